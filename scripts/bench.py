@@ -1,6 +1,6 @@
-"""Benchmarks: ``python scripts/bench.py NAME [--quick]``; without a name it lists them.
+"""Run benchmarks: ``python scripts/bench.py NAME [--quick]``; no name: list them.
 
-Python prefers the package of the same name beside this file to it.
+``import bench`` finds the package beside this file, not this file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MODULES = {
     "snakemake": "bench.on_snakemake",
     "workflow-online": "bench.online",
 }
-"""What neither a sweep nor a row of speeds can say."""
+"""Benchmarks that are neither a sweep nor rows of speeds."""
 
 
 def main() -> None:
@@ -39,7 +39,9 @@ def main() -> None:
         "--quick", action="store_true", help="smaller sizes, minutes at most"
     )
     parser.add_argument(
-        "--keep", metavar="FOLDER", help="of the stores of a sweep, which goes on there"
+        "--keep",
+        metavar="FOLDER",
+        help="where a sweep has its stores, which are continued when they exist",
     )
     given = parser.parse_args()
     if not given.name:

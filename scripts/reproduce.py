@@ -1,11 +1,10 @@
-"""What the papers claim and what we measure:
-``python scripts/reproduce.py khanna|...|all``.
+"""Reproduce the papers' claims: ``python scripts/reproduce.py khanna|...|all``.
 
-Every run behind a claim is one row of a store, run as the points of a sweep are; a
-killed reproduction goes on from what the store has when the same command is given
-again. Each paper's module prints a table: claim, where it stands, the paper's word, our
-figure with its interval, the verdict, and the readings that judge otherwise. The pages
-are written from what the store holds of all papers.
+Every run behind a claim is one row of a store, as in a sweep: a reproduction that was
+killed goes on when the same command is given again. For each paper a table is printed:
+the claim, where it stands, the paper's word, our figure with its interval, the verdict,
+and the readings that judge otherwise. The pages are written from what the store holds
+of all papers.
 """
 
 from __future__ import annotations
@@ -23,15 +22,16 @@ PAPERS = ("khanna", "zhou", "zhang", "lee")
 """Modules of ``scripts/papers`` that have a paper's claims."""
 PAGE = ROOT / "docs" / "reproduction.md"
 EXPLAINED = """\
-A store belongs to one state of the code: runs are keyed by function, settings and version, so after
-changing a solver name another store. Without --quick the page is docs/reproduction.md unless
---output says otherwise; with --quick a page is written only where --output says."""
+A store belongs to one state of the code: a run is known by its function, settings and
+version, so take another store after a change of a solver. Without --quick the page is
+docs/reproduction.md unless --output says otherwise; with --quick a page is written only
+where --output says."""
 
 
 def main() -> None:
     """Reproduce the papers named on the command line."""
     parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], epilog=EXPLAINED
+        description="Reproduce the papers' claims.", epilog=EXPLAINED
     )
     parser.add_argument("paper", choices=[*PAPERS, "all"])
     parser.add_argument(
@@ -41,7 +41,7 @@ def main() -> None:
         "--store",
         default="reproduction.sqlite",
         metavar="RUNS.sqlite",
-        help="where the runs go, and what is there already (%(default)s)",
+        help="the store of the runs, continued when it exists (%(default)s)",
     )
     parser.add_argument(
         "--output", type=Path, metavar="PAGE.md", help="the page to write"
@@ -58,8 +58,12 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     sys.path[:0] = [str(HERE), str(ROOT)]
-    chosen = list(PAPERS) if arguments.paper == "all" else [arguments.paper]
-    page = arguments.output or (None if arguments.quick else PAGE)
+    chosen = [arguments.paper]
+    if arguments.paper == "all":
+        chosen = list(PAPERS)
+    page = arguments.output
+    if page is None and not arguments.quick:
+        page = PAGE
 
     from ioopt.errors import IooptError
 
@@ -73,13 +77,14 @@ def main() -> None:
 def _reproduce(
     papers: list[str], arguments: argparse.Namespace, page: Path | None
 ) -> None:
-    """Run each paper's module on the store, keep what it came to, write the page."""
+    """Run the papers' modules on the store, keep what they came to, write the page."""
     from papers.claims import within
     from papers.page import COLUMNS, cells, claims_of, conclusion, counted, write_page
 
     from ioopt.campaign.study import open_campaign
     from ioopt.tables import render
 
+    size = "quick" if arguments.quick else "full"
     with open_campaign(
         arguments.store, arguments.workers, arguments.scheduler
     ) as campaign:
@@ -89,14 +94,11 @@ def _reproduce(
             with within(study):
                 module = importlib.import_module(f"papers.{paper}")
                 found = conclusion(module, arguments.quick, study)
-            rows, notes = claims_of(found), "\n".join(found["notes"])
-            print(
-                f"\n{found['sizes']}\n\n{render(COLUMNS, cells(rows))}\n{notes}",
-                flush=True,
-            )
-            campaign.store.conclude(
-                paper, "quick" if arguments.quick else "full", found
-            )
+            rows = claims_of(found)
+            notes = "\n".join(found["notes"])
+            table = render(COLUMNS, cells(rows))
+            print(f"\n{found['sizes']}\n\n{table}\n{notes}", flush=True)
+            campaign.store.conclude(paper, size, found)
             print(f"\n{paper}: {counted(row for row in rows if not row.own)}")
             print(
                 f"{paper}: {len(rows)} claims from {study.num_values} runs "

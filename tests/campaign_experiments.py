@@ -3,6 +3,7 @@ this module by name.
 """
 
 import os
+import signal
 import sys
 import time
 from typing import Any
@@ -27,6 +28,12 @@ def stop(seed: int) -> dict[str, float]:
 def die(seed: int) -> dict[str, float]:
     if seed == 3:
         os._exit(1)
+    return square(seed)
+
+
+def kill(seed: int) -> dict[str, float]:
+    if seed == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
     return square(seed)
 
 

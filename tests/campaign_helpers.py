@@ -84,8 +84,10 @@ import os, sys
 from ioopt.campaign.store import Store
 from ioopt.campaign.study import open_campaign
 
-path, function, count, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-put, counted = Store.put, iter(range(1, 99))
+path, function, *numbers = sys.argv[1:]
+count, last = map(int, numbers)
+put = Store.put
+counted = iter(range(1, 99))
 
 def put_and_end(store, *row):
     put(store, *row)

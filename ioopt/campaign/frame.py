@@ -1,6 +1,4 @@
-"""The rows of one or more stores as a table, with ratios to the
-best of each instance.
-"""
+"""Read the rows of stores into a table, with ratios to the best of each instance."""
 
 from __future__ import annotations
 
@@ -39,61 +37,54 @@ PLAIN = [*(name for name in COLUMNS if name not in UNSHOWN), "versions"]
 OBJECTS = ("settings", "labels", "versions")
 """Columns of JSON objects."""
 NUMBERS = ("numbers", "integer", "floating", "mixed-integer-float", "empty")
+"""Our name for a column of numbers, then what pandas may call one."""
 TEXT = ("text", "string", "empty")
-"""What pandas calls columns of numbers and of text, after our own name."""
+"""Our name for a column of text, then what pandas may call one."""
 
 
 def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame:
-    """All rows of the stores; a point in several stores is counted once
-    (the first store wins).
+    """Return all rows of the stores as a table, each point once.
 
-    ``synthetic_io`` marks runs of instances whose I/O was invented. ``measure`` names
-    what rows of the kind are compared by (*measure*, for kinds that have it, else what
-    the user waits for), ``value``, ``bound`` and ``gap`` are of it, ``standing`` says
-    what became of the run, ``variant`` is the solver with its settings. UsageError for
-    a measure that no kind in the stores has.
+    Of a point that is in several stores, the row of the first one counts. Columns that
+    are added: ``measure`` names what rows of the kind are compared by (*measure* for
+    kinds that have it, else the kind's own); ``value``, ``bound`` and ``gap`` are of
+    it; ``standing`` says what became of the run; ``variant`` is the solver with its
+    settings; ``synthetic_io`` marks instances whose I/O was generated. UsageError for a
+    measure that no kind in the stores has.
     """
     measures = measures_of(KINDS.values(), measure)
     parts = []
     for path in paths:
         with StoreReader(path) as reader:
-            made = f"instr(notes, '{SYNTHETIC_IO}') > 0 AS synthetic_io"
-            query = (
-                f"SELECT {', '.join(PLAIN)}, {made}, {_measured_sql(measures)} FROM "
-                "runs"
-            )
+            synthetic = f"instr(notes, '{SYNTHETIC_IO}') > 0 AS synthetic_io"
+            measured = _measured_sql(measures)
+            query = f"SELECT {', '.join(PLAIN)}, {synthetic}, {measured} FROM runs"
             with clearly(path):
                 try:
                     part = pd.read_sql_query(query, reader.connection)
-                except (
-                    pd.errors.DatabaseError
-                ) as error:  # SQLite's own under the query's text
+                except pd.errors.DatabaseError as error:
+                    # The cause is SQLite's own error; pandas adds the query's text.
                     raise error.__cause__ or error from None
             require_sound(part, path)
             part[REPEATED] = part[REPEATED].astype("category")
             parts.append(part)
-    frame = pd.concat(parts, ignore_index=True).drop_duplicates(
-        "key", ignore_index=True
-    )
-    measures_of(
-        (KINDS[kind] for kind in frame["kind"].unique() if kind in KINDS), measure
-    )
+    frame = pd.concat(parts, ignore_index=True)
+    frame = frame.drop_duplicates("key", ignore_index=True)
+    present = [KINDS[kind] for kind in frame["kind"].unique() if kind in KINDS]
+    measures_of(present, measure)  # refuses a measure that none of them has
     names = {name: by.name for name, by in measures.items()}
     frame["measure"] = frame["kind"].astype(str).map(names).fillna("objective")
     settings = frame["settings"].astype(str)
-    plain = frame["solver"].astype(str)
-    frame["variant"] = plain.where(settings == "{}", plain + " " + settings).astype(
-        "category"
-    )
+    solver = frame["solver"].astype(str)
+    variant = solver.where(settings == "{}", solver + " " + settings)
+    frame["variant"] = variant.astype("category")
     return with_ratios(frame, measures)
 
 
 def require_sound(rows: pd.DataFrame, path: str) -> None:
-    """Raise InstanceError when cells of a damaged store do not have the
-    type of their column.
-    """
-    for name in rows:
-        wanted = TEXT if TYPES.get(name) == "TEXT" else NUMBERS
+    """Raise InstanceError when a cell does not have the type of its column."""
+    for name in rows.columns:
+        wanted = TEXT if TYPES.get(str(name)) == "TEXT" else NUMBERS
         if pd.api.types.infer_dtype(rows[name], skipna=True) not in wanted:
             raise InstanceError(
                 f"{path}: the run store is damaged: not all of {name} is {wanted[0]}"
@@ -111,10 +102,13 @@ def require_sound(rows: pd.DataFrame, path: str) -> None:
 
 
 def _measured_sql(measures: Mapping[str, Metric]) -> str:
-    """Value and bound of the measure, read inside SQLite: a million rows
-    are never parsed here.
+    """Return the SQL of the columns ``value`` and ``bound`` of each kind's measure.
+
+    SQLite reads them from the JSON of ``metrics``: for a million rows, Python would be
+    too slow.
     """
-    values, bounds = [], []
+    values = []
+    bounds = []
     for kind, measure in measures.items():
         mine = f"objective_name = '{measure.name}'"
         metric = f"json_extract(metrics, '$.{measure.name}')"
@@ -134,10 +128,10 @@ def _measured_sql(measures: Mapping[str, Metric]) -> str:
 
 
 def with_ratios(frame: pd.DataFrame, measures: Mapping[str, Metric]) -> pd.DataFrame:
-    """Add ``ratio`` (1 is the best of the same instance and repeat; more is worse),
-    ``won``, ``gap`` and ``standing``.
+    """Add the columns ``ratio``, ``won``, ``gap`` and ``standing``.
 
-    Rows with violations, without a value, or that failed take no part;
+    The ratio is 1 for the best row of the same instance and repeat, and more for worse
+    ones. Rows that failed, without a value or with violations are not compared;
     references have no ratio.
     """
     sound = (frame["violations"] == 0) & frame["status"].isin(["optimal", "feasible"])
@@ -160,7 +154,7 @@ def with_ratios(frame: pd.DataFrame, measures: Mapping[str, Metric]) -> pd.DataF
 
 
 def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
-    """``bound``: the tightest that is known for the instance; ``gap`` to it."""
+    """Set ``bound`` to the tightest known one of the instance, and ``gap`` to it."""
     own = frame["bound"].astype(float).where(frame["status"] != "error")
     universal = {s.name for s in SOLVERS if BOUND in s.abilities and not s.fixed}
     plain = frame["solver"].isin(universal) & (frame["settings"].astype(str) == "{}")
@@ -181,9 +175,7 @@ def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
 
 
 def _standings(frame: pd.DataFrame) -> pd.Series:
-    """The standing of every row, as
-    :func:`ioopt.comparing.measures.standing` gives it.
-    """
+    """Return the standing of each row (:func:`ioopt.comparing.measures.standing`)."""
     keys = ["status", "stop", "reference"]
     table = frame[keys].astype(object).where(frame[keys].notna(), None)
     table["gap"] = frame["gap"].eq(0.0).map({True: 0.0, False: None})
@@ -193,7 +185,7 @@ def _standings(frame: pd.DataFrame) -> pd.Series:
 
 
 def one_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """The rows of one kind, without the solvers and labels of the others."""
+    """Return the rows of one kind, without the solvers and labels of the others."""
     rows = frame[frame["kind"] == kind].copy()
     for name in rows.select_dtypes("category"):
         rows[name] = rows[name].cat.remove_unused_categories()
@@ -201,23 +193,20 @@ def one_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 
 def experiments(frame: pd.DataFrame) -> pd.DataFrame:
-    """One line a study and function of the experiments: runs, failed,
-    seconds of computing.
-    """
+    """Return runs, crashed runs and seconds of each study and function."""
     table = frame.assign(
-        failed=frame["status"] == FAILED, seconds=frame["solve_seconds"], runs=1
+        crashed=frame["status"] == FAILED, seconds=frame["solve_seconds"], runs=1
     )
     groups = table.groupby(["instance", "solver"], observed=True)
-    return groups[["runs", "failed", "seconds"]].sum().reset_index()
+    return groups[["runs", "crashed", "seconds"]].sum().reset_index()
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one line a kind and variant: runs by standing, means over the
-    instances all answered.
+    """Return one line a kind and variant: runs by standing, and means.
 
-    ``mean_ratio`` is a geometric mean, ``low`` to ``high`` its 95 % interval (from five
-    ratios on). ``common`` is the number of those instances: the ones in which every
-    variant that has answers at all has one.
+    Means are over the instances that every variant solved (those aside that solved
+    none); ``common`` is how many these are. ``mean_ratio`` is a geometric mean, ``low``
+    to ``high`` its 95 % interval (from five ratios on).
     """
     answered = frame[frame["value"].notna()]
     variants = answered["variant"].nunique()
@@ -254,12 +243,13 @@ def _middle(ratios: pd.Series) -> GeometricMean:
 
 
 def objects(frame: pd.DataFrame, name: str) -> list[tuple[str, Json]]:
-    """(text, what it says) of the different cells of a column of JSON objects."""
+    """Return each different cell of a column of JSON objects: its text, its value."""
     return [(text, json.loads(text)) for text in frame[name].unique()]
 
 
 def versions(frame: pd.DataFrame) -> list[tuple[str, str]]:
-    """Every (package, version) that produced a row."""
-    return sorted(
-        {item for _, found in objects(frame, "versions") for item in found.items()}
-    )
+    """Return each package and version that made a row."""
+    pairs: set[tuple[str, str]] = set()
+    for _, found in objects(frame, "versions"):
+        pairs |= set(found.items())
+    return sorted(pairs)

@@ -1,6 +1,7 @@
-"""A sweep's configuration (docs/campaigns.md): instances x solvers x seeds x repeats.
+"""The configuration of a sweep (docs/campaigns.md) and the grid of its points.
 
-A list in ``set`` expands to the grid; each point has a stable key.
+A grid is instances x solvers x seeds x repeats; a list in ``set`` expands to its
+values. Each point has a key that is the same on every machine.
 """
 
 import glob
@@ -30,9 +31,7 @@ Scalar = bool | int | float | str
 
 
 class InstanceEntry(Record):
-    """One ``[[instances]]`` table: exactly one of ``path``,
-    ``bundled`` and ``generate``.
-    """
+    """One ``[[instances]]`` table: one of ``path``, ``bundled`` and ``generate``."""
 
     path: str | None = None
     bundled: str | None = None
@@ -70,10 +69,10 @@ class Config(Record):
 
 @dataclass(frozen=True)
 class Source:
-    """An instance of the grid: its text when it was a file, else how to generate it.
+    """An instance of the grid: the text of its file, else how to generate it.
 
-    ``digest`` is the SHA-256 of the content (of the recipe and version when it is
-    generated, from which the content follows), so that a renamed file keeps its points.
+    ``digest`` is the SHA-256 of the text, or of the recipe and the version of ioopt. So
+    a renamed file keeps its points.
     """
 
     name: str = field(compare=False)
@@ -116,16 +115,25 @@ class Grid:
     sources: Mapping[str, Source]
     config: Config
 
+    @property
+    def digest(self) -> str:
+        """A hash of all points in order: the same for every part of the sweep."""
+        return content_key([point.key for point in self.points])
+
+    def part(self, number: int, count: int) -> tuple[Point, ...]:
+        """Return every *count*-th point, from the one at *number* (from 1) on.
+
+        The parts 1 to *count* are disjoint and together all points.
+        """
+        return self.points[number - 1 :: count]
+
 
 def read_config(path: str) -> Config:
-    """Parse CONFIG.toml; InstanceError names the file and the key
-    or line that is wrong.
-    """
+    """Read CONFIG.toml; InstanceError names the file and the key or line at fault."""
     config: Config = validate(Config, read_toml(path), path)
     for k, entry in enumerate(config.instances):
-        given = [
-            name for name in ("path", "bundled", "generate") if getattr(entry, name)
-        ]
+        choices = ("path", "bundled", "generate")
+        given = [name for name in choices if getattr(entry, name)]
         if len(given) != 1:
             raise InstanceError(
                 f"{path}: instances[{k}]: give exactly one of path, bundled, generate, "
@@ -135,34 +143,39 @@ def read_config(path: str) -> Config:
 
 
 def build_grid(config: Config, folder: str = ".") -> Grid:
-    """Every instance meets every solver of its family; UsageError for names or
-    settings that do not exist.
+    """Let every instance meet every solver of its family.
+
+    Paths of instances start at *folder*. UsageError for names or settings that do not
+    exist, and for a solver that takes none of the instances.
     """
-    sources = {
-        source.digest: source
-        for entry in config.instances
-        for source in _sources(entry, folder)
-    }
+    sources: dict[str, Source] = {}
+    for instance in config.instances:
+        for source in _sources(instance, folder):
+            sources[source.digest] = source
+    kinds = [registry.KINDS[source.kind] for source in sources.values()]
+    measures = measures_of(kinds, config.measure)
     points: dict[str, Point] = {}
     used: set[str] = set()
-    by = measures_of((registry.KINDS[s.kind] for s in sources.values()), config.measure)
     for source in sources.values():
         kind = registry.KINDS[source.kind]
-        for entry in config.solvers:
-            if _serves(entry.name, kind):
-                used.add(entry.name)
-                for point in _points(config, source, kind, entry, by[kind.kind].name):
-                    points.setdefault(point.key, point)
-    for entry in config.solvers:
-        if entry.name not in used:
-            kinds = ", ".join(dict.fromkeys(source.kind for source in sources.values()))
+        measure = measures[kind.kind].name
+        for solver in config.solvers:
+            if not _serves(solver.name, kind):
+                continue
+            used.add(solver.name)
+            for point in _points(config, source, kind, solver, measure):
+                points.setdefault(point.key, point)
+    for solver in config.solvers:
+        if solver.name not in used:
+            names = ", ".join(dict.fromkeys(kind.kind for kind in kinds))
             raise UsageError(
-                f"solver {entry.name!r} takes none of the sweep's instances ({kinds})"
+                f"solver {solver.name!r} takes none of the sweep's instances ({names})"
             )
     return Grid(tuple(points.values()), sources, config)
 
 
 def _serves(name: str, kind: Kind) -> bool:
+    """Return whether a solver takes instances of *kind*; one of a user's own does."""
     if ":" in name:
         return True
     known = [spec for spec in registry.SOLVERS if spec.name == name]
@@ -172,18 +185,18 @@ def _serves(name: str, kind: Kind) -> bool:
 
 
 def _points(
-    config: Config, source: Source, kind: Kind, entry: SolverEntry, measure: str
+    config: Config, source: Source, kind: Kind, solver: SolverEntry, measure: str
 ) -> Iterator[Point]:
-    """The points of one instance and solver: settings x seeds x repeats."""
-    spec = registry.solver(entry.name, kind)
-    for settings in _expand(entry.settings):
+    """Yield the points of one instance and solver: settings x seeds x repeats."""
+    spec = registry.solver(solver.name, kind)
+    for settings in _expand(solver.settings):
         registry.settings_for(spec, settings)
-        for seed, repeat in itertools.product(entry.seeds, range(config.repeats)):
+        for seed, repeat in itertools.product(solver.seeds, range(config.repeats)):
             identity = [
                 source.digest,
-                entry.name,
+                solver.name,
                 settings,
-                entry.backend,
+                solver.backend,
                 seed,
                 repeat,
                 config.time_limit,
@@ -192,17 +205,17 @@ def _points(
                 __version__,
             ]
             yield Point(
-                content_key(identity),
-                source.digest,
-                entry.name,
-                settings,
-                entry.backend,
-                seed,
-                repeat,
-                config.time_limit,
-                config.threads,
-                config.hard_limit,
-                measure,
+                key=content_key(identity),
+                source=source.digest,
+                solver=solver.name,
+                settings=settings,
+                backend=solver.backend,
+                seed=seed,
+                repeat=repeat,
+                time_limit=config.time_limit,
+                threads=config.threads,
+                hard_limit=config.hard_limit,
+                measure=measure,
             )
 
 
@@ -213,18 +226,16 @@ def content_key(value: object) -> str:
 
 
 def _expand(settings: Mapping[str, Any]) -> Iterator[Json]:
-    """The product of all list values, in the order in which the keys are written."""
-    choices = [
-        value if isinstance(value, list) else [value] for value in settings.values()
-    ]
+    """Yield all combinations of the list values, the key written last varying first."""
+    choices = []
+    for value in settings.values():
+        choices.append(value if isinstance(value, list) else [value])
     for values in itertools.product(*choices):
         yield dict(zip(settings, values))
 
 
 def _sources(entry: InstanceEntry, folder: str) -> Iterator[Source]:
-    """The instances of one table: files that match, a bundled
-    one, or generated ones.
-    """
+    """Yield the instances of one table: files, a bundled one, or generated ones."""
     if entry.generate is not None:
         yield from _generated(entry)
         return
@@ -241,21 +252,22 @@ def _sources(entry: InstanceEntry, folder: str) -> Iterator[Source]:
         problem = load(path)
         text = dump_json(problem.model_dump(mode="json", by_alias=True), indent=None)
         digest = hashlib.sha256(text.encode()).hexdigest()
-        name = problem.name if problem.name != "unnamed" else Path(path).stem
+        name = problem.name
+        if name == "unnamed":
+            name = Path(path).stem
         yield Source(name, registry.kind_of_problem(problem).kind, digest, text=text)
 
 
 def _generated(entry: InstanceEntry) -> Iterator[Source]:
-    """One instance for each combination of settings and each seed."""
+    """Yield one instance for each combination of settings and each seed."""
     kind = registry.decided(registry.generator_of(entry.generate or ""))
     for settings in _expand(entry.settings):
-        # Refused here, not once a point on the workers.
+        # Wrong settings are refused here, not once a point on the workers.
         if entry.preset is not None and entry.preset in kind.presets:
-            parse_settings(
-                kind.presets[entry.preset], settings, f"preset {entry.preset}"
-            )
-        # the generator knows its default preset, and the message for an unknown one
+            preset = kind.presets[entry.preset]
+            parse_settings(preset, settings, f"preset {entry.preset}")
         else:
+            # The generator knows its default preset, and what to say of an unknown one.
             registry.generate(kind, entry.preset, settings, 0)
         for seed in entry.seeds:
             words = [f"{key}={value}" for key, value in settings.items()]

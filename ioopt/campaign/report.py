@@ -1,6 +1,4 @@
-"""One self-contained HTML page for one or more stores: tables and pictures,
-which may be drawn alone.
-"""
+"""Write the report of stores: one HTML page of tables and pictures, without links."""
 
 from __future__ import annotations
 
@@ -31,9 +29,9 @@ def draw_store(
     kind: str | None = None,
     measure: str | None = None,
 ) -> Any:
-    """The axes of the picture of a report, ``ratios``.
+    """Draw the picture of a report, ``ratios``; return its axes.
 
-    *kind* picks the kind of instance when the stores hold several; *measure* what
+    *kind* chooses the kind of instance when the stores hold several, *measure* what
     runs are compared by.
     """
     if picture != RATIOS:
@@ -51,7 +49,7 @@ def _of_kind(rows: pd.DataFrame, kind: str | None) -> pd.DataFrame:
 
 
 def ratios(rows: pd.DataFrame) -> Any:
-    """Ratios to the best of each instance and repeat, of the rows of one kind."""
+    """Draw the ratios to the best of each instance and repeat, for one kind."""
     groups = rows[~rows["reference"]].groupby("variant", observed=True)["ratio"]
     found = {str(name): some.dropna().to_list() for name, some in groups}
     words = f"{title(metric_of(rows))} over the best of the instance"
@@ -59,57 +57,59 @@ def ratios(rows: pd.DataFrame) -> Any:
 
 
 def _instances(rows: pd.DataFrame) -> str:
-    """Which instances the rows are of."""
+    """Say which instances the rows are of: their presets, else their names."""
     names = [str(name) for name in rows["instance"].unique()]
     found = {labels.get("preset") for _, labels in frames.objects(rows, "labels")}
     presets = sorted(str(preset) for preset in found if preset)
-    count = f" ({len(names)} instances)" if len(names) > 1 else ""
-    return f"{shortened(', '.join(presets or names), 48)}{count}"
+    text = shortened(", ".join(presets or names), 48)
+    if len(names) > 1:
+        text += f" ({len(names)} instances)"
+    return text
 
 
 def metric_of(rows: pd.DataFrame) -> str:
-    """The metric that rows of one kind are compared by."""
+    """Return the metric by which rows of one kind are compared."""
     return str(rows["measure"].iloc[0])
 
 
-MAX_FAILURES = 200
+MOST_FAILURES = 200
+"""Most failures that a report lists."""
 
 
 def report_html(paths: Sequence[str], measure: str | None = None) -> str:
-    """The report of the stores at *paths*, compared by *measure*; InstanceError
-    for what is no store.
-    """
+    """Return the report of the stores at *paths* as HTML, compared by *measure*."""
     frame = frames.read_frame(paths, measure)
     parts = [f"<h1>Runs of {html.escape(', '.join(paths))}</h1>", _overview(frame)]
     for kind in sorted(frame["kind"].unique()):
         rows = frames.one_kind(frame, kind)
-        parts += [_experiments(rows)] if kind == FAMILY else _kind(rows)
+        if kind == FAMILY:
+            parts.append(_experiments(rows))
+        else:
+            parts += _kind(rows)
     parts.append(_failures(frame))
-    parts.append(
-        "<h2>Versions</h2>" + table(("package", "version"), frames.versions(frame))
-    )
+    versions = table(("package", "version"), frames.versions(frame))
+    parts.append(f"<h2>Versions</h2>{versions}")
     return page("ioopt report", "\n".join(parts))
 
 
 def _overview(frame: pd.DataFrame) -> str:
+    """Return the table of counts over all kinds."""
+    machines = sorted(str(name) for name in frame["machine"].unique())
     facts = [
-        ("points", len(frame)),
+        ("runs", len(frame)),
         ("instances", frame["digest"].nunique()),
         ("solvers", frame["variant"].nunique()),
         ("proven optimal", int((frame["standing"] == "optimal").sum())),
         (NOT_APPLICABLE, int((frame["standing"] == NOT_APPLICABLE).sum())),
-        ("failed", int((frame["status"] == FAILED).sum())),
-        ("violations", int(frame["violations"].sum())),
-        (
-            "machines",
-            ", ".join(sorted(str(name) for name in frame["machine"].unique())),
-        ),
+        ("crashed", int((frame["status"] == FAILED).sum())),
+        ("with violations", int((frame["violations"] > 0).sum())),
+        ("machines", ", ".join(machines)),
     ]
     return table(("what", "value"), facts)
 
 
 def _kind(frame: pd.DataFrame) -> Iterator[str]:
-    """The section of one kind of instance: table and ratios."""
+    """Yield the section of one kind of instance: table and ratios."""
     metric = metric_of(frame)
     kind = frame["kind"].iloc[0]
     yield f"<h2>{html.escape(kind)}: solvers by {html.escape(metric)}</h2>"
@@ -144,8 +144,8 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
         lines.append(line)
     yield (
         f"<p>Gaps and ratios are of {html.escape(metric)}; their means are over the "
-        f"{found['common'].iloc[0]} instances that all solvers with answers "
-        "answered.</p>"
+        f"{found['common'].iloc[0]} instances that every solver solved (solvers "
+        "aside that solved none).</p>"
     )
     yield table(headers, lines)
     footnote = synthetic_footnote(
@@ -164,35 +164,33 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
 
 
 def _experiments(frame: pd.DataFrame) -> str:
-    headers = ("study", "function", "runs", "failed", "time of computing")
-    lines = [
-        (
-            row.instance,
-            row.solver,
-            row.runs,
-            row.failed,
-            quantity("seconds", _known(row.seconds)),
-        )
-        for row in frames.experiments(frame).itertuples()
-    ]
-    return "<h2>Experiments</h2>" + table(headers, lines)
+    """Return the section of the studies' experiments."""
+    headers = ("study", "function", "runs", "crashed", "computing time")
+    lines = []
+    for row in frames.experiments(frame).itertuples():
+        seconds = quantity("seconds", _known(row.seconds))
+        lines.append((row.instance, row.solver, row.runs, row.crashed, seconds))
+    return f"<h2>Experiments</h2>{table(headers, lines)}"
 
 
 def _failures(frame: pd.DataFrame) -> str:
+    """Return the section of the runs that crashed or broke a rule, with reasons."""
     failed = frame[frame["status"].isin([FAILED, "error"])]
     if failed.empty:
         return "<h2>Failures</h2><p>None.</p>"
-    rows = [
-        (row.instance, row.variant, row.seed, row.error or row.status)
-        for row in failed.head(MAX_FAILURES).itertuples()
-    ]
-    more = f"<p>{len(failed) - len(rows)} more.</p>" if len(failed) > len(rows) else ""
-    return (
-        "<h2>Failures</h2>"
-        + table(("instance", "solver", "seed", "reason"), rows)
-        + more
-    )
+    lines = []
+    for row in failed.head(MOST_FAILURES).itertuples():
+        reason = row.error or row.status
+        lines.append((row.instance, row.variant, row.seed, reason))
+    headers = ("instance", "solver", "seed", "reason")
+    section = f"<h2>Failures</h2>{table(headers, lines)}"
+    if len(failed) > len(lines):
+        section += f"<p>{len(failed) - len(lines)} more.</p>"
+    return section
 
 
 def _known(value: Any) -> float | None:
-    return None if value is None or value != value else float(value)
+    """Return a cell as a number; None where pandas has no value."""
+    if value is None or value != value:
+        return None
+    return float(value)

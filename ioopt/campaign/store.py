@@ -1,15 +1,15 @@
-"""The store of a sweep: SQLite with write-ahead logging, one row a
-point, a versioned schema.
+"""The store of a sweep: an SQLite file with one row a run.
 
-The application id marks a file as a store of ioopt; ``user_version`` is the schema's
-version. A file of another kind, a newer version or a damaged one gives one clear line
-and is never written. One sweep at a time writes to it.
+The application id marks a file as a store of ioopt; ``user_version`` is the version of
+its tables. A file of another kind, of another version or a damaged one gives one clear
+line and is never written. One sweep at a time writes to a store. Its journal is
+SQLite's rollback journal, which needs no shared memory and so works in folders that
+several machines share.
 """
 
 import json
 import os
 import platform
-import re
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ except ImportError:  # Windows
 
 
 def _is_at(path: str, known: os.stat_result) -> bool:
-    """Whether the file at *path* is still the one that is *known*."""
+    """Return whether the file at *path* is still the one that *known* describes."""
     try:
         return os.path.samestat(os.stat(path), known)
     except FileNotFoundError:
@@ -41,11 +41,11 @@ def _is_at(path: str, known: os.stat_result) -> bool:
 
 
 class Owner:
-    """The lock of the one sweep that writes to a store: a file beside it
-    that says who that is.
+    """The lock of the one sweep that writes to a store.
 
-    The system lets go of it when the process ends, however that happens. Not the store
-    itself: to close it after looking would end the locks that SQLite holds on it.
+    It is a file beside the store that says who holds it; the system releases the lock
+    when the process ends, however that happens. The store itself cannot be locked:
+    closing a second handle on it would end the locks that SQLite holds.
     """
 
     def __init__(self, path: str) -> None:
@@ -55,35 +55,10 @@ class Owner:
                 "write to one store; run it on Linux, macOS or WSL"
             )
         self.path = f"{os.path.realpath(path)}-sweep"
-        while True:
-            try:
-                self._handle = os.open(
-                    self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666
-                )
-            except OSError as error:
-                raise UsageError(
-                    f"{path}: cannot be opened: {error.strerror}"
-                ) from None
-            try:
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                who = (
-                    os.read(self._handle, 1000).decode(errors="replace")
-                    or "another process"
-                )
-                os.close(self._handle)
-                raise UsageError(
-                    f"{path}: {who} is writing to it; wait for its end or take "
-                    "another store"
-                ) from None
-            except OSError as error:
-                os.close(self._handle)
-                raise UsageError(
-                    f"{path}: cannot be locked: {error.strerror}"
-                ) from None
-            if _is_at(self.path, os.fstat(self._handle)):
-                break
-            os.close(self._handle)  # the sweep before us has just removed it
+        self._handle = self._locked(path)
+        while not _is_at(self.path, os.fstat(self._handle)):
+            os.close(self._handle)  # the sweep before us has just removed the file
+            self._handle = self._locked(path)
         moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
         who = f"a sweep (process {os.getpid()} on {platform.node()}, since {moment})"
         try:
@@ -93,63 +68,97 @@ class Owner:
             self.release()
             raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
+    def _locked(self, store: str) -> int:
+        """Open and lock the file; UsageError where another process has it."""
+        try:
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise UsageError(f"{store}: cannot be opened: {error.strerror}") from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(handle, 1000).decode(errors="replace")
+            os.close(handle)
+            raise UsageError(
+                f"{store}: {holder or 'another process'} is writing to it; wait for "
+                "its end or take another store"
+            ) from None
+        except OSError as error:
+            os.close(handle)
+            raise UsageError(f"{store}: cannot be locked: {error.strerror}") from None
+        return handle
+
     def release(self) -> None:
         """Let the next sweep have the store."""
-        with suppress(OSError):  # its folder may have gone
-            os.unlink(
-                self.path
-            )  # before the lock goes: whoever waits sees that it is not there
+        # The file goes before the lock: who waits for the lock sees that it is gone.
+        with suppress(OSError):  # its folder may have been removed
+            os.unlink(self.path)
         os.close(self._handle)
 
 
 APPLICATION_ID = 0x696F6F70
 """The letters ``ioop``."""
+SCHEMA_VERSION = 4
+"""Version of the tables, as ioopt 0.2 writes them."""
 
-MIGRATIONS = (
-    """
-    CREATE TABLE runs (
-        key TEXT PRIMARY KEY, instance TEXT NOT NULL, digest TEXT NOT NULL, family TEXT NOT NULL,
-        kind TEXT NOT NULL, solver TEXT NOT NULL, settings TEXT NOT NULL, labels TEXT NOT NULL,
-        seed INTEGER NOT NULL, repeat INTEGER NOT NULL, status TEXT NOT NULL, stop TEXT,
-        objective REAL, objective_name TEXT, bound REAL, gap REAL, build_seconds REAL,
-        solve_seconds REAL, simulate_seconds REAL, metrics TEXT NOT NULL, notes TEXT NOT NULL,
-        violations INTEGER NOT NULL, versions TEXT NOT NULL, error TEXT, machine TEXT
-    ) WITHOUT ROWID
-    """,
-    "CREATE TABLE results (key TEXT PRIMARY KEY, document BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE campaign (started TEXT NOT NULL, config TEXT NOT NULL, points "
-    "INTEGER NOT NULL)",
-    """
-    CREATE TABLE studies (
-        name TEXT NOT NULL, size TEXT NOT NULL, document TEXT NOT NULL, PRIMARY KEY (name, size)
-    )
-    """,
-)
-"""Statement k brings a store from version k to version k + 1; never edited, only
-appended to. Nothing is written to ``results`` and ``campaign`` any more."""
-
-TYPES = dict(re.findall(r"(\w+) (TEXT|INTEGER|REAL)", MIGRATIONS[0]))
+DECLARATIONS = {
+    "key": "TEXT PRIMARY KEY",
+    "instance": "TEXT NOT NULL",
+    "digest": "TEXT NOT NULL",
+    "family": "TEXT NOT NULL",
+    "kind": "TEXT NOT NULL",
+    "solver": "TEXT NOT NULL",
+    "settings": "TEXT NOT NULL",
+    "labels": "TEXT NOT NULL",
+    "seed": "INTEGER NOT NULL",
+    "repeat": "INTEGER NOT NULL",
+    "status": "TEXT NOT NULL",
+    "stop": "TEXT",
+    "objective": "REAL",
+    "objective_name": "TEXT",
+    "bound": "REAL",
+    "gap": "REAL",
+    "build_seconds": "REAL",
+    "solve_seconds": "REAL",
+    "simulate_seconds": "REAL",
+    "metrics": "TEXT NOT NULL",
+    "notes": "TEXT NOT NULL",
+    "violations": "INTEGER NOT NULL",
+    "versions": "TEXT NOT NULL",
+    "error": "TEXT",
+    "machine": "TEXT",
+}
+"""Columns of ``runs`` -> how SQL declares them."""
+COLUMNS = tuple(DECLARATIONS)
+TYPES = {name: text.split()[0] for name, text in DECLARATIONS.items()}
 """Columns of ``runs`` -> their types."""
-COLUMNS = tuple(TYPES)
 JSON_COLUMNS = ("settings", "labels", "metrics", "notes", "versions")
+
+RUNS = ", ".join(f"{name} {text}" for name, text in DECLARATIONS.items())
+TABLES = (
+    f"CREATE TABLE runs ({RUNS}) WITHOUT ROWID",
+    # config: the digest of the grid; points: how many it has
+    "CREATE TABLE campaign (started TEXT NOT NULL, config TEXT NOT NULL, "
+    "points INTEGER NOT NULL)",
+    "CREATE TABLE studies (name TEXT NOT NULL, size TEXT NOT NULL, "
+    "document TEXT NOT NULL, PRIMARY KEY (name, size))",
+)
 FAILED = "failed"
-"""Status of a point whose worker died or whose solver raised: it has no result."""
+"""Status of a run without a result: its worker died, or its solver raised."""
 
 
 REMEDIES = {
     sqlite3.SQLITE_FULL: "; make room and resume, its rows are safe",
-    sqlite3.SQLITE_IOERR: "; look at the disk and its quota and resume, its rows are safe",
-    sqlite3.SQLITE_CORRUPT: "; take a sound copy (with the file that ends in -wal) or another "
-    "store",
+    sqlite3.SQLITE_IOERR: "; look at the disk and its quota and resume, its rows are "
+    "safe",
+    sqlite3.SQLITE_CORRUPT: "; take a sound copy or another store",
 }
 """Primary result codes of SQLite -> what to do."""
 
 
 @contextmanager
 def clearly(path: str) -> Iterator[None]:
-    """Errors of SQLite, or about what stands in cells, as an
-    InstanceError of one line.
-    """
+    """Turn errors of SQLite, or of what cells hold, into InstanceErrors of one line."""
     try:
         yield
     except (sqlite3.DatabaseError, ValueError) as error:
@@ -159,40 +168,50 @@ def clearly(path: str) -> Iterator[None]:
         ) from None
 
 
-def _inspect(connection: sqlite3.Connection, path: str) -> int:
-    """The schema version of an open file; raises InstanceError for
-    anything but an ioopt store.
+def _inspect(connection: sqlite3.Connection, path: str) -> bool:
+    """Return whether an open file has the tables of a store; False: it is empty.
+
+    Raises InstanceError for anything else.
     """
     with clearly(path):
         # One read transaction: a sweep may be creating the store at this moment.
         connection.execute("BEGIN")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         connection.execute("COMMIT")
-    if application != APPLICATION_ID and (tables or version):
-        raise InstanceError(f"{path}: a SQLite file, but not a run store of ioopt")
-    if version > len(MIGRATIONS):
+    if application != APPLICATION_ID:
+        if tables or version:
+            raise InstanceError(f"{path}: a SQLite file, but not a run store of ioopt")
+        return False
+    if version > SCHEMA_VERSION:
         raise InstanceError(
-            f"{path}: store version {version}, but this ioopt knows {len(MIGRATIONS)}; "
+            f"{path}: store version {version}, but this ioopt knows {SCHEMA_VERSION}; "
             "update ioopt to read it"
         )
-    return version
+    if version < SCHEMA_VERSION:
+        raise InstanceError(
+            f"{path}: store version {version}, older than the {SCHEMA_VERSION} that "
+            "this ioopt reads; export it with ioopt 0.2 (pip install 'ioopt==0.2.*', "
+            "ioopt plot STORE -o runs.csv)"
+        )
+    return True
 
 
 class Store(AbstractContextManager["Store"]):
-    """A store open for writing by the one client of a sweep. Use as a context manager.
+    """A store open for writing by the one client of a sweep; use as a context manager.
 
     Raises UsageError when another sweep has it, when it *must_be_new* and is not, or
     when it cannot be opened, and InstanceError for a file that is not a store.
     """
 
     def __init__(self, path: str, must_be_new: bool = False) -> None:
-        self.path, self._written = path, False
+        self.path = path
         if os.path.exists(path) and not os.path.isfile(path):
             raise UsageError(f"{path}: not a file; a run store is one")
         with ExitStack() as undo:
-            undo.callback((owner := Owner(path)).release)
+            self._owner = Owner(path)
+            undo.callback(self._owner.release)
             if must_be_new and os.path.exists(path):
                 raise UsageError(
                     f"{path}: exists already; give --resume to continue it, or "
@@ -210,57 +229,62 @@ class Store(AbstractContextManager["Store"]):
                 raise UsageError(f"{path}: cannot be opened: {error}") from None
             undo.callback(self._connection.close)
             with clearly(path):
-                # before WAL: a reader sees an empty file or a whole schema
-                self._migrate()
+                self._prepare()
                 self._file = os.stat(path)
             undo.pop_all()
-        self._owner = owner
 
-    def _migrate(self) -> None:
-        """Bring an older store up to date, all steps in one transaction."""
-        version = _inspect(self._connection, self.path)
-        # A study reads single rows: it would find damage late or never,
-        # and write beside it.
+    def _prepare(self) -> None:
+        """Create the tables of a new store; refuse a damaged one."""
+        is_store = _inspect(self._connection, self.path)
+        # A study reads single rows: it would find damage late or never, and write
+        # beside it.
         if self._connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             damage = sqlite3.DatabaseError("database disk image is malformed")
             damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
             raise damage
-        if version == len(MIGRATIONS):
+        # A store of ioopt 0.2 whose sweep was killed has a write-ahead log.
+        self._connection.execute("PRAGMA journal_mode=DELETE")
+        if is_store:
             return
-        self._connection.execute("BEGIN IMMEDIATE")
-        for statement in MIGRATIONS[version:]:
-            self._connection.execute(statement)
-        self._connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        self._connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
-        self._connection.execute("COMMIT")
+        with self.transaction():
+            for statement in TABLES:
+                self._connection.execute(statement)
+            self._connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            self._connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 
     def __exit__(self, *exc: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Close the file; everything written is on disk.
-
-        Unless somebody reads it now it becomes a plain file again: reading one in
-        WAL mode makes files beside it, which a reader cannot remove, and which
-        cannot be made everywhere.
-        """
-        if self._written:
-            with suppress(sqlite3.DatabaseError):
-                self._connection.execute("PRAGMA busy_timeout=0")
-                self._connection.execute("PRAGMA journal_mode=DELETE")
+        """Close the file; everything written is on disk."""
         self._connection.close()
         self._owner.release()
 
-    def _write(self, statement: str, values: Sequence[object]) -> None:
-        """Execute *statement*; the first one makes the store ready
-        for readers beside it.
-        """
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write all rows of the block together, or none when it raises."""
         with clearly(self.path):
-            if not self._written:
-                self._connection.execute("PRAGMA journal_mode=WAL")
-                self._connection.execute("PRAGMA synchronous=NORMAL")
-                self._written = True
-            self._connection.execute(statement, values)
+            self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            with clearly(self.path):
+                self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def _write(self, statement: str, values: Sequence[object]) -> int:
+        """Execute *statement*; return how many rows it wrote."""
+        with clearly(self.path):
+            try:
+                written = self._connection.execute(statement, values).rowcount
+            finally:
+                self._require_file()
+        return written
+
+    def _require_file(self) -> None:
+        """Raise UsageError when the file was removed or replaced."""
         if not _is_at(self.path, self._file):
             raise UsageError(
                 f"{self.path}: was removed or replaced while it was written; its rows "
@@ -271,69 +295,106 @@ class Store(AbstractContextManager["Store"]):
         with clearly(self.path):
             return self._connection.execute(query, values).fetchall()
 
+    def begin(self, grid: str, points: int) -> None:
+        """Note that a sweep of the grid with this digest writes to the store."""
+        if (grid, points) not in self.campaigns():
+            moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            values = (moment, grid, points)
+            self._write("INSERT INTO campaign VALUES (?, ?, ?)", values)
+
+    def campaigns(self) -> set[tuple[str, int]]:
+        """Return digest and number of points of each grid that wrote to the store."""
+        return set(self._read(CAMPAIGNS))
+
     def done(self, retry_failed: bool = False) -> set[str]:
-        """Keys that need not run again; failed points are left out when
-        they are to be retried.
-        """
+        """Return the keys of all rows; not of failed ones if they are to be retried."""
         rows = self._read("SELECT key, status FROM runs")
-        return {key for key, status in rows if not (retry_failed and status == FAILED)}
+        if retry_failed:
+            return {key for key, status in rows if status != FAILED}
+        return {key for key, _ in rows}
 
     def find(self, key: str, columns: Sequence[str]) -> tuple[Any, ...] | None:
-        """These columns of one point; None where it has no row."""
+        """Return these columns of one row, None where there is none."""
         found = self._read(f"SELECT {', '.join(columns)} FROM runs WHERE key = ?", key)
         return found[0] if found else None
 
     def conclude(self, name: str, size: str, document: Mapping[str, Any]) -> None:
-        """Keep what a study of one size came to, in place of an earlier
-        conclusion of the same.
-        """
+        """Keep what a study of one size came to, in place of an earlier conclusion."""
         values = (name, size, json.dumps(document))
         self._write("INSERT OR REPLACE INTO studies VALUES (?, ?, ?)", values)
 
     def conclusions(self) -> dict[tuple[str, str], Json]:
-        """(study, size) -> what it came to."""
+        """Return what each study of each size came to."""
         rows = self._read("SELECT name, size, document FROM studies ORDER BY 1, 2")
         with clearly(self.path):
             return {(name, size): json.loads(document) for name, size, document in rows}
 
     def put(self, row: Json) -> None:
-        """Write one point, in place of an earlier row of the same key."""
-        values = [
-            json.dumps(row[name]) if name in JSON_COLUMNS else row[name]
-            for name in COLUMNS
-        ]
-        self._write(_PUT, values)
+        """Write one row, in place of an earlier one of the same key."""
+        values = []
+        for name in COLUMNS:
+            value = row[name]
+            values.append(json.dumps(value) if name in JSON_COLUMNS else value)
+        self._write(f"INSERT OR REPLACE INTO runs VALUES ({PLACES})", values)
+
+    def add(self, cells: tuple[Any, ...]) -> bool:
+        """Write one row as another store has it, unless there is one of its key.
+
+        Returns False when that one differs.
+        """
+        if self._write(f"INSERT OR IGNORE INTO runs VALUES ({PLACES})", cells):
+            return True
+        return self.find(cells[0], COLUMNS) == cells
 
 
-_PUT = f"INSERT OR REPLACE INTO runs VALUES ({', '.join('?' * len(COLUMNS))})"
+PLACES = ", ".join("?" for _ in COLUMNS)
+CAMPAIGNS = "SELECT config, points FROM campaign"
 
 
-def _read_only(path: str) -> sqlite3.Connection:
-    """A connection that reads *path*; in a folder that cannot be written to, as a
-    file that never changes.
+def _open_for_reading(path: str) -> sqlite3.Connection:
+    """Open *path* read-only, after undoing what a killed sweep left half written.
+
+    In a folder that cannot be written to, it is opened as a file that never changes.
     """
     uri = Path(os.path.abspath(path)).as_uri()
     connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=30)
-    unwritable, found = (
-        (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY),
-        sqlite3.SQLITE_OK,
-    )
+    if not _needs_writing(connection):
+        return connection
+    connection.close()
+    real = os.path.realpath(path)
+    left = [
+        Path(f"{real}{ending}").name
+        for ending in ("-journal", "-wal")
+        if _has_bytes(f"{real}{ending}")
+    ]
+    if left and os.access(os.path.dirname(real), os.W_OK) and os.access(real, os.W_OK):
+        # Reading with the right to write lets SQLite bring the file in order.
+        with closing(sqlite3.connect(f"{uri}?mode=rw", uri=True, timeout=30)) as writer:
+            if not _needs_writing(writer):
+                return sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=30)
+    if left:
+        raise InstanceError(
+            f"{path}: its sweep has not ended and this folder cannot be written to; "
+            f"copy the store and {left[0]} to where you may write"
+        )
+    return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
+
+
+def _needs_writing(connection: sqlite3.Connection) -> bool:
+    """Return whether SQLite must write beside a file or into it before it can read."""
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
-        found = error.sqlite_errorcode & 0xFF
+        code = error.sqlite_errorcode & 0xFF
+        return code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
     except UnicodeDecodeError:  # of SQLite's own words about a damaged table
         pass
-    if found not in unwritable:
-        return connection  # of what else is wrong, _inspect tells
-    connection.close()
-    log = Path(f"{os.path.realpath(path)}-wal")
-    if log.exists() and log.stat().st_size:
-        raise InstanceError(
-            f"{path}: its sweep has not ended and this folder cannot be written to; "
-            "copy the store and the file that ends in -wal to where you may write"
-        )
-    return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
+    return False  # of what else is wrong, _inspect tells
+
+
+def _has_bytes(path: str) -> bool:
+    """Return whether there is a file at *path* that is not empty."""
+    return os.path.exists(path) and os.path.getsize(path) > 0
 
 
 class StoreReader(AbstractContextManager["StoreReader"]):
@@ -344,10 +405,21 @@ class StoreReader(AbstractContextManager["StoreReader"]):
             raise InstanceError(f"{path}: no such run store")
         self.path = path
         with ExitStack() as undo:
-            self.connection = undo.enter_context(closing(_read_only(path)))
-            if _inspect(self.connection, path) == 0:
+            self.connection = undo.enter_context(closing(_open_for_reading(path)))
+            if not _inspect(self.connection, path):
                 raise InstanceError(f"{path}: an empty file, not a run store")
             undo.pop_all()
 
     def __exit__(self, *exc: object) -> None:
         self.connection.close()
+
+    def campaigns(self) -> set[tuple[str, int]]:
+        """Return digest and number of points of each grid that wrote to the store."""
+        with clearly(self.path):
+            return set(self.connection.execute(CAMPAIGNS))
+
+    def cells(self) -> Iterator[tuple[Any, ...]]:
+        """Yield all rows as the file has them, by key."""
+        with clearly(self.path):
+            query = f"SELECT {', '.join(COLUMNS)} FROM runs ORDER BY key"
+            yield from self.connection.execute(query)

@@ -1,12 +1,12 @@
-"""Studies: the values of many experiments, from the store where it has them,
-else run and stored.
+"""Studies: the values of many experiments, from the store or run now and stored.
 
-A study asks for values as if it computed them; a killed one asks again and
-goes on where it was::
+A study asks for values as if it computed them; one that was killed asks again and goes
+on where it was::
 
     with open_campaign("runs.sqlite", workers=2) as campaign:
         study = campaign.study("zhou")
-        rows = study.values("papers.zhou:one_run", [{"policy": "fill", "seed": s} for s in range(12)])
+        settings = [{"policy": "fill", "seed": seed} for seed in range(12)]
+        rows = study.values("papers.zhou:one_run", settings)
 """
 
 import json
@@ -16,7 +16,8 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
-from ioopt.campaign.runner import Workers, open_workers, run_tasks
+from ioopt.campaign.executors import Executor, open_executor
+from ioopt.campaign.runner import run_tasks
 from ioopt.campaign.store import FAILED, Store, clearly
 from ioopt.campaign.work import Experiment
 from ioopt.errors import IooptError
@@ -24,13 +25,13 @@ from ioopt.problems.base import Json
 
 
 class Campaign(NamedTuple):
-    """An open store and workers that start when the first value is missing."""
+    """An open store, and workers that start when the first value is missing."""
 
     store: Store
-    workers: Callable[[], Workers]
+    executor: Callable[[], Executor]
 
     def study(self, name: str) -> "Study":
-        """The study called *name*."""
+        """Return the study called *name*."""
         return Study(name, self)
 
 
@@ -44,27 +45,22 @@ class Study:
         self.num_run = 0
 
     def values(self, target: str, settings: Sequence[Mapping[str, Any]]) -> list[Json]:
-        """What ``module:function`` returns for each of *settings*, in their order.
+        """Return what ``module:function`` returns for each of *settings*, in order.
 
-        Missing ones, and ones that failed earlier, are run together on the workers.
+        Missing values, and ones that failed earlier, are run together on the workers.
         Raises IooptError with the reason when one fails now.
         """
         asked = [Experiment(self.name, target, each) for each in settings]
         missing = {item.key: item for item in asked if self._find(item.key) is None}
         if missing:
-            store, workers = self._campaign
-            run_tasks(list(missing.values()), store, workers())
+            executor = self._campaign.executor()
+            run_tasks(list(missing.values()), self._campaign.store, executor)
             self.num_run += len(missing)
         found = []
         for item in asked:
             metrics = self._find(item.key)
             if metrics is None:
-                error = self._campaign.store.find(item.key, ("error",))
-                reason = error[0] if error else "no row"
-                given = ", ".join(
-                    f"{key}={value!r}" for key, value in item.settings.items()
-                )
-                raise IooptError(f"{target}({given}) failed: {reason}")
+                raise self._failure(item)
             found.append(metrics)
         return found
 
@@ -79,23 +75,36 @@ class Study:
         return math.fsum(self._seconds.values())
 
     def _find(self, key: str) -> Json | None:
+        """Return a value of the store; None where it is missing or failed."""
         store = self._campaign.store
         row = store.find(key, ("status", "metrics", "solve_seconds"))
-        if row is None or row[0] == FAILED:
+        if row is None:
             return None
-        self._seconds[key] = row[2] or 0.0
+        status, text, seconds = row
+        if status == FAILED:
+            return None
+        self._seconds[key] = seconds or 0.0
         with clearly(store.path):
-            metrics: Json = json.loads(row[1])
+            metrics: Json = json.loads(text)
         return metrics
+
+    def _failure(self, item: Experiment) -> IooptError:
+        """Return the error that says why an experiment has no value."""
+        row = self._campaign.store.find(item.key, ("error",))
+        reason = row[0] if row else "no row"
+        pairs = [f"{key}={value!r}" for key, value in item.settings.items()]
+        return IooptError(f"{item.target}({', '.join(pairs)}) failed: {reason}")
 
 
 @contextmanager
 def open_campaign(
     path: str, workers: int, scheduler: str | None = None
 ) -> Iterator[Campaign]:
-    """The campaign of the store at *path*, made when it is missing,
-    continued when it is not.
-    """
+    """Open the campaign of the store at *path*: a new one, or one to be continued."""
     with ExitStack() as stack, Store(path) as store:
-        opened = cache(lambda: stack.enter_context(open_workers(workers, scheduler)))
-        yield Campaign(store, opened)
+
+        @cache
+        def executor() -> Executor:
+            return stack.enter_context(open_executor(workers, scheduler))
+
+        yield Campaign(store, executor)

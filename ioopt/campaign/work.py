@@ -1,19 +1,15 @@
-"""What a worker does: one point or one experiment in, its row of the store
-out; it never raises.
+"""Run one task of a sweep and return its row of the store; never raise.
 
-An experiment is a point that calls a function of its settings instead of a solver, such
-as a simulated workload. It goes through the same runner into the same store: ``family``
-and ``kind`` are ``experiment``, ``instance`` is the study, ``solver`` the function,
-``settings`` its arguments and ``metrics`` what it returned.
+A task is a point (an instance met by a solver) or an experiment, which calls a function
+of the user's own. An experiment goes through the same executor into the same store:
+``family`` and ``kind`` are ``experiment``, ``instance`` is the study, ``solver`` the
+function, ``settings`` its arguments and ``metrics`` what it returned.
 """
 
 import json
-import os
 import platform
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -37,8 +33,8 @@ DONE = "done"
 class Experiment:
     """One call: ``target`` is ``module:function``, importable on the workers.
 
-    The function takes ``settings`` as keywords and returns a
-    mapping that JSON can hold.
+    The function takes ``settings`` as keywords and returns a mapping that JSON can
+    hold.
     """
 
     study: str
@@ -46,13 +42,11 @@ class Experiment:
     settings: Mapping[str, Any]
     hard_limit: float | None = None
     source: ClassVar[str] = ""
-    """It is of no instance."""
+    """An experiment has no instance."""
 
     @cached_property
     def key(self) -> str:
-        """Of target, settings and version; stable over sessions and machines,
-        as that of a point is.
-        """
+        """A hash of target, settings and version, the same on every machine."""
         return content_key([FAMILY, self.target, self.settings, __version__])
 
     @property
@@ -62,11 +56,10 @@ class Experiment:
 
 
 Row = Json
+"""One row of ``runs``: its columns and their values."""
 Task = Point | Experiment
 
-GIVE_UP_EXIT = 75
-"""Exit status of a worker that gives up a point past its hard limit."""
-SUMMARY = (
+RESULT_COLUMNS = (
     "status",
     "stop",
     "objective",
@@ -80,18 +73,20 @@ SUMMARY = (
     "notes",
     "versions",
 )
+"""Columns that are fields of the solver's result."""
 
 
 def perform(task: Task, source: Source | None) -> Row:
-    """Run one task; what it raises becomes a failed row, or one that says that the
-    solver does not apply.
+    """Run one task and return its row.
+
+    An exception of the solver becomes a failed row, or one that says that the solver
+    does not apply to the instance.
     """
     try:
-        with _watchdog(task.hard_limit):
-            if isinstance(task, Experiment):
-                return _call(task)
-            assert source is not None
-            return _solve(task, source)
+        if isinstance(task, Experiment):
+            return _call(task)
+        assert source is not None
+        return _solve(task, source)
     except NotApplicableError as error:
         row = failed_row(task, source, str(error))
         return row | {"status": str(Status.NOT_APPLICABLE)}
@@ -105,7 +100,7 @@ def _problem(source: Source) -> Any:
 
 
 def _solve(point: Point, source: Source) -> Row:
-    """The row of a solve."""
+    """Solve one point and return its row."""
     result = solve(
         _problem(source),
         point.solver,
@@ -117,19 +112,23 @@ def _solve(point: Point, source: Source) -> Row:
         backend=point.backend,
     )
     document = result.to_dict()
-    row = _identity(point, source) | {name: document[name] for name in SUMMARY}
-    if (
-        result.settings
-    ):  # another question than the instance's: no rival of those who answer that
+    row = _identity(point, source)
+    for name in RESULT_COLUMNS:
+        row[name] = document[name]
+    # Settings of the result change the question; it is compared only with runs that
+    # answered the same one.
+    if result.settings:
         row["digest"] += json.dumps(result.settings, sort_keys=True)
-    error = "; ".join(result.notes) if result.status is Status.ERROR else None
+    error = None
+    if result.status is Status.ERROR:
+        error = "; ".join(result.notes)
     if error and result.plan is None:
         return failed_row(point, source, error)
     return row | {"violations": len(result.violations), "error": error}
 
 
 def _call(experiment: Experiment) -> Row:
-    """The row of an experiment, with what its function returned."""
+    """Call the function of an experiment and return its row."""
     function = registry.load_target(experiment.target)
     begun = time.perf_counter()
     found = function(**experiment.settings)
@@ -138,39 +137,17 @@ def _call(experiment: Experiment) -> Row:
         raise TypeError(
             f"{experiment.target} returned {type(found).__name__}, not a mapping"
         )
-    metrics = json.loads(
-        json.dumps(found)
-    )  # what JSON cannot hold fails here, not in the client
-    return (
-        _identity(experiment, None)
-        | _blank(DONE)
-        | {
-            "metrics": metrics,
-            "solve_seconds": seconds,
-            "versions": {"ioopt": __version__},
-        }
-    )
-
-
-@contextmanager
-def _watchdog(limit: float | None) -> Iterator[None]:
-    """End this worker when a point overstays *limit*: a thread cannot
-    be stopped otherwise.
-    """
-    if limit is None:
-        yield
-        return
-    timer = threading.Timer(limit, os._exit, (GIVE_UP_EXIT,))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    # What JSON cannot hold fails here, not in the process that writes the store.
+    metrics = json.loads(json.dumps(found))
+    row = _identity(experiment, None) | _without_result(DONE)
+    row["metrics"] = metrics
+    row["solve_seconds"] = seconds
+    row["versions"] = {"ioopt": __version__}
+    return row
 
 
 def _identity(task: Task, source: Source | None) -> Row:
-    """The columns that say which task a row is of."""
+    """Return the columns that say which task a row is of."""
     known: Row = {
         "key": task.key,
         "settings": dict(task.settings),
@@ -201,9 +178,9 @@ def _identity(task: Task, source: Source | None) -> Row:
     }
 
 
-def _blank(status: str) -> Row:
-    """The columns of a row that has no result, with its status."""
-    unknown: Row = dict.fromkeys(SUMMARY)
+def _without_result(status: str) -> Row:
+    """Return the columns of a row that has no result, with its status."""
+    unknown: Row = dict.fromkeys(RESULT_COLUMNS)
     return unknown | {
         "status": status,
         "metrics": {},
@@ -215,5 +192,5 @@ def _blank(status: str) -> Row:
 
 
 def failed_row(task: Task, source: Source | None, reason: str) -> Row:
-    """The row of a task without a result, with the reason."""
-    return _identity(task, source) | _blank(FAILED) | {"error": reason}
+    """Return the row of a task that has no result, with the reason."""
+    return _identity(task, source) | _without_result(FAILED) | {"error": reason}

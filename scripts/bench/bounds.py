@@ -1,5 +1,4 @@
-"""Bounds against plans: on random instances of all families no bound lies
-beyond any plan's value.
+"""Check on random instances of all families that no bound lies beyond a plan.
 
 A check is one bound (a solver's, a metric that bounds another, or the kind's own)
 against one plan's value of the same measure on the same instance; equal bounds and
@@ -37,9 +36,12 @@ from workflow_bounds import random_plan  # noqa: E402
 
 Maker = Callable[[random.Random], Any]
 LIMIT_SECONDS = 2.0
-WHOLE, QUICK = 100_000, 2_000
+WHOLE = 100_000
+"""Checks of a whole run."""
+QUICK = 2_000
+"""Checks of a quick run."""
 DEALT = 80
-"""Plans at random of an instance of replication."""
+"""Random plans of each instance of replication."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "ip-printed": {"cycles": "acyclic"},
     "exact-workflow": {"replays": 5_000},
@@ -156,7 +158,7 @@ PARTS: dict[str, tuple[Maker, dict[str, Any], float]] = {
 
 
 def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
-    """Bounds and values by measure, each with who says so."""
+    """Return bounds and values by measure, each with who says so."""
     kind = registry.kind_of_problem(problem)
     bounds: dict[str, dict[float, str]] = defaultdict(dict)
     values: dict[str, dict[float, str]] = defaultdict(dict)
@@ -179,29 +181,29 @@ def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
             continue  # a solver that does not take this instance
         if (result.plan or {}).get("loop", "closed") != settings.get("loop", "closed"):
             continue  # a solver of open loops alone
-        for measure, bound in (
-            told_bounds(kind, result) if row.name not in SCOPED else ()
-        ):
-            bounds[measure][bound] = row.name
+        if row.name not in SCOPED:
+            for measure, bound in told_bounds(kind, result):
+                bounds[measure][bound] = row.name
         if any("contradicts" in note for note in result.notes):
-            liar = "of " + row.name
-            bounds[liar][1.0], values[liar][0.0] = row.name, "; ".join(result.notes)
+            # A bound of 1 and a value of 0: counted as a bound beyond a plan.
+            contradiction = f"of {row.name}"
+            bounds[contradiction][1.0] = row.name
+            values[contradiction][0.0] = "; ".join(result.notes)
         if result.violations or result.plan is None or REFERENCE in row.abilities:
             continue
         metrics = {**result.metrics, str(result.objective_name): result.objective}
         for measure in {*known, str(result.objective_name)}:
             if isinstance(metrics.get(measure), (int, float)):
                 values[measure][metrics[measure]] = row.name
-    for _ in range(DEALT if kind.kind == "replication" else 0):
-        for measure, value in dealt(problem, rng).items():
-            values[measure].setdefault(value, "a plan of no solver")
+    if kind.kind == "replication":
+        for _ in range(DEALT):
+            for measure, value in dealt(problem, rng).items():
+                values[measure].setdefault(value, "a plan of no solver")
     return kind, bounds, values
 
 
 def told_bounds(kind: Any, result: Any) -> Iterator[tuple[str, float]]:
-    """All bounds that a result states: of its objective, and of
-    measures by its metrics.
-    """
+    """Yield all bounds that a result states: of its objective, and by its metrics."""
     if result.bound is not None:
         yield str(result.objective_name), result.bound
     for metric in kind.metrics:
@@ -216,9 +218,7 @@ def told_bounds(kind: Any, result: Any) -> Iterator[tuple[str, float]]:
 
 
 def dealt(problem: Any, rng: random.Random) -> Mapping[str, float]:
-    """All measures of a plan at random; none where it breaks a rule or
-    cannot be carried out.
-    """
+    """Return all measures of a random plan; none where it breaks a rule."""
     with suppress(IooptError):
         problem.require_room()
         plan = random_plan(problem, rng).model_dump(by_alias=True, exclude_none=True)
@@ -230,10 +230,12 @@ def dealt(problem: Any, rng: random.Random) -> Mapping[str, float]:
 
 
 def checked(part: str, wanted: int, seed: int) -> list[Any]:
-    """A row of the table: at least so many checks of one family."""
+    """Make at least so many checks of one family; return the row of the table."""
     make, settings, _ = PARTS[part]
     rng = random.Random(f"{part} {seed}")
-    instances = checks = tight = 0
+    instances = 0
+    checks = 0
+    tight = 0
     wrong: list[str] = []
     while checks < wanted:
         problem = make(rng)
@@ -257,11 +259,12 @@ def checked(part: str, wanted: int, seed: int) -> list[Any]:
 def main(quick: bool, seed: int = 1) -> int:
     """Print checks and violations of each family; returns the number of violations."""
     total = QUICK if quick else WHOLE
-    table = []
+    table: list[list[Any]] = []
     for part, (*_, share) in PARTS.items():
         seconds, row = timed(partial(checked, part, int(total * share), seed), cpu)
         table.append([*row, f"{seconds:.0f}"])
-    table.append(["all", *(sum(row[k] for row in table) for k in (1, 2, 3, 4)), ""])
+    totals = [sum(row[column] for row in table) for column in (1, 2, 3, 4)]
+    table.append(["all", *totals, ""])
     head = (
         "family",
         "instances",

@@ -1,9 +1,8 @@
-"""One copy entry more in the best known plans of the library: what it could
-gain on small disks.
+"""Try one more copy entry in the best known plans of the library, on small disks.
 
-Tried is every place of a queue with every file that one of the next twelve tasks there
-reads, 1,500 of these at random where there are more. Plans with rounds or the record
-of a run are left out.
+An entry is tried at every place of a queue for every file that one of the next twelve
+tasks there reads; 1,500 of these at random where there are more. Plans with rounds or
+with the record of a run are left out.
 """
 
 from __future__ import annotations
@@ -18,11 +17,14 @@ from ioopt.problems.replication import CopyEntry, ReplicationPlan, ReplicationPr
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.auto import has_small_disk
 
-AHEAD, MOST = 12, 1_500
+AHEAD = 12
+"""How many of the next tasks of a queue are looked at."""
+MOST = 1_500
+"""Most entries that are tried in a plan."""
 
 
 def main(quick: bool) -> None:
-    """Print the table; with *quick* of a few places each."""
+    """Print the table; a *quick* run tries 20 entries in each plan."""
     rows = []
     for name, entry in entries().items():
         with suppress(UsageError):  # a file of others that is not here
@@ -41,21 +43,21 @@ def main(quick: bool) -> None:
 def gains(
     problem: ReplicationProblem, plan: ReplicationPlan, most: int
 ) -> tuple[str, ...]:
-    """Makespan, places, how many were tried, how many were better, and the
-    most that one gained.
-    """
+    """Return a row: makespan, places, tried, better, and the most that one gained."""
     inputs = {task.id: task.inputs for task in problem.tasks}
-    places = []
+    places: list[tuple[str, int, str]] = []
     for node, queue in plan.order.items():
         for x in range(len(queue)):
-            ahead = [name for name in queue[x : x + AHEAD] if isinstance(name, str)]
-            places += [
-                (node, x, file)
-                for file in sorted({f for k in ahead for f in inputs[k]})
-            ]
+            files: set[str] = set()
+            for name in queue[x : x + AHEAD]:
+                if isinstance(name, str):
+                    files.update(inputs[name])
+            places += [(node, x, file) for file in sorted(files)]
     before = simulate(problem, plan).metrics["makespan_seconds"]
     ends = []
-    tried = places if len(places) <= most else random.Random(1).sample(places, most)
+    tried = places
+    if len(places) > most:
+        tried = random.Random(1).sample(places, most)
     for node, x, file in tried:
         queue = plan.order[node]
         more = (*queue[:x], CopyEntry.model_validate({"copy": file}), *queue[x:])

@@ -1,6 +1,4 @@
-"""What the benchmarks share: tables, clocks, memory, the shared data, another
-checkout beside this one.
-"""
+"""What the benchmarks share: tables, clocks, the shared data, checkouts to compare."""
 
 from __future__ import annotations
 
@@ -29,13 +27,13 @@ class Tree(NamedTuple):
     python: str
 
     def environment(self) -> dict[str, str]:
-        """Of its processes: this tree first, and one thread."""
+        """Return the environment of its processes: this tree first, one thread."""
         path = os.pathsep.join([str(self.folder), str(ROOT / "scripts")])
         one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         return {**os.environ, **one, "PYTHONPATH": path}
 
     def compile(self) -> None:
-        """Have machine code ready, so that no row compiles."""
+        """Compile all kernels, so that no benchmark spends time on it."""
         command = [self.python, "-m", "ioopt", "doctor", "--compile"]
         subprocess.run(
             command, cwd=self.folder, env=self.environment(), capture_output=True
@@ -43,35 +41,39 @@ class Tree(NamedTuple):
 
 
 def trees() -> dict[str, Tree]:
-    """This checkout, and before it the one that
-    ``IOOPT_BEFORE=FOLDER[:PYTHON]`` names.
+    """Return the checkouts to compare: that of ``IOOPT_BEFORE``, then this one.
+
+    ``IOOPT_BEFORE=FOLDER[:PYTHON]`` names a checkout and the Python that runs it.
     """
+    found: dict[str, Tree] = {}
     folder, _, python = os.environ.get("IOOPT_BEFORE", "").partition(":")
-    before = (
-        {"before": Tree(Path(folder).resolve(), python or sys.executable)}
-        if folder
-        else {}
-    )
-    return before | {"now": Tree(ROOT, sys.executable)}
+    if folder:
+        found["before"] = Tree(Path(folder).resolve(), python or sys.executable)
+    found["now"] = Tree(ROOT, sys.executable)
+    return found
 
 
 class Cost(NamedTuple):
-    """What a command took and printed: its exit code, processor seconds, seconds by
-    the clock, most bytes.
-    """
+    """What a command took and printed."""
 
     code: int
+    """Its exit code."""
     cpu: float
+    """Processor seconds."""
     wall: float
+    """Seconds by the clock."""
     peak: int
+    """Most bytes of memory."""
     text: str
+    """Its standard output."""
     error: str
+    """Its standard error."""
 
 
 def run(
     command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None
 ) -> Cost:
-    """One process; what it left running beside is ended."""
+    """Run one process to its end, and end what it left running."""
     begun = time.monotonic()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
         process = subprocess.Popen(
@@ -83,15 +85,14 @@ def run(
             start_new_session=True,
         )
         _, ended, used = os.wait4(process.pid, 0)
-        wall, process.returncode = (
-            time.monotonic() - begun,
-            os.waitstatus_to_exitcode(ended),
-        )
+        wall = time.monotonic() - begun
+        process.returncode = os.waitstatus_to_exitcode(ended)
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         out.seek(0)
         told.seek(0)
-        seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+        seconds = used.ru_utime + used.ru_stime
+        peak = used.ru_maxrss * 1024
         return Cost(process.returncode, seconds, wall, peak, out.read(), told.read())
 
 
@@ -101,7 +102,7 @@ def show(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> N
 
 
 def cpu() -> float:
-    """Processor seconds of this process and of its ended children."""
+    """Return the processor seconds of this process and of its ended children."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
@@ -109,14 +110,13 @@ def cpu() -> float:
 def timed(
     work: Callable[[], Answer], clock: Callable[[], float] = time.perf_counter
 ) -> tuple[float, Answer]:
-    """Seconds of a call by *clock*, and its answer."""
+    """Return the seconds of a call by *clock*, and its answer."""
     begun = clock()
     answer = work()
     return clock() - begun, answer
 
 
 def shared_data(folder: str) -> Path:
-    """*folder* of the shared data (``IOOPT_SHARED``), which need not be there."""
-    return (
-        Path(os.environ.get("IOOPT_SHARED", ROOT.parent / "shared")) / "data" / folder
-    )
+    """Return *folder* of the shared data (``IOOPT_SHARED``); it need not exist."""
+    shared = os.environ.get("IOOPT_SHARED", ROOT.parent / "shared")
+    return Path(shared) / "data" / folder

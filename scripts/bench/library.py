@@ -1,10 +1,9 @@
-"""``python scripts/bench/library.py SECONDS [--seeds N] [NAME...]``: better
-plans for the library.
+"""Find better plans for the library: ``library.py SECONDS [--seeds N] [NAME...]``.
 
-Every solver of an entry gets so long, those that search with N seeds; what is better is
-kept in ``instances/library``, and a bound that is tighter. An instance more is a file
+Every solver of an entry gets SECONDS; those that search run with N seeds. Better plans
+and tighter bounds are kept in ``instances/library``. To add an instance, put a file
 there whose plan is empty and whose value any plan betters. With ``--table`` the table
-of ``docs/library.md`` is written instead; CP-SAT and HiGHS get so long for each program
+of ``docs/library.md`` is written instead; CP-SAT and HiGHS get SECONDS for each program
 that `ioopt export mps` writes. The sweeps ``library`` and ``library-additive`` say how
 far default solvers are from the best.
 """
@@ -32,7 +31,9 @@ from ioopt.solvers.model_files import export_model
 from ioopt.tables import render
 from ioopt.verdict import own_bound, past_bound
 
-PAGE, MARK = ROOT / "docs" / "library.md", "<!-- table -->\n"
+PAGE = ROOT / "docs" / "library.md"
+MARK = "<!-- table -->\n"
+"""Stands before and after the table of the page."""
 HEAD = ("entry", "kind", "measure", "value", "bound", "gap %", "class", "who", "when")
 PLAIN = {"sat": "CP-SAT", "highs": "HiGHS"}
 
@@ -57,9 +58,17 @@ def improve(known: Entry, seconds: float, seeds: int) -> Entry:
 
 def row(entry: Entry) -> list[str]:
     """The entry's line of the table, without what plain solvers find."""
-    best, gap = entry.best, relative_gap(entry.best.best, entry.best.bound, entry.sense)
-    group = "hard" if gap is None or gap > 0.05 else "open" if gap > 1e-6 else "closed"
-    values = [best.best, best.bound, None if gap is None else round(100 * gap, 2)]
+    best = entry.best
+    gap = relative_gap(best.best, best.bound, entry.sense)
+    percent = None
+    group = "hard"
+    if gap is not None:
+        percent = round(100 * gap, 2)
+        if gap <= 1e-6:
+            group = "closed"
+        elif gap <= 0.05:
+            group = "open"
+    values = [best.best, best.bound, percent]
     shown = ["-" if value is None else f"{value:.6g}" for value in values]
     about = [entry.name, entry.kind, entry.measure, *shown, group]
     return [*about, best.solver, best.date or best.version]

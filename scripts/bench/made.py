@@ -87,7 +87,7 @@ def graphs(machine: Machine) -> Iterator[ReplicationProblem]:
 
 
 def with_small_disks(problem: ReplicationProblem) -> ReplicationProblem:
-    """The same with disks of DISK_SHARE times the largest task on every node."""
+    """Return *problem* with disks of DISK_SHARE times the largest task."""
     most = max(map(problem.task_bytes, range(len(problem.tasks))))
     small = {"disk_bytes": int(DISK_SHARE * most)}
     nodes = tuple(node.model_copy(update=small) for node in problem.nodes)
@@ -95,25 +95,24 @@ def with_small_disks(problem: ReplicationProblem) -> ReplicationProblem:
 
 
 def workflows(folder: Path, quick: bool) -> None:
-    """Every graph and record of the shared data on both machines, with
-    ample and small disks.
-    """
-    for title, machine in list(MACHINES.items())[: 1 if quick else None]:
+    """Write all workflows of the shared data, on both machines and sizes of disks."""
+    most = 2 if quick else None
+    for title, machine in MACHINES.items():
         files = sorted(shared_data("workflows").glob("*-0*.json"))
         found = {file.stem: read_wfformat(str(file), machine=machine) for file in files}
         found |= {problem.name: problem for problem in graphs(machine)}
-        for name in sorted(found, key=lambda name: len(found[name].tasks))[
-            : 2 if quick else None
-        ]:
+        by_size = sorted(found, key=lambda name: len(found[name].tasks))
+        for name in by_size[:most]:
             put(folder, found[name], f"{title}, ample disks: {name}")
             put(folder, with_small_disks(found[name]), f"{title}, small disks: {name}")
+        if quick:
+            break
 
 
 def flattened(folder: Path, quick: bool) -> None:
     """Recorded workflows as batches, on disks of a share of their bytes."""
-    for share, name in itertools.product(
-        ("15%", "25%"), FLATTENED[: 1 if quick else None]
-    ):
+    names = FLATTENED[:1] if quick else FLATTENED
+    for share, name in itertools.product(("15%", "25%"), names):
         for path in sorted(shared_data("wfformat").glob(f"{name}*.json"))[:1]:
             machine = Machine.model_validate({"disk": share, "nodes": 4})
             problem = read_wfformat(str(path), machine, flatten=True)
@@ -132,33 +131,36 @@ def random_workflows(folder: Path, quick: bool) -> None:
 
 
 def chosen_on(folder: Path, quick: bool) -> None:
-    """What defaults were chosen on, bundled and of the library; logs under
-    three intensities of I/O.
+    """Write the instances on which defaults were chosen, and logs under three loads.
+
+    They are bundled ones and those of the library.
     """
-    found = {
-        name: ioopt.load(name)
-        for name, row in entries().items()
-        if row["kind"] in KINDS
-    }
-    own = [entry for entry in library().values() if entry.kind in KINDS]
-    found |= {
-        entry.name: entry.problem() for entry in own if entry.recipe.bundled is None
-    }
+    found = {}
+    for name, row in entries().items():
+        if row["kind"] in KINDS:
+            found[name] = ioopt.load(name)
+    for entry in library().values():
+        if entry.kind in KINDS and entry.recipe.bundled is None:
+            found[entry.name] = entry.problem()
     for name, problem in found.items():
         kind = registry.kind_of_problem(problem).kind
         put(folder, problem, f"chosen on, {kind}: {name}")
-    for log, nodes in LOGS[: 1 if quick else None]:
+    logs = LOGS[:1] if quick else LOGS
+    most = 500 if quick else 5000
+    for log, nodes in logs:
         path = shared_data("swf") / f"{log}.swf"
-        for intensity in (0.5, 0.33, 0.1) if path.exists() else ():
+        if not path.exists():
+            continue
+        for intensity in (0.5, 0.33, 0.1):
             machine = Settings(nodes=nodes, intensity=intensity)
-            most = 500 if quick else 5000
             problem = gang_from_swf(read_swf(str(path)), machine, 20, max_jobs=most)
             put(folder, problem, f"elsewhere, logs of gangs: {log} {intensity}")
 
 
 def stored(folder: Path, quick: bool, additive: bool = False) -> dict[str, float]:
-    """The library's instances (of additive time, or of all else) and
-    the best values known.
+    """Write the library's instances, of additive time or of all other measures.
+
+    Returns the best values known.
     """
     known = {}
     for name, entry in library().items():
@@ -170,30 +172,24 @@ def stored(folder: Path, quick: bool, additive: bool = False) -> dict[str, float
 
 
 def work_directories(folder: Path, quick: bool) -> dict[str, float]:
-    """Recorded workflows, copied, in part of the peak of an unlimited run; and the
-    makespan of that run.
+    """Write copies of recorded workflows, with a part of the peak of an unlimited run.
 
-    Those that the search was chosen on also with their tasks shuffled; others
-    at half of the peak.
+    Those on which the search was chosen come also with their tasks shuffled; others
+    have half of the peak. Returns the makespans of the unlimited runs.
     """
-    named = [
-        (
-            shared_data("workflows") / f"{stem}.json",
-            f"{stem.split('-')[0]}{how}",
-            copies,
-            shares,
-        )
-        for stem, (copies, shares) in RECORDED.items()
-        for how in ("", ", shuffled")
-    ]
-    others = sorted(shared_data("wfformat").glob("*.json"))
-    named += [
-        (path, "others", 8, (0.5,))
-        for path in others
-        if not path.stem.startswith(LEFT_OUT)
-    ]
+    named: list[tuple[Path, str, int, tuple[float, ...]]] = []
+    for stem, (copies, shares) in RECORDED.items():
+        path = shared_data("workflows") / f"{stem}.json"
+        group = stem.split("-")[0]
+        named.append((path, group, copies, shares))
+        named.append((path, f"{group}, shuffled", copies, shares))
+    for path in sorted(shared_data("wfformat").glob("*.json")):
+        if not path.stem.startswith(LEFT_OUT):
+            named.append((path, "others", 8, (0.5,)))
+    if quick:
+        named = named[:2]
     known = {}
-    for path, group, copies, shares in named[: 2 if quick else None]:
+    for path, group, copies, shares in named:
         one = read_work_directory(str(path), 64)
         if "shuffled" in group:
             tasks = random.Random("shuffled").sample(one.tasks, len(one.tasks))

@@ -1,9 +1,8 @@
-"""Real Snakemake on stub workflows, under its own schedulers and ours, on a file
-system of limited size.
+"""Run Snakemake on stub workflows under its schedulers and ours, on a limited disk.
 
-A stub writes files, in proportion to the stated sizes, and sleeps for a part of the
-stated time. The workflows are generated in the shapes of recorded ones. The file system
-is a tmpfs: only root may mount it.
+A stub writes files in proportion to the stated sizes, and sleeps for a part of the
+stated time. The workflows are generated in the shapes of recorded ones. The disk is a
+tmpfs, which only root may mount.
 """
 
 from __future__ import annotations
@@ -41,64 +40,71 @@ HEADS = (
     "seconds in it",
     "peak in it",
 )
-LARGEST, PAGE, FREE = 500 * 10**6, 4096, 8 * 10**9
-"""Bytes that all products of a workflow have; of a page of a tmpfs; of
-one without a quota.
-"""
+LARGEST = 500 * 10**6
+"""Bytes of all products of a workflow."""
+PAGE = 4096
+"""Bytes of a page of a tmpfs."""
+FREE = 8 * 10**9
+"""Bytes of a disk without a quota."""
 ROOM = 1.25
-"""The quota, in bytes of the order of least peak."""
+"""The quota over the bytes that the order of least peak needs."""
 
 
 def plain(name: str) -> str:
-    """A name that is a file's, and a word of shell."""
+    """Return *name* with all characters replaced that a shell would not leave alone."""
     return re.sub(r"[^A-Za-z0-9_.-]", "_", name)
 
 
 def as_run(
     problem: WorkDirectoryProblem, largest: int = LARGEST
 ) -> WorkDirectoryProblem:
-    """*problem* with *largest* bytes in all; what nobody reads stays, as
-    Snakemake's targets do.
+    """Return *problem* with products of *largest* bytes in all.
+
+    A file that nobody reads is kept, as Snakemake keeps its targets.
     """
     part = largest / sum(file.bytes for file in problem.products)
     read = {file.id for file, tasks in zip(problem.products, problem.readers) if tasks}
-    files = [
-        {"id": f.id, "bytes": ceil(f.bytes * part), "keep": f.keep or f.id not in read}
-        for f in problem.files
-    ]
+    files = []
+    for file in problem.files:
+        keep = file.keep or file.id not in read
+        files.append({"id": file.id, "bytes": ceil(file.bytes * part), "keep": keep})
     return WorkDirectoryProblem.model_validate(problem.model_dump() | {"files": files})
 
 
 def write(problem: WorkDirectoryProblem, directory: Path, total_seconds: float) -> None:
-    """Put a ``Snakefile`` into *directory*; all sleeps together are *total_seconds*.
+    """Write a ``Snakefile`` into *directory*; all sleeps together are *total_seconds*.
 
-    The tasks of a sample are rules with a wildcard; products come to lie in
-    the folder ``work``.
+    The tasks of a sample are rules with a wildcard. Products are written into the
+    folder ``work``.
     """
     files = {file.id: file for file in problem.files}
     samples = max(problem.samples) + 1
-    seconds = sum(task.compute_seconds for task in problem.tasks)
-    rules, finals = [], list[str]()
+    seconds = sum(task.compute_seconds for task in problem.tasks) or 1.0
+    rules: list[str] = []
+    finals: list[str] = []
 
     def path(name: str) -> str:
         return f"work/{plain(name.removesuffix('#1'))}.{{sample}}"
 
-    for task in (task for task in problem.tasks if task.id.endswith("#1")):
+    for task in problem.tasks:
+        if not task.id.endswith("#1"):
+            continue
         makes = [files[name] for name in task.outputs]
-        finals += [path(file.id) for file in makes if file.keep]
-        outputs = [
-            repr(path(f.id)) if f.keep else f"temp({path(f.id)!r})" for f in makes
-        ]
-        commands = [
-            f"head -c {f.bytes} /dev/zero > {{output[{at}]}}"
-            for at, f in enumerate(makes)
-        ]
+        outputs = []
+        commands = []
+        for at, file in enumerate(makes):
+            commands.append(f"head -c {file.bytes} /dev/zero > {{output[{at}]}}")
+            if file.keep:
+                finals.append(path(file.id))
+                outputs.append(repr(path(file.id)))
+            else:
+                outputs.append(f"temp({path(file.id)!r})")
         if not makes:
-            finals += [path(task.id)]
-            outputs, commands = [repr(path(task.id))], ["touch {output}"]
-        commands += [
-            f"sleep {task.compute_seconds * total_seconds / (seconds or 1.0):.3f}"
-        ]
+            finals.append(path(task.id))
+            outputs.append(repr(path(task.id)))
+            commands.append("touch {output}")
+        sleep = task.compute_seconds * total_seconds / seconds
+        commands.append(f"sleep {sleep:.3f}")
         whole = -(-sum(file.bytes for file in makes) // 10**6)
         rules += [
             f"rule {re.sub(r'[^A-Za-z0-9_]', '_', task.id)}:",
@@ -108,7 +114,9 @@ def write(problem: WorkDirectoryProblem, directory: Path, total_seconds: float) 
             f"    resources: disk_mb={whole}",
             f"    shell: {' && '.join(commands)!r}\n",
         ]
-    every = [name.format(sample=n) for n in range(1, samples + 1) for name in finals]
+    every = []
+    for number in range(1, samples + 1):
+        every += [name.format(sample=number) for name in finals]
     head = (
         "wildcard_constraints: sample='[0-9]+'\n\nrule all:\n    input: "
         f"{_listed(every)}\n"
@@ -117,18 +125,19 @@ def write(problem: WorkDirectoryProblem, directory: Path, total_seconds: float) 
 
 
 def _listed(names: Iterable[str]) -> str:
-    return "[" + ", ".join(repr(name) for name in names) + "]"
+    """Write names as a list of Python."""
+    return f"[{', '.join(map(repr, names))}]"
 
 
 @contextmanager
 def mounted(
     problem: WorkDirectoryProblem, place: Path, quota: int | None
 ) -> Iterator[None]:
-    """A file system of *quota* bytes at *place*; PermissionError where
-    that is not allowed.
-    """
+    """Mount a file system of *quota* bytes at *place*; PermissionError if forbidden."""
     place.mkdir(parents=True)
-    size = FREE if quota is None else quota + PAGE * (len(problem.products) + 2)
+    size = FREE
+    if quota is not None:
+        size = quota + PAGE * (len(problem.products) + 2)
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "ioopt", str(place)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -140,42 +149,49 @@ def mounted(
 
 
 def main(quick: bool) -> None:
-    """Rule graphs under every scheduler, without a quota of the disk and with one."""
-    shapes = list(SHAPES)[: 1 if quick else None]
-    rows = [
-        row
-        for shape in shapes
-        for row in real_rows(as_run(generate(shape, SHAPES[shape], 0)))
-    ]
+    """Run workflows under every scheduler, without a quota of the disk and with one."""
+    shapes = list(SHAPES)
+    if quick:
+        shapes = shapes[:1]
+    rows: list[tuple[object, ...]] = []
+    for shape in shapes:
+        rows += real_rows(as_run(generate(shape, SHAPES[shape], 0)))
     show("Real Snakemake, stub commands", HEADS, rows)
-    full = {
-        name: sum(row[1] == name and row[-1] == "full" for row in rows)
-        for name in NAMES
-    }
-    print(
-        "ended by a full disk: "
-        f"{', '.join(f'{name} {count}' for name, count in full.items())}"
-    )
+    counts = []
+    for name in NAMES:
+        full = sum(row[1] == name and row[-1] == "full" for row in rows)
+        counts.append(f"{name} {full}")
+    print(f"ended by a full disk: {', '.join(counts)}")
 
 
 def real_rows(problem: WorkDirectoryProblem) -> Iterator[tuple[object, ...]]:
-    """(workflow, scheduler, seconds, peak MB, the same in a quota) of
-    real Snakemake on stubs.
+    """Yield the rows of a workflow, with the columns of HEADS.
 
-    A run that the quota ends is "full".
+    The peak of a run that the quota ends is "full".
     """
     _timed(problem, NAMES[0], None)  # does not count: the first start reads the disk
     free = {name: _timed(problem, name, None) for name in NAMES}
     quota = ceil(ROOM * sequential_peak(problem, least_order(problem)))
     for name, (seconds, peak) in free.items():
         held, most = _timed(problem, name, quota)
-        told = "full" if most is None else f"{most / 1e6:.4g}"
-        yield problem.name, name, seconds, (peak or 0) / 1e6, quota / 1e6, held, told
+        peak_in_quota = "full"
+        if most is not None:
+            peak_in_quota = f"{most / 1e6:.4g}"
+        yield (
+            problem.name,
+            name,
+            seconds,
+            (peak or 0) / 1e6,
+            quota / 1e6,
+            held,
+            peak_in_quota,
+        )
 
 
 def _timed(
     problem: WorkDirectoryProblem, scheduler: str, quota: int | None
 ) -> tuple[float, int | None]:
+    """Return the seconds of one run, and its peak (:func:`run_stub`)."""
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place)
         write(problem, directory, 0.5 * problem.cores)
@@ -186,8 +202,9 @@ def _timed(
 def run_stub(
     cores: int, directory: Path, scheduler: str, quota: int | None
 ) -> int | None:
-    """Run what was written to *directory*; the most bytes in ``work`` at once,
-    None if it was full.
+    """Run the workflow in *directory*; return the most bytes in ``work`` at once.
+
+    None: the disk was full.
     """
     plugin = ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(plugin), str(ROOT)])}
@@ -205,10 +222,9 @@ def run_stub(
         str(directory / "Snakefile"),
     ]
     if scheduler == NAMES[0]:
-        disk = (
-            [] if quota is None else ["--scheduler-ioopt-disk-mb", str(quota // 10**6)]
-        )
-        command += ["--scheduler-ioopt-data", *disk]
+        command.append("--scheduler-ioopt-data")
+        if quota is not None:
+            command += ["--scheduler-ioopt-disk-mb", str(quota // 10**6)]
     with (directory / "log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         peak = 0
@@ -219,4 +235,6 @@ def run_stub(
     told = (directory / "log").read_text()
     if process.returncode != 0 and "No space left on device" not in told:
         raise SystemExit(f"snakemake failed: {told[-2000:]}")
-    return None if process.returncode else peak
+    if process.returncode != 0:
+        return None
+    return peak

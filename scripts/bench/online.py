@@ -1,11 +1,11 @@
-"""Workflows whose estimates are wrong: what each way to decide costs beside
-knowing all in advance.
+"""Workflows whose estimates are wrong: what deciding without knowing them costs.
 
-Makespan / clairvoyant plan, the best of the static planners' plans made with the actual
-times and replayed with them (which is no bound: other plans may be shorter). Actual
-seconds are planned ones x lognormal(0, sigma); with arrivals, four copies of a workflow
-come at exponential distances of a quarter of its bound, and the dispatchers see only
-those that have come. Mean over 20 seeds, with half the 95 % interval of Student's t.
+Shown is the makespan over that of a clairvoyant plan: the best plan of the static
+planners made with the actual times and replayed with them (which is no bound: other
+plans may be shorter). Actual seconds are planned ones x lognormal(0, sigma). With
+arrivals, four copies of a workflow come at exponential distances of a quarter of its
+bound, and the dispatchers see only those that have come. Figures are means over 20
+seeds, with half the 95 % interval of Student's t.
 ``static`` is the best plan made with the estimates (and all arrivals), replayed with
 the actual times. ``rolling`` and ``locality+`` prefetch, ``fifo`` and ``locality`` do
 not. The parameters of ``rolling`` were chosen on other graphs (montage, cybershake,
@@ -57,37 +57,43 @@ CASES = (
 """File and graph of the shared data (Estee), or a preset."""
 ARRIVALS = ("pegasus sipht", "elementary merge_triplets", "chains")
 """Cases that also come as four copies, one after the other."""
+QUICK_CASES = ("chains", "fork-join", "montage-like")
 PRESETS = {"in-tree": {"disk_share": 1.5}, "montage-like": {"images": 12, "cores": 2}}
 Times = Mapping[str, float]
 
 
 def made(name: str) -> ReplicationProblem:
-    """A case: graphs on 4 nodes of 4 cores, 16 MB/s shared, 128 MB/s between nodes."""
+    """Return a case: a preset, or a graph on the first machine of MACHINES."""
     case, small, _ = name.partition(SMALL)
     file, apart, graph = case.partition(" ")
     if not apart:
         return generate(case, PRESETS.get(case, {}), 2)
     path = shared_data("workflows") / f"{file}.zip"
     problem, _ = read_estee(str(path), graph, MACHINES["4 x 4, 16 MB/s"])
-    return with_small_disks(problem) if small else problem
+    if small:
+        return with_small_disks(problem)
+    return problem
 
 
 def arriving(problem: ReplicationProblem, seed: int) -> ReplicationProblem:
-    """Four copies of a workflow in one instance, arriving one after the other."""
+    """Return four copies of a workflow in one instance, one arriving after another."""
     draw = random.Random(seed)
     distance = makespan_bound_seconds(problem) / 4
     data = problem.model_dump(mode="json", by_alias=True)
-    files, tasks, release = [], [], 0.0
+    files = []
+    tasks = []
+    release = 0.0
     for copy in range(4):
-        files += [{**row, "id": f"{copy}.{row['id']}"} for row in data["files"]]
+        for row in data["files"]:
+            files.append({**row, "id": f"{copy}.{row['id']}"})
         for row in data["tasks"]:
             own = {
-                key: [f"{copy}.{name}" for name in row[key]]
-                for key in ("inputs", "outputs")
+                "id": f"{copy}.{row['id']}",
+                "release_seconds": release,
+                "inputs": [f"{copy}.{name}" for name in row["inputs"]],
+                "outputs": [f"{copy}.{name}" for name in row["outputs"]],
             }
-            tasks.append(
-                {**row, "id": f"{copy}.{row['id']}", "release_seconds": release, **own}
-            )
+            tasks.append({**row, **own})
         release += draw.expovariate(1.0 / distance)
     found: ReplicationProblem = load({**data, "files": files, "tasks": tasks})
     return found
@@ -96,31 +102,29 @@ def arriving(problem: ReplicationProblem, seed: int) -> ReplicationProblem:
 def planned(
     problem: ReplicationProblem, seconds: Times | None = None
 ) -> tuple[float, ReplicationPlan]:
-    """The makespan of the best plan of all planners, and the plan; they know
-    the actual *seconds*.
+    """Return the makespan of the best plan of all planners, and the plan.
+
+    The planners know the actual *seconds* of the tasks that it names.
     """
     times = seconds or {}
-    tasks = tuple(
-        task.model_copy(
-            update={"compute_seconds": times.get(task.id, task.compute_seconds)}
-        )
-        for task in problem.tasks
-    )
-    problem = problem.model_copy(update={"tasks": tasks})
+    tasks = []
+    for task in problem.tasks:
+        actual = times.get(task.id, task.compute_seconds)
+        tasks.append(task.model_copy(update={"compute_seconds": actual}))
+    problem = problem.model_copy(update={"tasks": tuple(tasks)})
     request = SolveRequest(SolveOptions(), Deadline(None))
-    plans = [plan(problem, request).plan for plan in PLANNERS.values()]
-    ends = [
-        (simulate(problem, made).metrics["makespan_seconds"], made)
-        for made in plans
-        if made
-    ]
+    ends = []
+    for planner in PLANNERS.values():
+        plan = planner(problem, request).plan
+        if plan:
+            ends.append((simulate(problem, plan).metrics["makespan_seconds"], plan))
     return min(ends, key=lambda pair: pair[0])
 
 
 def makespans(
     problem: ReplicationProblem, static: ReplicationPlan, actual: Times
 ) -> list[float]:
-    """Of each way to decide, in the order of WAYS."""
+    """Return the makespan of each way to decide, in the order of WAYS."""
     online = (
         (fifo, False),
         (locality, False),
@@ -136,7 +140,7 @@ def makespans(
 
 
 def rows(cases: Iterable[str], arrivals: bool, seeds: range) -> Iterator[list[str]]:
-    """Makespans over the clairvoyant plan's, and geometric means."""
+    """Yield the makespans over those of clairvoyant plans, then geometric means."""
     means = []
     for name in cases:
         base = problem = made(name)
@@ -154,20 +158,20 @@ def rows(cases: Iterable[str], arrivals: bool, seeds: range) -> Iterator[list[st
                 )
             found = [mean_interval(values) for values in zip(*ratios, strict=True)]
             means.append([mean for mean, *_ in found])
-            cells = (f"{mean:.3f} ± {mean - low:.3f}" for mean, low, _ in found)
-            yield [f"4 x {name}" if arrivals else name, f"{sigma:g}", *cells]
+            cells = [f"{mean:.3f} ± {mean - low:.3f}" for mean, low, _ in found]
+            title = f"4 x {name}" if arrivals else name
+            yield [title, f"{sigma:g}", *cells]
     overall = map(statistics.geometric_mean, zip(*means, strict=True))
     yield ["geometric mean", "", *(f"{mean:.3f}" for mean in overall)]
 
 
 def main(quick: bool = False) -> None:
-    """Print the tables; with ``quick`` one, 3 seeds of three workflows."""
-    head, seeds = ("workflow", "sigma", *WAYS), range(1, 4 if quick else 21)
-    few = ("chains", "fork-join", "montage-like")
-    show(
-        "Makespan over the clairvoyant plan's",
-        head,
-        rows(few if quick else CASES, False, seeds),
-    )
-    if not quick:
-        show("The same with arrivals", head, rows(ARRIVALS, True, seeds))
+    """Print the tables; a quick run has 3 seeds of three workflows, no arrivals."""
+    head = ("workflow", "sigma", *WAYS)
+    title = "Makespan over the clairvoyant plan's"
+    if quick:
+        show(title, head, rows(QUICK_CASES, False, range(1, 4)))
+        return
+    seeds = range(1, 21)
+    show(title, head, rows(CASES, False, seeds))
+    show("The same with arrivals", head, rows(ARRIVALS, True, seeds))

@@ -1,5 +1,6 @@
-"""What the relaxation of the replay proves: tiny instances of all rules, and 12, 16,
-20 tasks on 3 nodes.
+"""What the relaxation of the replay proves.
+
+Instances are tiny ones of all rules, and ones of 12, 16 and 20 tasks on 3 nodes.
 """
 
 from __future__ import annotations
@@ -14,20 +15,26 @@ from bench.frame import show
 from ioopt import registry
 from ioopt.models.replication.workflow_bound import TransferBound
 
-TINY, SMALL, SECONDS = 180, 20, 15.0
+TINY = 180
+"""How many tiny instances there are."""
+SMALL = 20
+"""How many instances of each size there are."""
+SECONDS = 15.0
+"""Time limit of a solve."""
 SIZES: dict[int, int] = {12: 3, 16: 4, 20: 4}
-"""Tasks, and the images of a mosaic with about as many."""
+"""Tasks -> images of a mosaic with about as many tasks."""
 
 
 def small(tasks: int, seed: int) -> Any:
-    """A batch or workflow of about so many tasks on 3 nodes: disks and copies
-    ample or not, by seed.
+    """Return a batch or workflow of about so many tasks on 3 nodes.
+
+    The seed decides the kind, and whether disks and the rate of copies are ample.
     """
-    batch: dict[str, Any] = {
-        "tasks": tasks,
-        "disk": "600MB" if seed // 6 % 2 else "100GB",
-    }
-    flow: dict[str, Any] = {"cores": 1} | ({"disk_share": 2.0} if seed // 6 % 2 else {})
+    batch: dict[str, Any] = {"tasks": tasks, "disk": "100GB"}
+    flow: dict[str, Any] = {"cores": 1}
+    if seed // 6 % 2:
+        batch["disk"] = "600MB"
+        flow["disk_share"] = 2.0
     name, chosen = [
         ("image-85", batch | {"compute_seconds_per_mb": 0.1}),
         ("sat-85", batch | {"compute_seconds_per_mb": 0.05}),
@@ -36,16 +43,20 @@ def small(tasks: int, seed: int) -> Any:
         ("fork-join", flow | {"rounds": 1, "width": tasks - 2}),
         ("montage-like", flow | {"images": SIZES[tasks]}),
     ][seed % 6]
-    rate = {"replica_rate": 40e6} if seed // 12 % 2 else {}
-    given = {key: str(value) for key, value in {**chosen, **rate, "nodes": 3}.items()}
+    if seed // 12 % 2:
+        chosen["replica_rate"] = 40e6
+    chosen["nodes"] = 3
+    given = {key: str(value) for key, value in chosen.items()}
     return registry.generate(registry.KINDS["replication"], name, given, seed)
 
 
 def row(name: str, problems: list[Any]) -> list[Any]:
-    """Mean gaps of three bounds and what they prove: without the relaxation, of
-    all plans, of queues.
+    """Return mean gaps of three bounds, and how many plans each proves optimal.
+
+    The bounds are the one without the relaxation, that of all plans, that of queues.
     """
-    gaps, proofs = [], []
+    gaps = []
+    proofs = []
     for problem in problems:
         result = ioopt.solve(problem, "exact-workflow", time_limit=SECONDS)
         end = result.metrics["makespan_seconds"]
@@ -54,22 +65,29 @@ def row(name: str, problems: list[Any]) -> list[Any]:
             result.bound,
             result.metrics["queues_bound_seconds"],
         )
-        gaps.append([100 * (1 - bound / end) if end else 0.0 for bound in bounds])
-        proofs.append([gap < 1e-7 for gap in gaps[-1]])
+        found = [_gap_percent(bound, end) for bound in bounds]
+        gaps.append(found)
+        proofs.append([gap < 1e-7 for gap in found])
     means = [f"{fmean(gap):.2f}" for gap in zip(*gaps, strict=True)]
-    return [
-        name,
-        len(problems),
-        *means,
-        *(sum(some) for some in zip(*proofs, strict=True)),
-    ]
+    proven = [sum(some) for some in zip(*proofs, strict=True)]
+    return [name, len(problems), *means, *proven]
+
+
+def _gap_percent(bound: float, makespan: float) -> float:
+    """Return by how much of the makespan the bound is below it, in %."""
+    if not makespan:
+        return 0.0
+    return 100 * (1 - bound / makespan)
 
 
 def main(quick: bool, seed: int = 1) -> None:
     """Print both tables from *seed* on; a quick run has a tenth of the instances."""
-    rng, part = random.Random(seed), 10 if quick else 1
-    makers = [batch, workflow] * (TINY // part // 2)
-    table = [row("tiny", [make(rng) for make in makers])]
+    rng = random.Random(seed)
+    part = 10 if quick else 1
+    problems = []
+    for _ in range(TINY // part // 2):
+        problems += [batch(rng), workflow(rng)]
+    table = [row("tiny", problems)]
     for tasks in SIZES:
         seeds = range(100 * seed, 100 * seed + SMALL // part)
         table.append(row(f"{tasks} x 3", [small(tasks, s) for s in seeds]))

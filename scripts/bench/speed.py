@@ -1,13 +1,13 @@
-"""Speeds: the rows of ``speed.toml``, each a command or a statement in a process of
-its own, by checkout.
+"""Measure the speeds of ``speed.toml``: commands and statements, by checkout.
 
-A row has ``what``, an ``aim`` and either ``command`` or ``work``. A command is words
-for ``ioopt``: FILE is the instance that ``make`` has ``ioopt generate`` write, or
-``import`` from SHARED, or the text ``config``; OUT a place to write to. ``work`` is a
-statement timed after ``setup``. ``over`` makes a row for every combination of its
-values, which both see by their names, as they see QUICK. Shown are processor seconds of
-one of ``per`` things, the best of three, and the peak of memory; with ``soak`` also by
-how much memory grows in so many more calls.
+Each runs in a process of its own. A row of the table has ``what`` it is, an ``aim`` and
+either ``command`` or ``work``. A command is words for ``ioopt``: FILE stands for the
+instance that ``make`` describes (words of ``ioopt generate``, or ``import`` from
+SHARED) or for the text ``config``, OUT for a place to write to. ``work`` is a statement
+that is timed after ``setup``. ``over`` makes a row for every combination of its values;
+commands and statements see the values, and QUICK, by their names. Shown are the
+processor seconds of one of ``per`` things (the best of three) and the peak of memory;
+with ``soak`` also by how much memory grows in that many more calls.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def clock():
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 exec(row["setup"], globals())
-timer = timeit.Timer(row["work"], globals=globals(), timer=time.perf_counter if row["wall"] else clock)
+timer = timeit.Timer(row["work"], globals=globals())
+timer.timer = time.perf_counter if row["wall"] else clock
 timer.timeit(1)
 number = timer.autorange()[0]
 found = {"seconds": min(timer.repeat(1 if QUICK else 3, number)) / number}
@@ -66,81 +67,89 @@ def main(group: str, quick: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for tree in found.values():
             tree.compile()
-        rows = [
-            (
-                one["what"].format(**one["over"]),
-                *(told(tree, one, Path(folder)) for tree in found.values()),
-                one.get("aim", ""),
-            )
-            for row in ROWS[group]
-            for one in each(row, quick)
-        ]
+        rows = []
+        for row in ROWS[group]:
+            for one in each(row, quick):
+                what = one["what"].format(**one["over"])
+                figures = [told(tree, one, Path(folder)) for tree in found.values()]
+                rows.append((what, *figures, one.get("aim", "")))
     show(f"{group}: processor seconds of one", ("what", *found, "aim"), rows)
 
 
 def each(row: dict[str, Any], quick: bool) -> Iterator[dict[str, Any]]:
-    """*row* for every combination of what it is over; with *quick*
-    for the first of them.
-    """
+    """Yield *row* for every combination of what it is over; *quick*: for the first."""
     over = row.get("over", {})
-    for values in list(itertools.product(*over.values()))[: 1 if quick else None]:
+    for values in itertools.product(*over.values()):
         yield row | {"over": dict(zip(over, values), QUICK=quick)}
+        if quick:
+            break
 
 
 def told(tree: Tree, row: dict[str, Any], folder: Path) -> str:
-    """The figures of one row in one tree; or its exit code."""
-    times = 1 if row["over"]["QUICK"] else 3
-    per = row.get("per", 1)
+    """Return the figures of one row in one tree, in words; else its exit code."""
     try:
         if "work" in row:
-            code = {
-                key: row.get(key, "")
-                for key in ("setup", "work", "soak", "wall", "over")
-            }
-            found = json.loads(
-                ran(tree, "-c", PRELUDE, json.dumps(code)).text.splitlines()[-1]
-            )
-            grown = [f"grows {found['grown'] / 1e6:.1f} MB"] if "grown" in found else []
-            return ", ".join([duration(found["seconds"] / per), *grown])
-        words = row["command"].format(**row["over"]).split()
-        costs = []
-        for _ in range(times):
-            places = {"FILE": str(made(tree, row, folder)), "OUT": str(folder / "out")}
-            costs.append(
-                ran(tree, "-m", "ioopt", *(places.get(word, word) for word in words))
-            )
-            Path(places["OUT"]).unlink(missing_ok=True)
+            return _of_statement(tree, row)
+        return _of_command(tree, row, folder)
     except subprocess.CalledProcessError as error:
         return f"- (exit {error.returncode})"
+
+
+def _of_statement(tree: Tree, row: dict[str, Any]) -> str:
+    """Time the statement of a row."""
+    keys = ("setup", "work", "soak", "wall", "over")
+    code = json.dumps({key: row.get(key, "") for key in keys})
+    found = json.loads(ran(tree, "-c", PRELUDE, code).text.splitlines()[-1])
+    words = duration(found["seconds"] / row.get("per", 1))
+    if "grown" in found:
+        words += f", grows {found['grown'] / 1e6:.1f} MB"
+    return words
+
+
+def _of_command(tree: Tree, row: dict[str, Any], folder: Path) -> str:
+    """Run the command of a row, three times unless the run is quick."""
+    words = row["command"].format(**row["over"]).split()
+    output = folder / "out"
+    costs = []
+    for _ in range(1 if row["over"]["QUICK"] else 3):
+        places = {"FILE": str(made(tree, row, folder)), "OUT": str(output)}
+        arguments = [places.get(word, word) for word in words]
+        costs.append(ran(tree, "-m", "ioopt", *arguments))
+        output.unlink(missing_ok=True)
     best = min(costs, key=lambda cost: cost.cpu)
     if "show" in row:
         return f"{row['show']} {json.loads(best.text)[row['show']]:.4g}"
-    wall = f" ({duration(best.wall / per)} by the clock)" if row.get("wall") else ""
+    per = row.get("per", 1)
+    text = duration(best.cpu / per)
+    if row.get("wall"):
+        text += f" ({duration(best.wall / per)} by the clock)"
     if best.code:
-        wall += ", no answer"
-    return f"{duration(best.cpu / per)}{wall}, {best.peak / 1e6:.0f} MB"
+        text += ", no answer"
+    return f"{text}, {best.peak / 1e6:.0f} MB"
 
 
 def made(tree: Tree, row: dict[str, Any], folder: Path) -> Path:
-    """The file of a row, made once."""
+    """Return the file of a row; it is made once."""
     words = row.get("make", "").format(**row["over"]).split()
-    path = folder / (
-        "-".join(words).replace("/", "-") + (".toml" if "config" in row else ".json")
-    )
+    stem = "-".join(words).replace("/", "-")
     if "config" in row:
+        path = folder / f"{stem}.toml"
         path.write_text(row["config"].format(**row["over"]), "utf-8")
-    elif words and not path.exists():
-        words = [
-            word.replace("SHARED", str(shared_data("swf").parent)) for word in words
-        ]
-        verb = [] if words[0] == "import" else ["generate"]
-        ran(tree, "-m", "ioopt", *verb, *words, "-o", str(path))
+        return path
+    path = folder / f"{stem}.json"
+    if words and not path.exists():
+        shared = str(shared_data("swf").parent)
+        words = [word.replace("SHARED", shared) for word in words]
+        if words[0] != "import":
+            words.insert(0, "generate")
+        ran(tree, "-m", "ioopt", *words, "-o", str(path))
     return path
 
 
 def ran(tree: Tree, *arguments: str) -> Cost:
-    """One run of Python in *tree*; what it says of an error is passed on. A
-    limit may be too short.
+    """Run Python in *tree* and print what it says of an error.
+
+    An answer that its limit was too short for is no error.
     """
     cost = run([tree.python, *arguments], tree.environment(), tree.folder)
     if cost.code not in (0, ExitCode.NO_ANSWER):
@@ -150,7 +159,7 @@ def ran(tree: Tree, *arguments: str) -> Cost:
 
 
 def duration(seconds: float) -> str:
-    """With the unit that fits."""
+    """Write seconds with the unit that fits."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"

@@ -1,10 +1,9 @@
-"""A benchmark that is a sweep: ``scripts/sweeps/NAME.toml``, run by
-``ioopt sweep``, and its table.
+"""Run a benchmark that is a sweep, ``scripts/sweeps/NAME.toml``, and print its table.
 
-The first line of the file is the title. Instances that no generator makes come from a
-function of :mod:`bench.made`, into the folder ``made`` beside the configuration. Rows
-are of groups of instances, named up to ``-seed=`` or ``: ``. With *quick* every list
-has its first value, two seeds, at most 2 s.
+The first line of the file is the title. Instances that no generator makes are written
+by a function of :mod:`bench.made` into the folder ``made`` beside the configuration. A
+row of the table is of a group of instances: those whose names agree up to ``-seed=`` or
+``: ``. A quick run takes the first value of every list, two seeds, and at most 2 s.
 """
 
 from __future__ import annotations
@@ -44,80 +43,80 @@ KNOWN_HEAD = ("over best known", "most")
 
 
 def names() -> list[str]:
-    """Of all sweeps."""
+    """Return the names of all sweeps."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def main(name: str, quick: bool, keep: str | None = None) -> None:
-    """Run the sweep *name* in every tree and print its table; *keep*: a
-    folder for its stores.
+    """Run the sweep *name* in every tree and print its table.
+
+    *keep* is a folder for its stores; a sweep goes on with those that are there.
     """
     text = (FOLDER / f"{name}.toml").read_text("utf-8")
     config = tomllib.loads(text)
     if quick:
         config = shortened(config)
     best = FOLDER / f"{name}.json"
-    known: dict[str, float] = (
-        json.loads(best.read_text("utf-8")) if best.exists() else {}
-    )
+    known: dict[str, float] = {}
+    if best.exists():
+        known = json.loads(best.read_text("utf-8"))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(keep or temporary)
         (folder / "made").mkdir(parents=True, exist_ok=True)
         if name in made.MAKERS:
             known |= made.MAKERS[name](folder / "made", quick) or {}
         path = folder / f"{name}.toml"
-        path.write_text(
-            "".join(f"{key} = {toml(value)}\n" for key, value in config.items())
-        )
+        lines = [f"{key} = {toml(value)}\n" for key, value in config.items()]
+        path.write_text("".join(lines))
         stores = {label: swept(path, label, tree) for label, tree in trees().items()}
         rows = joined(stores, config.get("measure"))
-    title, head = (
-        text.partition("\n")[0].strip("# "),
-        (*HEAD, *(KNOWN_HEAD if known else ())),
-    )
+    title = text.partition("\n")[0].strip("# ")
+    head = (*HEAD, *KNOWN_HEAD) if known else HEAD
     show(title, head, table(rows, known))
     if best.exists() and not quick:
         found = rows.groupby(rows["instance"].astype(str))["value"].min().dropna()
-        known |= {
-            at: value
-            for at, value in found.items()
-            if value < known.get(at, math.inf) * (1 - 1e-9)
-        }
+        for instance, value in found.items():
+            if value < known.get(instance, math.inf) * (1 - 1e-9):
+                known[instance] = value
         best.write_text(json.dumps(known, indent=0, sort_keys=True) + "\n", "utf-8")
 
 
 def shortened(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with the first of all values, two seeds, and at most 2 s."""
+    """Return *config* with the first of all values, two seeds, and at most 2 s."""
     short = dict(config)
     for part in ("instances", "solvers"):
         short[part] = [dict(entry) for entry in config[part]]
         for entry in short[part]:
             entry["seeds"] = entry.get("seeds", [0])[:2]
             given = entry.get("set", {}).items()
-            entry["set"] = {k: v[0] if isinstance(v, list) else v for k, v in given}
+            entry["set"] = {key: _first(value) for key, value in given}
     return short | {"time_limit": min(2.0, config.get("time_limit", 60.0))}
 
 
-def toml(value: Any) -> str:
-    """A value as TOML spells it."""
-    if isinstance(value, dict):
-        return (
-            "{"
-            + ", ".join(f"{key} = {toml(item)}" for key, item in value.items())
-            + "}"
-        )
+def _first(value: Any) -> Any:
+    """Return the first of a list, and any other value as it is."""
     if isinstance(value, list):
-        return "[" + ", ".join(map(toml, value)) + "]"
+        return value[0]
+    return value
+
+
+def toml(value: Any) -> str:
+    """Write a value as TOML does."""
+    if isinstance(value, dict):
+        pairs = [f"{key} = {toml(item)}" for key, item in value.items()]
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml, value))}]"
     return json.dumps(value)
 
 
 def swept(config: Path, label: str, tree: Tree) -> str:
-    """The store of *config* run in *tree*; one that is there
-    already is gone on with.
-    """
+    """Run *config* in *tree* and return its store, continued when it exists."""
     store = config.with_suffix(f".{label}.sqlite")
     command = [tree.python, "-m", "ioopt", "sweep", str(config), "--store", str(store)]
-    command += ["--workers", "2", "-q", *(["--resume"] if store.exists() else [])]
+    command += ["--workers", "2", "-q"]
+    if store.exists():
+        command.append("--resume")
     tree.compile()
     subprocess.run(command, cwd=tree.folder, env=tree.environment())
     if not store.exists():
@@ -126,7 +125,7 @@ def swept(config: Path, label: str, tree: Tree) -> str:
 
 
 def joined(stores: Mapping[str, str], measure: str | None) -> pd.DataFrame:
-    """The rows of all trees, each with its ratio to the best of the same instance."""
+    """Return the rows of all trees, with ratios to the best of the same instance."""
     parts = []
     for label, store in stores.items():
         part = frames.read_frame([store], measure)
@@ -139,8 +138,9 @@ def joined(stores: Mapping[str, str], measure: str | None) -> pd.DataFrame:
 
 
 def table(rows: pd.DataFrame, known: Mapping[str, float]) -> Iterator[list[str]]:
-    """A row a group of instances and solver; means of ratios are geometric, and
-    of what has an answer.
+    """Yield a row for each group of instances and solver.
+
+    Means are over the runs with an answer; those of ratios are geometric.
     """
     names = rows["instance"].astype(str)
     rows = rows.assign(
@@ -153,6 +153,9 @@ def table(rows: pd.DataFrame, known: Mapping[str, float]) -> Iterator[list[str]]
     for (group, solver), part in rows.groupby(["group", "variant"], observed=True):
         answered = part.dropna(subset="value")
         total = answered["least"].sum()
+        over_least = "-"
+        if total:
+            over_least = f"{answered['value'].sum() / total:.4f}"
         found = [
             str(group),
             str(solver),
@@ -162,18 +165,26 @@ def table(rows: pd.DataFrame, known: Mapping[str, float]) -> Iterator[list[str]]
             f"{(part['standing'] == 'optimal').sum()}",
             _mean(part["over"]),
             _mean(part["ratio"]),
-            f"{answered['value'].sum() / total:.4f}" if total else "-",
+            over_least,
             _most(part["ratio"]),
             f"{part['won'].sum()}",
             f"{part['seconds'].median():.2f}",
         ]
-        yield found + ([_mean(part["known"]), _most(part["known"])] if known else [])
+        if known:
+            found += [_mean(part["known"]), _most(part["known"])]
+        yield found
 
 
 def _mean(ratios: pd.Series) -> str:
+    """Return the geometric mean of the ratios that are finite and above 0."""
     logs = [math.log(ratio) for ratio in ratios.dropna() if 0 < ratio < math.inf]
-    return f"{math.exp(math.fsum(logs) / len(logs)):.4f}" if logs else "-"
+    if not logs:
+        return "-"
+    return f"{math.exp(math.fsum(logs) / len(logs)):.4f}"
 
 
 def _most(ratios: pd.Series) -> str:
-    return "-" if ratios.dropna().empty else f"{ratios.max():.4f}"
+    """Return the largest ratio."""
+    if ratios.dropna().empty:
+        return "-"
+    return f"{ratios.max():.4f}"

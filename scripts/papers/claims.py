@@ -1,12 +1,12 @@
-"""The claims of the papers: rows of a table, how they are judged, and where
-their runs come from.
+"""Compute and judge the claims of the papers.
 
-``scripts/papers/<paper>.toml`` has the rows. Each says what is claimed, where it
-stands, the paper's word, and ``how`` it is computed: a function of the paper's module,
-which takes the row's other keys (whose figures, thresholds) and returns our figure and
-the verdict. ``headline`` is the paper's number in short and puts the row into the first
-table of the page; ``ours = true`` marks a claim that is not the paper's and is never
-counted with them; ``readings`` names those that it is computed under.
+``scripts/papers/<paper>.toml`` has a row for each claim: what is claimed, where in the
+paper, the paper's word, and ``how`` it is computed. That names a function of the
+paper's module, which takes the other keys of the row (whose figures, thresholds) and
+returns our figure and the verdict. ``headline`` is the paper's number in short and puts
+the row into the first table of the page. ``ours = true`` marks a claim that is not the
+paper's and is never counted with them. ``readings`` names the readings under which the
+claim is computed.
 
 A module has READINGS, the first of which is the paper's text as literally as it can be
 read: a row's verdict is that of the first reading, and the others are told where they
@@ -34,10 +34,14 @@ from typing import Any, NamedTuple
 from ioopt.campaign.study import Study
 from ioopt.metrics import mean_and_standard_error, mean_interval
 
-HOLDS, TIE, PARTLY, NOT, NOT_RUN = "holds", "tie", "partly", "not", "not run"
+HOLDS = "holds"
+TIE = "tie"
+PARTLY = "partly"
+NOT = "not"
+NOT_RUN = "not run"
 VERDICTS = (HOLDS, TIE, PARTLY, NOT, NOT_RUN)
 TIE_MARGIN = 0.01
-"""A mean ratio as near as this to 1 is a tie, however narrow its interval."""
+"""A mean ratio that differs from 1 by less is a tie, whatever its interval."""
 Found = tuple[str, str]
 """Our figure and the verdict."""
 Other = tuple[str, str, str]
@@ -46,18 +50,20 @@ _studies: list[Study] = []
 
 
 class Claim(NamedTuple):
-    """One claim: what the paper says where, our figure and the verdict, and
-    who judges otherwise.
-    """
+    """One claim with our figure and the verdict."""
 
     claim: str
     where: str
+    """The figure, table or section of the paper."""
     paper: str
+    """What the paper says."""
     ours: str
     verdict: str
     other: Sequence[Other] = ()
+    """Readings that judge otherwise."""
     headline: str = ""
     own: bool = False
+    """Whether the claim is ioopt's, not the paper's."""
 
 
 class Ratio(NamedTuple):
@@ -77,7 +83,7 @@ class Picture(NamedTuple):
 
 
 def table(paper: str) -> dict[str, Any]:
-    """The tables of *paper*: ``claims``, and what else its module needs."""
+    """Return the tables of *paper*: ``claims``, and what else its module needs."""
     return tomllib.loads(Path(__file__).with_name(f"{paper}.toml").read_text("utf-8"))
 
 
@@ -87,72 +93,93 @@ def computed(
     readings: Mapping[str, Sequence[object]],
     **names: object,
 ) -> Iterator[Claim]:
-    """The claims of *rows*, by the functions *how*; ``{name}`` in a text
-    stands for one of *names*.
+    """Yield the claims of *rows*, each judged under its readings.
+
+    *how* maps names to functions, *readings* each reading to the first arguments of
+    such a function. ``{name}`` in a text stands for one of *names*.
     """
-    known = {"stated": stated, **how}
-    first = next(iter(readings))
+    functions = {"stated": stated, **how}
+    printed = next(iter(readings))
     for row in rows:
-        given = dict(row)
-        texts = [
-            str(given.pop(key)).format(**names) for key in ("claim", "where", "paper")
-        ]
-        headline, own = given.pop("headline", ""), given.pop("ours", False)
-        under = given.pop("readings", readings)
-        function = known[given.pop("how")]
-        (leading, (figure, word)), *others = [
-            (name, function(*readings[name], **given)) for name in under
-        ]
-        said = figure if leading == first else f"{figure} (under: {leading})"
-        other = [(name, each[1], each[0]) for name, each in others if each[1] != word]
-        yield Claim(*texts, said, word, other, headline, own)
+        options = dict(row)
+        claim = str(options.pop("claim")).format(**names)
+        where = str(options.pop("where")).format(**names)
+        paper = str(options.pop("paper")).format(**names)
+        headline = options.pop("headline", "")
+        own = options.pop("ours", False)
+        under = options.pop("readings", readings)
+        function = functions[options.pop("how")]
+        found: dict[str, Found] = {}
+        for name in under:
+            found[name] = function(*readings[name], **options)
+        leading = next(iter(found))
+        figure, word = found.pop(leading)
+        if leading != printed:
+            figure = f"{figure} (under: {leading})"
+        other: list[Other] = []
+        for name, (other_figure, other_word) in found.items():
+            if other_word != word:
+                other.append((name, other_word, other_figure))
+        yield Claim(claim, where, paper, figure, word, other, headline, own)
 
 
 def stated(*context: object, figure: str, word: str) -> Found:
-    """What nothing is computed for."""
+    """Return figure and verdict as the row states them; nothing is computed."""
     return figure, word
 
 
 def below(ratio: tuple[float, float, float]) -> str:
-    """Of a claim that one thing is below another, by their ratio (mean,
-    lower, upper end; 95 %).
+    """Judge the claim that one thing is below another, by the *ratio* of the two.
 
-    It holds when the interval ends below 1, is not so when it begins above 1, and is a
-    tie in between or when the mean is within TIE_MARGIN of 1.
+    *ratio* is the mean and the ends of its 95 % interval. The claim holds when the
+    interval ends below 1, does not hold when it begins above 1, and is a tie when the
+    interval includes 1 or the mean is within TIE_MARGIN of 1.
     """
     mean, low, high = ratio
-    if abs(mean - 1) < TIE_MARGIN or low <= 1 <= high:
+    if abs(mean - 1) < TIE_MARGIN:
         return TIE
-    return HOLDS if high < 1 else NOT
+    if low <= 1 <= high:
+        return TIE
+    if high < 1:
+        return HOLDS
+    return NOT
 
 
 def reaches(ratio: tuple[float, float, float], limit: float) -> str:
-    """Of a claim that a ratio is at most the paper's *limit*: partly,
-    if it is only below 1.
+    """Judge the claim that a ratio is at most the paper's *limit*.
+
+    It holds partly when the ratio is below 1 and above the limit.
     """
-    if ratio[0] <= limit:
+    mean, _, _ = ratio
+    if mean <= limit:
         return HOLDS
     word = below(ratio)
-    return PARTLY if word == HOLDS else word
+    if word == HOLDS:
+        return PARTLY
+    return word
 
 
 def several(words: Sequence[str]) -> str:
-    """Of a claim made of several cases: partly, where some of them hold."""
+    """Judge a claim made of several cases: it holds partly when some of them hold."""
     if len(set(words)) == 1:
         return words[0]
     if HOLDS in words or PARTLY in words:
         return PARTLY
-    return NOT if NOT in words else TIE
+    if NOT in words:
+        return NOT
+    return TIE
 
 
 def verdict(holds: bool) -> str:
-    """The word of a claim that either holds or does not."""
-    return HOLDS if holds else NOT
+    """Return the verdict of a claim that either holds or does not."""
+    if holds:
+        return HOLDS
+    return NOT
 
 
 @contextmanager
 def within(study: Study) -> Iterator[None]:
-    """Values asked for inside are those of *study*."""
+    """Let :func:`values_of` take its values from *study* inside the block."""
     _studies.append(study)
     try:
         yield
@@ -163,8 +190,9 @@ def within(study: Study) -> Iterator[None]:
 def values_of(
     function: Callable[..., Mapping[str, Any]], settings: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """What *function*, a module's own, returns for each of *settings*,
-    as JSON gives it back.
+    """Return what *function* returns for each of *settings*, as read back from JSON.
+
+    Outside a study (:func:`within`), the function is called on the spot.
     """
     if _studies:
         target = f"{function.__module__}:{function.__qualname__}"
@@ -173,18 +201,22 @@ def values_of(
 
 
 def point(at: float, values: Sequence[float]) -> tuple[float, float, float, int]:
-    """One point of a curve: its place on the axis, mean and standard error (NaN:
-    of one value), count.
+    """Return one point of a curve: place, mean, standard error and number of values.
+
+    The standard error of one value is NaN.
     """
     mean, error = mean_and_standard_error(values)
-    return at, mean, math.nan if error is None else error, len(values)
+    if error is None:
+        error = math.nan
+    return at, mean, error, len(values)
 
 
 def ratio_interval(base: Sequence[float], over: Sequence[float]) -> Ratio:
-    """The ratio of the means of paired runs, *over* above *base*.
+    """Return the ratio of the means of paired runs, *over* to *base*.
 
-    The ratio estimator's linearised variance (Cochran, Sampling Techniques, Section
-    6.4): that of the mean of over - ratio x base, over the mean of base.
+    Its interval is by the linearised variance of the ratio estimator (Cochran, Sampling
+    Techniques, Section 6.4): that of the mean of over - ratio x base, divided by the
+    mean of base.
     """
     scale = max(statistics.fmean(base), 1e-9)
     ratio = statistics.fmean(over) / scale

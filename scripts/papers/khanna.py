@@ -1,10 +1,10 @@
 """Khanna et al.: the claims of Figures 2 to 6, in simulation.
 
-A plan is made once a seed for what a reading asks of its planner, and replayed on the
-timeline simulator in every way in which readings differ: link, barriers, what the moves
-of a plan are. "IP" is the scheme in rounds of Sections 4.2 to 4.4, with a fixed amount
-of deterministic work a model, so that no figure but those of Figure 6b (processor time)
-depends on the machine.
+A plan is made once for each seed and each planner's side of a reading. It is replayed
+on the timeline simulator in every way in which readings differ: the link, the barriers,
+and whether copies are made as planned or on demand. "IP" is the scheme in rounds of
+Sections 4.2 to 4.4. Each of its models gets a fixed amount of deterministic work, so
+that only Figure 6b (processor time) depends on the machine.
 """
 
 from __future__ import annotations
@@ -58,9 +58,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Reading:
-    """What the paper leaves open, for planners (down to ``work``, a
-    factor) and for replays.
-    """
+    """What the paper leaves open: for the planners, then for the replays."""
 
     room: Room = "largest"
     node_disk_rate: str | None = None
@@ -68,15 +66,19 @@ class Reading:
     when: When = "start"
     threshold: int | None = 6
     work: float = 1.0
+    """Factor on the deterministic work of a model."""
 
     link: LinkModel = "shared"
     barriers: bool = True
     moves: str = "plan"
 
     def replay(self, solver: str) -> str:
-        """Which replay of a plan it asks for."""
-        how = self.moves if self.barriers else "free"
-        return f"{self.link} {how if solver in IP else ''}"
+        """Return the name of the replay that the reading asks for."""
+        if solver not in IP:
+            return f"{self.link} "
+        if not self.barriers:
+            return f"{self.link} free"
+        return f"{self.link} {self.moves}"
 
 
 _PRIVATE = "private links"
@@ -103,7 +105,7 @@ READINGS = {
     ),
     "SAT along the curve (ours)": Reading(windows="curve"),
 }
-"""The first is the text; the next four are other replays of the same plans."""
+"""The first is the paper's text; the next four replay the same plans otherwise."""
 GROUPS = {
     "first": list(READINGS)[:1],
     "planned": [name for name, reading in READINGS.items() if reading.work == 1],
@@ -115,27 +117,39 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is run: seeds, deterministic work a model, tasks of the workloads."""
+    """How much is run."""
 
     seeds: Sequence[int]
     effort: float
+    """Deterministic seconds a model."""
     tasks: int
     many_tasks: int
+    """Tasks in Figure 5."""
     ppa_tasks: int
+    """Tasks of PPA in Figure 6."""
 
     @property
     def most_500(self) -> int:
-        """Tasks of PPA outside Figure 6."""
+        """Tasks of PPA in the other figures."""
         return min(500, self.ppa_tasks)
 
     @classmethod
     def of(cls, quick: bool) -> Sizes:
-        """Full sizes as in the paper, on fresh seeds; quick ones on the
-        seeds of the choices.
+        """Return the full sizes (those of the paper, on unused seeds) or quick ones.
+
+        Quick ones are on the seeds on which readings and thresholds were chosen.
         """
         if quick:
-            return cls(range(3), 0.02, 40, 60, 160)
-        return cls(range(100, 110), 0.1, 100, 400, 2000)
+            return cls(
+                seeds=range(3), effort=0.02, tasks=40, many_tasks=60, ppa_tasks=160
+            )
+        return cls(
+            seeds=range(100, 110),
+            effort=0.1,
+            tasks=100,
+            many_tasks=400,
+            ppa_tasks=2000,
+        )
 
 
 Figures = Mapping[str, Mapping[str, float]]
@@ -153,12 +167,11 @@ def run(
     metric: str = SPAN,
     options: Options = NONE,
 ) -> list[float]:
-    """A metric of a solver on a workload, one value a seed."""
+    """Return a metric of a solver on a workload, one value a seed."""
     preset, given = workload
-    settings = {
-        key: getattr(size, value) if value in SIZED else value
-        for key, value in given.items()
-    }
+    settings: dict[str, Any] = {}
+    for key, value in given.items():
+        settings[key] = getattr(size, value) if value in SIZED else value
     if reading.node_disk_rate is not None:
         settings["node_disk_rate"] = reading.node_disk_rate
     if preset.startswith("sat"):
@@ -185,8 +198,9 @@ def solved(
     options: Mapping[str, Any],
     seed: int,
 ) -> Figures:
-    """Solve one workload once and replay the plan in every way, from the
-    least loaded sources.
+    """Solve one workload once and replay the plan in every way.
+
+    A file is copied from the least loaded of the nodes that hold it.
     """
     problem = generate(preset, settings, seed)
     spec = registry.solver(solver, registry.KINDS["replication"])
@@ -194,10 +208,9 @@ def solved(
 
     def timed(problem: ReplicationProblem, request: SolveRequest) -> object:
         chosen = registry.settings_for(spec, options)
+        solve = spec.solve_function()
         begun = time.process_time()
-        outcome: object = spec.solve_function()(
-            problem, replace(request, settings=chosen)
-        )
+        outcome: object = solve(problem, replace(request, settings=chosen))
         spent.append(time.process_time() - begun)
         return outcome
 
@@ -226,13 +239,17 @@ ORDER = ("two-stage", "job-data-present", "minmin")
 
 
 def _ratio(above: Sequence[float], base: Sequence[float]) -> Ratio:
-    """The mean of paired ratios, and its 95 % interval."""
-    return Ratio(
-        *mean_interval(a / max(b, 1e-9) for a, b in zip(above, base, strict=True))
-    )
+    """Return the mean of paired ratios, and its 95 % interval."""
+    return Ratio(*mean_interval(_divided(above, base)))
 
 
-def _told(name: str, ratio: Ratio) -> str:
+def _divided(above: Sequence[float], base: Sequence[float]) -> list[float]:
+    """Divide paired values; a divisor of 0 counts as 1e-9."""
+    return [a / max(b, 1e-9) for a, b in zip(above, base, strict=True)]
+
+
+def _in_words(name: str, ratio: Ratio) -> str:
+    """Say a ratio with half of its interval."""
     return f"{name} {ratio.mean:.3f} ± {ratio.high - ratio.mean:.3f}"
 
 
@@ -245,27 +262,31 @@ def least(
     metric: str = SPAN,
     options: Options = NONE,
 ) -> Found:
-    """That the first solver of *chain*, with *options*, is below each other one
-    on each of *presets*.
+    """Judge that the first solver of *chain* is below each other one on each preset.
+
+    *options* are those of the first solver.
     """
-    said, words = [], []
+    first, *others = chain
+    figures = []
+    words = []
     for preset in presets:
-        ours = run(size, reading, (preset, set), chain[0], metric, options)
-        where = f"{preset}: " if len(presets) > 1 else ""
-        for other in chain[1:]:
+        ours = run(size, reading, (preset, set), first, metric, options)
+        for other in others:
+            name = f"{NAMES[first]}/{NAMES[other]}"
+            if len(presets) > 1:
+                name = f"{preset}: {name}"
             ratio = _ratio(ours, run(size, reading, (preset, set), other, metric))
-            said.append(_told(f"{where}{NAMES[chain[0]]}/{NAMES[other]}", ratio))
+            figures.append(_in_words(name, ratio))
             words.append(below(ratio))
-    return ", ".join(said), several(words)
+    return ", ".join(figures), several(words)
 
 
 def copies_pay(size: Sizes, reading: Reading, preset: str, set: Options) -> Found:
-    """That the rounds end sooner with copies between nodes than without."""
-    alone = run(
-        size, reading, (preset, set), "two-stage", options={"replication": False}
-    )
-    ratio = _ratio(run(size, reading, (preset, set), "two-stage"), alone)
-    return _told("with/without", ratio), below(ratio)
+    """Judge that the rounds end sooner with copies between nodes than without."""
+    workload = (preset, set)
+    without = run(size, reading, workload, "two-stage", options={"replication": False})
+    ratio = _ratio(run(size, reading, workload, "two-stage"), without)
+    return _in_words("with/without", ratio), below(ratio)
 
 
 def falling(
@@ -274,41 +295,44 @@ def falling(
     along: Sequence[Sequence[Any]],
     solver: str = ORDER[0],
 ) -> Found:
-    """That IP's gain over the better baseline, along workloads with options,
-    falls and begins above 0.
+    """Judge that IP's gain over the better baseline falls, and is above 0 at first.
+
+    *along* are the workloads in order: name, preset, settings, options of IP.
     """
-    said, shares = [], []
+    figures = []
+    shares: list[list[float]] = []
     for name, preset, set, options in along:
         ours = run(size, reading, (preset, set), solver, options=options)
-        others = zip(
-            *(run(size, reading, (preset, set), o) for o in ORDER[1:]), strict=True
-        )
-        shares.append([a / min(pair) for a, pair in zip(ours, others, strict=True)])
-        mean, low, _ = mean_interval(shares[-1])
-        said.append(f"{name} {100 * (1 - mean):+.1f} ± {100 * (mean - low):.1f} %")
-    words = [below(_ratio(shares[0], [1.0] * len(shares[0])))]
-    words += [below(_ratio(more, less)) for more, less in pairwise(shares)]
-    return ", ".join(said), several(words)
+        baselines = [run(size, reading, (preset, set), other) for other in ORDER[1:]]
+        better = [min(pair) for pair in zip(*baselines, strict=True)]
+        share = [a / b for a, b in zip(ours, better, strict=True)]
+        mean, low, _ = mean_interval(share)
+        figures.append(f"{name} {100 * (1 - mean):+.1f} ± {100 * (mean - low):.1f} %")
+        shares.append(share)
+    words = [below(_ratio(shares[0], [1.0 for _ in shares[0]]))]
+    for more, less in pairwise(shares):
+        words.append(below(_ratio(more, less)))
+    return ", ".join(figures), several(words)
 
 
 def gain_more(
     size: Sizes, reading: Reading, preset: str, small: Options, large: Options
 ) -> Found:
-    """That large disks cut a larger part of the baselines' batch time than of IP's."""
-    parts = {}
+    """Judge that large disks help the baselines more than IP.
+
+    They are to cut a larger part of the batch time.
+    """
+    parts: dict[str, list[float]] = {}
+    figures = []
     for solver in ORDER:
-        more, less = (
-            run(size, reading, (preset, set), solver) for set in (large, small)
-        )
-        parts[solver] = [a / max(b, 1e-9) for a, b in zip(more, less, strict=True)]
-    ratios = {name: _ratio(parts[name], parts[ORDER[0]]) for name in ORDER[1:]}
-    said = [
-        f"{NAMES[name]} {100 * (1 - mean_interval(parts[name])[0]):.0f} %"
-        for name in ORDER
-    ]
-    return f"cut by: {', '.join(said)}", several(
-        [below(ratio) for ratio in ratios.values()]
-    )
+        with_large = run(size, reading, (preset, large), solver)
+        with_small = run(size, reading, (preset, small), solver)
+        parts[solver] = _divided(with_large, with_small)
+        mean, _, _ = mean_interval(parts[solver])
+        figures.append(f"{NAMES[solver]} {100 * (1 - mean):.0f} %")
+    ours, *others = ORDER
+    words = [below(_ratio(parts[other], parts[ours])) for other in others]
+    return f"cut by: {', '.join(figures)}", several(words)
 
 
 def planning(
@@ -318,21 +342,24 @@ def planning(
     second: Sequence[Any],
     limit: float | None = None,
 ) -> Found:
-    """Processor time to plan a task: *first* below *second* (solver, settings,
-    options), or to *limit*.
+    """Judge that *first* needs less processor time to plan a task than *second*.
+
+    Each is solver, settings, options. With *limit*: at most that share of it.
     """
-    sides = [
-        run(size, reading, ("ppa", set), solver, "milliseconds", options)
-        for solver, set, options in (first, second)
-    ]
+    sides = []
+    for solver, set, options in (first, second):
+        workload = ("ppa", set)
+        sides.append(run(size, reading, workload, solver, "milliseconds", options))
     ratio = _ratio(*sides)
     means = " against ".join(f"{mean_interval(side)[0]:.3f}" for side in sides)
-    word = below(ratio) if limit is None else reaches(ratio, limit)
-    return f"{_told('ratio', ratio)} ({means} ms)", word
+    figure = f"{_in_words('ratio', ratio)} ({means} ms)"
+    if limit is None:
+        return figure, below(ratio)
+    return figure, reaches(ratio, limit)
 
 
 def sizes(quick: bool) -> str:
-    """One line: how much is run."""
+    """Say in one line how much is run."""
     size = Sizes.of(quick)
     return (
         f"{size.tasks} tasks ({size.many_tasks} in Figure 5, PPA {size.most_500} and "
@@ -344,7 +371,7 @@ def sizes(quick: bool) -> str:
 
 
 def claims(quick: bool) -> list[Claim]:
-    """The claims of all figures."""
+    """Return the claims of all figures."""
     size = Sizes.of(quick)
     rows = table("khanna")["claims"]
     for row in rows:
@@ -355,23 +382,25 @@ def claims(quick: bool) -> list[Claim]:
 
 
 def notes(rows: Sequence[Claim]) -> Iterator[str]:
-    """What decides."""
+    """Yield what decides the claims, in sentences."""
     yield from table("khanna")["why"]
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
-    """Figures 2 to 6 under the first reading; the paper's text prints
-    no number of theirs.
+    """Draw Figures 2 to 6 under the first reading.
+
+    The paper's text prints no number of theirs, so none is marked.
     """
-    size, reading = Sizes.of(quick), next(iter(READINGS.values()))
+    size = Sizes.of(quick)
+    reading = next(iter(READINGS.values()))
     for row in table("khanna")["pictures"]:
         metric = row.get("metric", SPAN)
-        lines = {
-            name: [
-                point(at, run(size, reading, (preset, set), solver, metric, options))
-                for at, preset, set in row["points"]
-            ]
-            for name, solver, options in row["lines"]
-        }
+        lines = {}
+        for name, solver, options in row["lines"]:
+            line = []
+            for at, preset, set in row["points"]:
+                values = run(size, reading, (preset, set), solver, metric, options)
+                line.append(point(at, values))
+            lines[name] = line
         axes = plot_sweep(lines, row["across"], row["words"], title=row["caption"])
         yield Picture(row["name"], row["caption"], axes)

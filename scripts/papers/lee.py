@@ -1,7 +1,7 @@
 """Lee et al.: the claims of its sections, and what its text leaves open.
 
-The paper has no figures for features F5 and F6 on its closing proposal: those rows are
-ioopt's own. All plans are simulated on seeds on which none was chosen.
+Of its closing proposal (features F5 and F6) the paper has no figures; those rows are
+ioopt's own. The seeds of the runs are none of those on which anything was chosen.
 """
 
 from __future__ import annotations
@@ -45,11 +45,13 @@ READINGS = {
     "Table 2 counts requests alone": Reading(requests=True),
 }
 OPEN = {"quanta": (0, 1), "slopes": (0, 2), "programs": (0, 2, 3, 4)}
-"""The readings that make a difference to a table; others are run under
-the first one alone.
-"""
+"""Table of lee.toml -> which readings make a difference to it; else the first alone."""
 SWEEP = range(1, 41)
-FIGURE_2, FIGURE_3 = (2.5, 5.0, 10.0, 20.0), (10.0, 20.0, 40.0)
+"""Milliseconds along the axes of Figures 2 and 3."""
+FIGURE_2 = (2.5, 5.0, 10.0, 20.0)
+"""Quanta qi of the curves of Figure 2 in milliseconds."""
+FIGURE_3 = (10.0, 20.0, 40.0)
+"""Quanta qc of the curves of Figure 3 in milliseconds."""
 PAIRS = {
     "2": [(qi, float(qc)) for qi, qc in product(FIGURE_2, SWEEP)],
     "3": [(float(qi), qc) for qi, qc in product(SWEEP, FIGURE_3)],
@@ -62,23 +64,27 @@ Measure = Literal["slowdown", "fragmentation"]
 
 @dataclass(frozen=True)
 class Size:
-    """Runs of the laboratory, workloads of each kind, recordings
-    of each, heavy mixes.
-    """
+    """How much is run."""
 
     runs: int
+    """Runs of the perturbation laboratory."""
     count: int
+    """Unseen workloads of each kind."""
     recordings: int
+    """Recordings of each unseen workload."""
     mixes: int
+    """Heavy mixes."""
 
     @classmethod
     def of(cls, quick: bool) -> Size:
-        """Full and quick sizes."""
-        return cls(5, 4, 5, 2) if quick else cls(20, 16, 20, 16)
+        """Return quick or full sizes."""
+        if quick:
+            return cls(runs=5, count=4, recordings=5, mixes=2)
+        return cls(runs=20, count=16, recordings=20, mixes=16)
 
 
 def sizes(quick: bool) -> str:
-    """One line: how much is run, and on which seeds."""
+    """Say in one line how much is run, and on which seeds."""
     size = Size.of(quick)
     return (
         f"{size.runs} runs, {size.recordings} recordings of an unseen workload, "
@@ -88,38 +94,37 @@ def sizes(quick: bool) -> str:
 
 
 def claims(quick: bool, *sections: str) -> list[Claim]:
-    """The claims of *sections* (tables of lee.toml), of all without any."""
-    size, rows = Size.of(quick), table("lee")
+    """Return the claims of *sections* (tables of lee.toml), without any of all."""
+    size = Size.of(quick)
+    rows = table("lee")
     del rows["marks"]
-    how, found = (
-        {**vars(lee_gangedness), **vars(lee_perturbations), **globals()},
-        list[Claim](),
-    )
-    readings = [
-        (name, each._replace(runs=size.runs)) for name, each in READINGS.items()
-    ]
+    how = {**vars(lee_gangedness), **vars(lee_perturbations), **globals()}
+    names = list(READINGS)
+    found: list[Claim] = []
     for section in sections or rows:
-        chosen = dict(readings[k] for k in OPEN.get(section, (0,)))
-        own = section in ("monitor", "mixes")
-        contexts = {name: (size if own else each,) for name, each in chosen.items()}
+        contexts: dict[str, tuple[Size] | tuple[Reading]] = {}
+        for k in OPEN.get(section, (0,)):
+            name = names[k]
+            if section in ("monitor", "mixes"):  # ioopt's own: of no reading
+                contexts[name] = (size,)
+            else:
+                contexts[name] = (READINGS[name]._replace(runs=size.runs),)
         found += computed(rows[section], how, contexts, mixes=size.mixes)
     return found
 
 
 @cache
 def swept(donation: str) -> dict[tuple[float, float], MeasuredPoint]:
-    """Both figures' pairs, by the chain."""
+    """Return the measures of all pairs of both figures, by the Markov chain."""
     pairs = list(dict.fromkeys(PAIRS["2"] + PAIRS["3"]))
-    found = values_of(
-        one_pair, [{"qi": qi, "qc": qc, "donation": donation} for qi, qc in pairs]
-    )
-    return {
-        pair: MeasuredPoint.model_validate(each) for pair, each in zip(pairs, found)
-    }
+    asked = [{"qi": qi, "qc": qc, "donation": donation} for qi, qc in pairs]
+    found = values_of(one_pair, asked)
+    points = [MeasuredPoint.model_validate(each) for each in found]
+    return dict(zip(pairs, points))
 
 
 def one_pair(qi: float, qc: float, donation: str) -> dict[str, Any]:
-    """The measures of one pair."""
+    """Return the measures of one pair."""
     point = QuantumPoint(qi_seconds=qi / 1000, qc_seconds=qc / 1000)
     problem = QuantumModelProblem.model_validate(
         {"points": (point,), "donation": donation}
@@ -128,24 +133,33 @@ def one_pair(qi: float, qc: float, donation: str) -> dict[str, Any]:
 
 
 def curves(reading: Reading, figure: str, what: Measure) -> Curves:
-    """The curves of a figure: *what* against qc by qi (2), against qi by qc (3)."""
+    """Return the curves of a figure: *what* against qc by qi (2), or qi by qc (3)."""
     found = swept(reading.donation)
+    lines: Curves = {}
     if figure == "2":
-        return {
-            qi: [getattr(found[qi, float(qc)], what) for qc in SWEEP] for qi in FIGURE_2
-        }
-    return {
-        qc: [getattr(found[float(qi), qc], what) for qi in SWEEP] for qc in FIGURE_3
-    }
+        for qi in FIGURE_2:
+            lines[qi] = [getattr(found[qi, float(qc)], what) for qc in SWEEP]
+    else:
+        for qc in FIGURE_3:
+            lines[qc] = [getattr(found[float(qi), qc], what) for qi in SWEEP]
+    return lines
+
+
+NOISE = 1e-4
+"""A difference of neighbours that is no larger counts as none."""
 
 
 def _steps(values: Sequence[float]) -> list[float]:
-    """Differences of neighbours, 0 where they are no more than noise."""
-    return [b - a if abs(b - a) > 1e-4 else 0.0 for a, b in pairwise(values)]
+    """Return the differences of neighbours, 0 where they are no more than noise."""
+    found = []
+    for a, b in pairwise(values):
+        step = b - a
+        found.append(step if abs(step) > NOISE else 0.0)
+    return found
 
 
 def _peaks(values: Sequence[float]) -> int:
-    """Inner local maxima (plateaus count once)."""
+    """Count the inner local maxima; a plateau is one."""
     turns = [step for step in _steps(values) if step]
     return sum(before > 0 > after for before, after in pairwise(turns))
 
@@ -153,42 +167,52 @@ def _peaks(values: Sequence[float]) -> int:
 def trend(
     reading: Reading, figure: str, what: Measure, rises: bool, least: float = 0.0
 ) -> Found:
-    """Every curve ends on the side that it says; at least *least*
-    of its steps go there.
+    """Judge that every curve rises (or falls) from its first value to its last.
+
+    At least the share *least* of its steps are to go that way, or stay level.
     """
-    found, name = curves(reading, figure, what), "qi" if figure == "2" else "qc"
+    name = "qi" if figure == "2" else "qc"
     sign = 1 if rises else -1
-    ours = ", ".join(
-        f"{name} {at:g}: {x[0]:.3g} -> {x[-1]:.3g}" for at, x in found.items()
-    )
-    share = min(fmean(sign * step >= 0 for step in _steps(x)) for x in found.values())
-    there = all(sign * x[-1] > sign * x[0] for x in found.values())
-    return f"{ours}; {share:.0%} or more of the steps", verdict(
-        there and share >= least
-    )
+    ends = []
+    shares = []
+    arrives = True
+    for at, values in curves(reading, figure, what).items():
+        first = values[0]
+        last = values[-1]
+        ends.append(f"{name} {at:g}: {first:.3g} -> {last:.3g}")
+        shares.append(fmean(sign * step >= 0 for step in _steps(values)))
+        arrives = arrives and sign * last > sign * first
+    share = min(shares)
+    ours = f"{', '.join(ends)}; {share:.0%} or more of the steps"
+    return ours, verdict(arrives and share >= least)
 
 
 def waves(reading: Reading, what: Measure) -> Found:
-    """Maxima of Figure 2, or a slowdown that swings: steep, flat (under a
-    third) and steep again.
-    """
-    found = curves(reading, "2", what).values()
-    swings = what == "slowdown" and any(map(_uneven, found))
-    slopes = ", ".join(f"{min(_steps(x)):+.3f} to {max(_steps(x)):+.3f}" for x in found)
-    peaks = [_peaks(x) for x in found]
-    ours = f"local maxima at qi 2.5, 5, 10, 20: {peaks}; slopes vary {slopes}"
+    """Judge that the curves of Figure 2 have maxima, or that the slowdown swings."""
+    found = list(curves(reading, "2", what).values())
+    swings = what == "slowdown" and any(map(_swings, found))
+    slopes = []
+    for values in found:
+        steps = _steps(values)
+        slopes.append(f"{min(steps):+.3f} to {max(steps):+.3f}")
+    peaks = [_peaks(values) for values in found]
+    ours = (
+        f"local maxima at qi 2.5, 5, 10, 20: {peaks}; slopes vary {', '.join(slopes)}"
+    )
     return ours, verdict(any(peaks) or swings)
 
 
-def _uneven(values: Sequence[float]) -> bool:
+def _swings(values: Sequence[float]) -> bool:
+    """Return whether a curve is steep, then flat (under a third), then steep again."""
     steps = _steps(values)
     flat = min(range(1, len(steps) - 1), key=lambda k: steps[k])
     return steps[flat] < min(max(steps[:flat]), max(steps[flat + 1 :])) / 3
 
 
 def against_trend(reading: Reading) -> Found:
-    """Steps that go against it, more of them in Figure 3 than in Figure 2."""
-    third, second = curves(reading, "3", "slowdown"), curves(reading, "2", "slowdown")
+    """Judge that more steps go against the trend in Figure 3 than in Figure 2."""
+    third = curves(reading, "3", "slowdown")
+    second = curves(reading, "2", "slowdown")
     against = [sum(step > 0 for step in _steps(x)) for x in third.values()]
     before = [sum(step < 0 for step in _steps(x)) for x in second.values()]
     ours = (
@@ -201,40 +225,43 @@ def against_trend(reading: Reading) -> Found:
 def low_inversion(
     reading: Reading, regions: Sequence[tuple[int, int, int]], most: float
 ) -> Found:
-    """The slowdown in regions (qc, qi from, to) of Figure 3: all of a region, some
-    of it or none is low.
+    """Judge that the slowdown is at most *most* in regions of Figure 3.
+
+    A region is qc, and qi from and to.
     """
-    slow, frag = (curves(reading, "3", what) for what in ("slowdown", "fragmentation"))
-    said, words = [], []
+    slowdowns = curves(reading, "3", "slowdown")
+    fragmentations = curves(reading, "3", "fragmentation")
+    figures = []
+    words = []
     for qc, since, until in regions:
-        part, share = slow[qc][since - 1 : until], frag[qc][since - 1 : until]
-        said.append(
-            f"qc {qc}, qi {since} to {until}: {min(part):.2f} to {max(part):.2f} "
-            f"(fragmentation {min(share):.2f} to {max(share):.2f})"
+        slow = slowdowns[qc][since - 1 : until]
+        fragmented = fragmentations[qc][since - 1 : until]
+        figures.append(
+            f"qc {qc}, qi {since} to {until}: {min(slow):.2f} to {max(slow):.2f} "
+            f"(fragmentation {min(fragmented):.2f} to {max(fragmented):.2f})"
         )
-        words.append(several([verdict(x <= most) for x in part]))
-    return "; ".join(said), several(words)
+        words.append(several([verdict(value <= most) for value in slow]))
+    return "; ".join(figures), several(words)
 
 
 def heavy_mix(seed: int) -> dict[str, float]:
-    """One heavy mix of 10 jobs on 32 processors (q = 10 ms, lambda = .1): the exact
-    plan and its rivals.
+    """Compare the exact plan of one heavy mix with its rivals.
+
+    A mix is 10 jobs on 32 processors (q = 10 ms, lambda = .1).
     """
     problem = flexible_gang.generate("heavy-mix", {}, seed)
-    how = {"time_limit": HEAVY_SECONDS, "gap": 0.002}
-    strict, fill = (
-        ioopt.solve(problem, name).metrics for name in ("strict", "strict-fill")
-    )
-    k0 = ioopt.solve(
-        problem, "flex-exact", **how, settings={"patterns": "strict"}
-    ).metrics
-    exact = ioopt.solve(problem, "flex-exact", **how).metrics
+    limits = {"time_limit": HEAVY_SECONDS, "gap": 0.002}
+    strict = ioopt.solve(problem, "strict").metrics
+    fill = ioopt.solve(problem, "strict-fill").metrics
+    patterns = {"patterns": "strict"}
+    without_io = ioopt.solve(problem, "flex-exact", **limits, settings=patterns).metrics
+    exact = ioopt.solve(problem, "flex-exact", **limits).metrics
     goal = "simulated_objective"
     return {
-        "margin": exact[goal] - max(fill[goal], k0[goal]),
+        "margin": exact[goal] - max(fill[goal], without_io[goal]),
         "utilisation": exact["cpu_utilisation"],
         "io_slowdown": exact["io_slowdown"] / strict["io_slowdown"],
-        "cost": k0["compute_progress"] - exact["compute_progress"],
+        "cost": without_io["compute_progress"] - exact["compute_progress"],
         "floors_kept": float(exact["floors_kept"]),
     }
 
@@ -246,7 +273,7 @@ def mixed(
     most: float = math.inf,
     each: bool = False,
 ) -> Found:
-    """A figure of heavy mixes, on average or on *each* of them."""
+    """Judge a figure of the heavy mixes, on average or on *each* of them."""
     found = values_of(heavy_mix, [{"seed": SEED + seed} for seed in range(size.mixes)])
     values = [one[of] for one in found]
     mean, low, high = mean_interval(values)
@@ -254,11 +281,12 @@ def mixed(
         f"mean {mean:.3f} [{low:.3f} .. {high:.3f}], {min(values):.3f} to "
         f"{max(values):.3f}"
     )
-    return ours, verdict(all(least <= x <= most for x in (values if each else [mean])))
+    judged = values if each else [mean]
+    return ours, verdict(all(least <= value <= most for value in judged))
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
-    """Figures 2, 3 and 5 to 10."""
+    """Draw Figures 2, 3 and 5 to 10."""
     found = swept("return")
     for number, pairs in PAIRS.items():
         yield lee_pictures.quanta(number, [found[pair] for pair in pairs])

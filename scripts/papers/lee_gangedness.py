@@ -1,14 +1,13 @@
-"""Lee et al., Section 5: Table 3 itself, and ioopt's monitor on workloads that its
-thresholds never saw.
+"""Lee et al., Section 5: Table 3 itself, and ioopt's monitor on unseen workloads.
 
-The truth of a workload is its gamma_sub from the perturbation laboratory, which knows
-nothing of messages. The paper's own classes set the scale: LOW up to the gamma_sub of a
-blocking application at LU's rate (3 requests a quantum), HIGH from that at Water's rate
-(12) on; between them the paper says nothing, and such workloads are not scored.
-Workloads are drawn at random from a wide range about the defaults of the laboratory. A
-recording has 32 disturbed quanta among 192, as dense as the laboratory's 20 in 120;
-where meetings are rare, two perturbations that come close cost little more than one, so
-the truth is gamma_sub at the density of the recording.
+The true class of a workload follows from its gamma_sub in the perturbation laboratory,
+which does not use messages. The paper's own classes set the scale: LOW up to the
+gamma_sub of a blocking application at LU's rate (3 requests a quantum), HIGH from that
+at Water's rate (12) on. Between them the paper says nothing, and such workloads are not
+scored. Workloads are drawn at random from a wide range about the defaults of the
+laboratory; none was used to choose the thresholds. A recording has 32 disturbed quanta
+among 192, as dense as the laboratory's 20 in 120: gamma_sub depends on the density,
+because two perturbations close together may cost little more than one.
 """
 
 from __future__ import annotations
@@ -41,21 +40,19 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Trial(NamedTuple):
-    """The truth of a workload (None: the paper gives no class there)
-    and the classes found.
-    """
+    """The true class of a workload, and how often each class was found."""
 
     truth: Gangedness | None
+    """None where the paper gives no class."""
     found: Counter[str]
 
 
 def unseen(count: int, seed: int = SEED) -> list[Application]:
-    """*count* workloads of each kind, at rates, intervals and phases
-    drawn log-uniformly.
+    """Return *count* workloads of each kind, drawn log-uniformly.
 
-    Barriers and phases reach from a tenth of the laboratory's defaults (.01
-    and .05 quantum) to half a quantum, and in a quarter as many more from
-    there to three quanta.
+    Intervals of barriers and phases reach from a tenth of the laboratory's defaults
+    (.01 and .05 quantum) to half a quantum. For every fourth workload of a kind there
+    is one more, from half a quantum to three.
     """
     draw = np.random.default_rng(seed)
 
@@ -64,7 +61,8 @@ def unseen(count: int, seed: int = SEED) -> list[Application]:
 
     found: list[Application] = []
     for k in range(count):
-        long, pattern = between(5, 50), PATTERNS[k % len(PATTERNS)]
+        long = between(5, 50)
+        pattern = PATTERNS[k % len(PATTERNS)]
         found += [
             Blocking(requests_per_quantum=between(1, 60)),
             Barrier(interval_quanta=between(0.001, 0.5)),
@@ -89,13 +87,13 @@ def monitored(
     fewer: int = 1,
     recording: Mapping[str, Any] = MappingProxyType({}),
 ) -> Found:
-    """Classes of unseen workloads, on a part of the recordings: at least
-    *right*, at most 1 % wrong.
+    """Judge the classes of unseen workloads: at least *right*, at most 1 % wrong.
+
+    The recordings are a *fewer*-th part of all, but five at least.
     """
     many = max(5, size.recordings // fewer)
-    good, wrong, unknown = score(
-        trials(unseen(size.count, seed), many, size.runs, **recording)
-    )
+    workloads = unseen(size.count, seed)
+    good, wrong, unknown = score(trials(workloads, many, size.runs, **recording))
     total = good + wrong + unknown
     ours = (
         f"{good / total:.1%} right, {wrong / total:.1%} wrong, {unknown / total:.1%} "
@@ -107,7 +105,7 @@ def monitored(
 def trials(
     apps: list[Application], seeds: int, runs: int, **recording: Any
 ) -> list[Trial]:
-    """Truth and classes of each of *apps*, on *seeds* recordings."""
+    """Return the true and the found classes of *apps*, on *seeds* recordings each."""
     size = {
         "seeds": seeds,
         "runs": runs,
@@ -124,8 +122,11 @@ def trials(
     lu, water, *found = values_of(one_workload, asked)
     done = []
     for one in found:
-        high: Gangedness | None = "HIGH" if one["gamma"] >= water["gamma"] else None
-        truth = "LOW" if one["gamma"] <= lu["gamma"] else high
+        truth: Gangedness | None = None
+        if one["gamma"] <= lu["gamma"]:
+            truth = "LOW"
+        elif one["gamma"] >= water["gamma"]:
+            truth = "HIGH"
         done.append(Trial(truth, Counter(one["classes"])))
     return done
 
@@ -133,9 +134,7 @@ def trials(
 def one_workload(
     app: Json, seeds: int, runs: int, environment: Environment = "Sub_RR", **size: Any
 ) -> dict[str, Any]:
-    """gamma_sub of one workload, and how often the monitor gives each class
-    on *seeds* recordings.
-    """
+    """Return gamma_sub of one workload, and how often the monitor gives each class."""
     problem = PerturbationProblem.model_validate({"applications": [app], **size})
     (known,) = problem.applications
     found: Counter[str] = Counter()
@@ -151,21 +150,16 @@ def one_workload(
 
 
 def score(group: list[Trial]) -> tuple[int, int, int]:
-    """Right, wrong and UNKNOWN verdicts on the workloads that have a truth."""
+    """Count right, wrong and UNKNOWN classes of the workloads with a true class."""
     scored = [trial for trial in group if trial.truth is not None]
     right = sum(trial.found[str(trial.truth)] for trial in scored)
     unknown = sum(trial.found["UNKNOWN"] for trial in scored)
-    return (
-        right,
-        sum(trial.found.total() for trial in scored) - right - unknown,
-        unknown,
-    )
+    total = sum(trial.found.total() for trial in scored)
+    return right, total - right - unknown, unknown
 
 
 def factor(*context: object, least: float) -> Found:
-    """How far the ratios of low and high gangedness are apart in
-    the paper's Table 3.
-    """
+    """Judge how far low and high gangedness are apart in the paper's Table 3."""
     ratios = {name: absent / gang for name, (gang, _, absent) in TABLE_3.items()}
     low = min(ratios["LU"], ratios["Enum"])
     factors = {name: low / ratios[name] for name in ("Water", "Barnes")}

@@ -1,5 +1,4 @@
-"""Lee et al., Sections 4 and 5.2: what perturbations cost, and messages against
-progress of the others.
+"""Lee et al., Sections 4 and 5.2: costs of perturbations; messages against progress.
 
 A slope is named "application [variant] environment processor", as in
 ``Water balanced Sub_FX 3``; "a - b" is a difference. Runs of one seed see the same
@@ -10,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import islice, product
+from itertools import chain, islice, product
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -31,14 +30,16 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Reading(NamedTuple):
-    """What the text leaves open: donated CPUs of Section 3, perturbations and
-    messages of Section 4.
-    """
+    """What the text leaves open in Sections 3 and 4."""
 
     donation: str = "return"
+    """When a donated CPU comes back (Section 3)."""
     window: float = 1.0
+    """The part of a run, from its start, in which perturbations fall."""
     bursts: bool = False
+    """Whether messages come in bursts, by the deviations of Table 3."""
     requests: bool = False
+    """Whether the messages of Table 2 are requests alone, without replies."""
     runs: int = 20
 
 
@@ -55,34 +56,34 @@ BURSTS = {"Enum": 0.968, "Water": 0.391, "LU": 0.526, "Barnes": 0.201}
 TAKEN = (0, 1, 3)
 """Processors of the fixed experiments (Section 4.2)."""
 SEED = 28
-"""Reported; the programs and their readings were looked at on seed 0."""
+"""Of the reported runs; programs and readings were chosen on seed 0."""
 SIGNS = {"above": -1, "under": 1}
 Recording = dict[str, Any]
 
 
 def read(name: str, reading: Reading, variant: str = "") -> Application:
-    """An application of either table under a *reading*."""
+    """Return an application of either table under a *reading*."""
     if name in TABLE_1:
         return TABLE_1[name]
     app = TABLE_2[name]
-    changes = VARIANTS.get(variant, {}) | (
-        {"active_share": BURSTS[name]} if reading.bursts else {}
-    )
+    changes = dict(VARIANTS.get(variant, {}))
+    if reading.bursts:
+        changes["active_share"] = BURSTS[name]
     if reading.requests and app.blocking:  # the replies are as many messages more
-        changes = changes | {"messages_per_quantum": 2 * app.messages_per_quantum}
+        changes["messages_per_quantum"] = 2 * app.messages_per_quantum
     return app.model_copy(update=changes)
 
 
 def slopes(app: Json, **settings: Any) -> dict[str, list[float]]:
-    """What a perturbation costs one application in one environment,
-    in quanta, run by run.
+    """Return what a perturbation costs one application in one environment.
+
+    One value a run, in quanta.
     """
     problem = PerturbationProblem.model_validate({"applications": [app], **settings})
-    (known,), (environment,) = problem.applications, problem.environments
-    found, count = (
-        laboratory.Laboratory(problem, SEED, available()),
-        problem.perturbations,
-    )
+    (known,) = problem.applications
+    (environment,) = problem.environments
+    count = problem.perturbations
+    found = laboratory.Laboratory(problem, SEED, available())
     times = [found.times(known, environment, count, k) for k in range(problem.runs)]
     return {"each": [(time - alone) / count for time, alone in times]}
 
@@ -90,7 +91,7 @@ def slopes(app: Json, **settings: Any) -> dict[str, list[float]]:
 def measured(
     names: Sequence[str], reading: Reading, **changes: int
 ) -> list[list[float]]:
-    """The slopes of *names*, run by run."""
+    """Return the slopes of each of *names*, one value a run."""
     asked = []
     for name in names:
         app, *variant, environment, processor = name.split()
@@ -114,30 +115,36 @@ def slope(
     times: float = 1.0,
     **changes: int,
 ) -> Found:
-    """Slopes, or *times* their differences, *within* so much of *cases*, or by *rule*
-    above or under them.
+    """Judge slopes, or their differences (*times* a factor), against *cases*.
+
+    *cases* maps names to targets. By *rule*, a slope is to be ``within`` so much of its
+    target, ``above`` it or ``under`` it.
     """
-    said, words = [], []
+    figures = []
+    words = []
     for name, target in cases.items():
         first, *others = measured(name.split(" - "), reading, **changes)
-        mean, low, high = mean_interval(
-            times * (x - sum(o)) for x, *o in zip(first, *others)
-        )
-        said.append(f"{name} {mean:.3f} [{low:.3f} .. {high:.3f}]")
+        values = []
+        for value, *subtracted in zip(first, *others):
+            values.append(times * (value - sum(subtracted)))
+        mean, low, high = mean_interval(values)
+        figures.append(f"{name} {mean:.3f} [{low:.3f} .. {high:.3f}]")
         if rule == "within":
             words.append(verdict(abs(mean - target) <= within))
         else:
             ends = [1 + SIGNS[rule] * (x - target) for x in (mean, low, high)]
             words.append(below((ends[0], min(ends), max(ends))))
-    return "; ".join(said), several(words)
+    return "; ".join(figures), several(words)
 
 
 def one_recording(app: Json, seed: int, window: float) -> Recording:
-    """Pairs of messages and progress in runs that each lack another processor, by set.
+    """Record messages and progress in runs that each lack another processor.
 
-    Also the progress, in % of all that can be, where more messages come than on average
-    in gang quanta, where not, and where one comes at most; of absent processes and in
-    gang quanta, with as many senders.
+    ``gang`` and the other sets of quanta: means of messages and progress, and what 90 %
+    of the messages lie between. ``many``, ``others`` and ``few``: the progress in % of
+    the most possible where more messages come than on average in gang quanta, where no
+    more come, and where at most one comes; over quanta of absent processes and gang
+    quanta, which have as many senders.
     """
     pairs: dict[Quanta, list[Any]] = {name: [] for name in QUANTA}
     for processor in TAKEN:
@@ -164,12 +171,11 @@ def one_recording(app: Json, seed: int, window: float) -> Recording:
 
 @cache
 def recorded(reading: Reading) -> dict[str, list[Recording]]:
-    """Recordings of the applications of Table 2, as many as runs."""
+    """Return as many recordings of each application of Table 2 as there are runs."""
     apps = [read(name, reading).model_dump(mode="json") for name in TABLE_2]
-    asked = [
-        {"app": app, "seed": 1000 * SEED + k, "window": reading.window}
-        for app, k in product(apps, range(reading.runs))
-    ]
+    asked = []
+    for app, k in product(apps, range(reading.runs)):
+        asked.append({"app": app, "seed": 1000 * SEED + k, "window": reading.window})
     found = iter(values_of(one_recording, asked))
     return {name: list(islice(found, reading.runs)) for name in TABLE_2}
 
@@ -177,14 +183,15 @@ def recorded(reading: Reading) -> dict[str, list[Recording]]:
 def means(
     found: Sequence[Recording], quanta: str, column: str = "messages"
 ) -> list[float]:
-    """The means of one set, by recording."""
+    """Return the mean of one set of quanta in each recording."""
     return [one[quanta][column] for one in found]
 
 
 def kept(found: Sequence[Recording], column: str) -> list[float]:
-    """Means of absent processes over those of gang quanta, by recording."""
-    both = means(found, "nonrunning", column), means(found, "gang", column)
-    return [absent / gang for absent, gang in zip(*both)]
+    """Return the mean of absent processes over that of gang quanta, by recording."""
+    absent = means(found, "nonrunning", column)
+    gang = means(found, "gang", column)
+    return [one / other for one, other in zip(absent, gang)]
 
 
 def table_3(
@@ -194,61 +201,76 @@ def table_3(
     printed: Mapping[str, float],
     within: float,
 ) -> Found:
-    """Means of a set against those of Table 3, *within* that part of them."""
-    said, words = [], []
+    """Judge that means of a set differ from those of Table 3 by that part at most."""
+    figures = []
+    words = []
     for name, paper in printed.items():
         mean, low, high = mean_interval(means(recorded(reading)[name], quanta, column))
-        said.append(f"{name} {mean:.4g} [{low:.4g} .. {high:.4g}]")
+        figures.append(f"{name} {mean:.4g} [{low:.4g} .. {high:.4g}]")
         words.append(verdict(abs(mean / paper - 1) <= within))
-    return "; ".join(said), several(words)
+    return "; ".join(figures), several(words)
 
 
 def progress(reading: Reading, less: Sequence[Sequence[str]]) -> Found:
-    """The part of its progress that each keeps while a process is absent:
-    pairs of *less* and more.
+    """Judge which applications keep less of their progress while a process is absent.
+
+    *less* are pairs of names: who keeps less, and who more.
     """
     parts = {name: kept(found, "progress") for name, found in recorded(reading).items()}
     words = [below(ratio_interval(parts[more], parts[name])) for name, more in less]
-    return ", ".join(f"{name} {np.mean(x):.3f}" for name, x in parts.items()), several(
-        words
-    )
+    figures = [f"{name} {np.mean(part):.3f}" for name, part in parts.items()]
+    return ", ".join(figures), several(words)
 
 
 def many_messages(reading: Reading, few: float = 0.0) -> Found:
-    """Progress with more messages than on average in gang quanta, without, and
-    (*few*) with one at most.
+    """Judge that progress is greater with many messages than with others.
+
+    With *few*: that some application makes that much progress, in %, with one message
+    at most.
     """
-    said, words, quiet = [], [], [0.0]
+    figures = []
+    words = []
+    silent = [0.0]
     for name, found in recorded(reading).items():
-        many, others = ([one[key] for one in found] for key in ("many", "others"))
-        silent = [each for one in found for each in one["few"]]
-        quiet += [fmean(silent)] if silent else []
-        said.append(
+        many = [one["many"] for one in found]
+        others = [one["others"] for one in found]
+        at_most_one = list(chain.from_iterable(one["few"] for one in found))
+        if at_most_one:
+            silent.append(fmean(at_most_one))
+        figures.append(
             f"{name} {fmean(many):.0f} % against {fmean(others):.0f}, silent "
-            f"{quiet[-1]:.0f}"
+            f"{silent[-1]:.0f}"
         )
         words.append(below(ratio_interval(many, others)))
-    return "; ".join(said), verdict(max(quiet) >= few) if few else several(words)
+    if few:
+        return "; ".join(figures), verdict(max(silent) >= few)
+    return "; ".join(figures), several(words)
 
 
 def needs(reading: Reading, by: str) -> Found:
-    """gamma_sub (rule 5) *by* the rate of messages in gang quanta (most: least),
-    or *by* ratio (order).
+    """Judge that messages tell gamma_sub (rule 5), *by* their rate or their ratio.
+
+    ``rate``: the most messages in gang quanta have the least gamma_sub. ``ratio``: the
+    order by the ratio of messages is the order by gamma_sub.
     """
-    each = measured([f"{name} Sub_RR 0" for name in TABLE_2], reading)
-    gammas = dict(
-        zip(TABLE_2, (float(np.mean(found) - 1 / 4) / (3 / 4) for found in each))
-    )
-    parts = {
-        name: means(found, "gang") if by == "rate" else kept(found, "messages")
-        for name, found in recorded(reading).items()
-    }
+    slopes_of = measured([f"{name} Sub_RR 0" for name in TABLE_2], reading)
+    gammas: dict[str, float] = {}
+    for name, found in zip(TABLE_2, slopes_of):
+        gammas[name] = float(np.mean(found) - 1 / 4) / (3 / 4)
+    parts: dict[str, list[float]] = {}
+    figures = []
+    for name, recordings in recorded(reading).items():
+        if by == "rate":
+            parts[name] = means(recordings, "gang")
+        else:
+            parts[name] = kept(recordings, "messages")
+        mean, low, high = mean_interval(parts[name])
+        interval = f"{mean:.3g} [{low:.3g} .. {high:.3g}]"
+        figures.append(f"{name} {interval}, gamma {gammas[name]:.2f}")
     rising = sorted(gammas, key=lambda name: gammas[name])
     falling = sorted(parts, key=lambda name: -fmean(parts[name]))
-    holds = falling[0] == rising[0] if by == "rate" else falling == rising
-    intervals = {name: mean_interval(part) for name, part in parts.items()}
-    said = "; ".join(
-        f"{name} {mean:.3g} [{low:.3g} .. {high:.3g}], gamma {gammas[name]:.2f}"
-        for name, (mean, low, high) in intervals.items()
-    )
-    return said, verdict(holds)
+    if by == "rate":
+        holds = falling[0] == rising[0]
+    else:
+        holds = falling == rising
+    return "; ".join(figures), verdict(holds)

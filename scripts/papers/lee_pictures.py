@@ -28,17 +28,20 @@ from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumMeasures
 
 Marks = Mapping[str, Mapping[str, Sequence[float]]]
 REGIONS = {"2": ((24.5, 25.5),), "3": ((10, 15), (25, 40))}
-"""Milliseconds that Section 3.2 names: the period of the I/O job, and
-where inversion is low.
+"""Figure -> milliseconds that Section 3.2 names.
+
+They are the period of the I/O job, and where inversion is low.
 """
 
 
 def quanta(number: str, points: Sequence[MeasuredPoint]) -> Picture:
-    """Slowdown and fragmentation against the quanta."""
+    """Draw slowdown and fragmentation against the quanta (Figures 2 and 3)."""
     axes = plot_quantum_model(QuantumMeasures(points=tuple(points)))
     for low, high in REGIONS[number]:
         axes.axvspan(low, high, color=OTHERS, alpha=0.2, lw=0)
-    named = "the period of 25 ms" if number == "2" else "the regions of low inversion"
+    named = "the regions of low inversion"
+    if number == "2":
+        named = "the period of 25 ms"
     caption = (
         f"Figure {number}: slowdown of the I/O job and CPU fragmentation; grey: "
         f"{named} (text)"
@@ -47,8 +50,9 @@ def quanta(number: str, points: Sequence[MeasuredPoint]) -> Picture:
 
 
 def perturbations(reading: Reading, marks: Marks) -> Iterator[Picture]:
-    """Figures 5 to 10; *marks* are the slopes that Section 4.2 prints, by
-    application and processor.
+    """Draw Figures 5 to 10.
+
+    *marks* are the slopes that Section 4.2 prints, by application and processor.
     """
     settings = {"runs": str(reading.runs), "window": "1.0"}
     types = laboratory.measure(generate("figure-5", settings, 0), seed=SEED).found
@@ -95,8 +99,9 @@ def perturbations(reading: Reading, marks: Marks) -> Iterator[Picture]:
 
 
 def _progress(problem: PerturbationProblem) -> Any:
-    """Full progress is as high as the lines of two processors are
-    apart; valleys are waits.
+    """Draw the progress on each processor by time.
+
+    Full progress reaches up to the next processor; where it is lower, processes waited.
     """
     panels = Figure(figsize=(9, 7), layout="constrained").subplots(4, 1, sharex=True)
     for app, axes in zip(problem.applications, panels):
@@ -111,6 +116,7 @@ def _progress(problem: PerturbationProblem) -> Any:
 
 
 def _messages(heard: Mapping[str, Sequence[Recording]]) -> Any:
+    """Draw the messages in gang and non-gang quanta, with those of Table 3."""
     axes = Figure(figsize=(7, 4), layout="constrained").subplots()
     names = []
     for place, (name, found) in enumerate(heard.items()):
@@ -118,7 +124,8 @@ def _messages(heard: Mapping[str, Sequence[Recording]]) -> Any:
         for side, (quanta, colour) in enumerate(
             (("gang", BLUE), ("nonrunning", ORANGE))
         ):
-            at, printed = place + 0.3 * side, TABLE_3[name][2 * side]
+            at = place + 0.3 * side
+            printed = TABLE_3[name][2 * side]
             low, high = np.mean([one[quanta]["range"] for one in found], axis=0)
             average.append(np.mean(means(found, quanta)))
             axes.bar(
@@ -133,8 +140,9 @@ def _messages(heard: Mapping[str, Sequence[Recording]]) -> Any:
             axes.scatter(
                 at, printed, marker="D", facecolors="none", edgecolors="black", zorder=5
             )
+        ours = average[1] / average[0]
         paper = TABLE_3[name][2] / TABLE_3[name][0]
-        names.append(f"{name}  G, NG\n({average[1] / average[0]:.3f}, {paper:.3f})")
+        names.append(f"{name}  G, NG\n({ours:.3f}, {paper:.3f})")
     axes.set_yscale("log")
     axes.set_xticks(np.arange(len(names)) + 0.15, names)
     axes.set_ylabel("messages a quantum and processor")

@@ -1,10 +1,10 @@
 """Zhou et al.: the claims of Figures 8 to 11 and Section VI, and FILL against ADAPTIVE.
 
-The paper has three single months of one machine; here every figure is the mean over
-paired seeded months of three presets, with its 95 % interval. The paper's letter is
-read as ascending slowdowns (rule 13), sharing by nodes (Section III.A.4), and left-over
-bandwidth wasted (rule 11); the other readings change one of these. A claim that names
-no workload is made of three cases, one a workload.
+The paper has three single months of one machine. Here every figure is the mean over
+paired seeded months of three presets, with its 95 % interval. The text is read as:
+ascending slowdowns (rule 13), sharing by nodes (Section III.A.4), and left-over
+bandwidth unused (rule 11); the other readings change one of these. A claim that names
+no workload has three cases, one a workload.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from ioopt.solvers.batch_io import adaptive, conservative
 from ioopt.solvers.batch_io.run import run_trace
 
 PRINTED = (0.3, 0.5, 1.0, 1.5)
-"""Expansion factors that Section IV.E names, and 1, the workloads as they are."""
+"""Expansion factors that Section IV.E names, and 1: the workloads as they are."""
 FACTORS = (*PRINTED, 0.8, 1.2)
-"""Figure 11 has six; the last two are guessed, drawn and not judged."""
+"""Figure 11 has six factors; the last two are guessed: drawn, but not judged."""
 CONSERVATIVE = ("cons-fcfs", "cons-max-util", "cons-min-inst-sld", "cons-min-aggr-sld")
 SLOWDOWNS = CONSERVATIVE[2:]
 PAPER_POLICIES = (*CONSERVATIVE, "adaptive")
@@ -56,7 +56,7 @@ PRESETS = {
     "3": "mira-bursts",
     "month": "mira-month",
 }
-"""Which preset stands for which of the paper's workloads; ours are on the last."""
+"""Workload of the paper -> preset that stands for it; our claims are on the last."""
 WORKLOADS = ("1", "2", "3")
 FIRST_SEED = 1000
 METRICS = (
@@ -67,24 +67,30 @@ METRICS = (
     "io_delay_seconds",
     "node_weighted_io_delay",
 )
-WAIT, RESPONSE = METRICS[:2]
+WAIT = "mean_wait_seconds"
+RESPONSE = "mean_response_seconds"
+UTILISATION = "utilisation"
 
 
 class Reading(NamedTuple):
-    """How BASE_LINE shares, whether left-overs are used, which slowdown goes first."""
+    """What the paper leaves open."""
 
     share: str = "per-node"
+    """How BASE_LINE shares the bandwidth."""
     top: str = ""
+    """Suffix of conservative policies that use left-over bandwidth: ``+top``."""
     order: str = "ascending"
+    """Which slowdown goes first."""
 
     def policy(self, name: str) -> str:
-        """The policy that runs where the paper says *name*, with its
-        setting if it has one.
-        """
+        """Return the policy that runs where the paper says *name*, with its setting."""
         if name == "base-line":
             return f"{name}:share={self.share}"
-        name += self.top * (name in CONSERVATIVE)
-        return f"{name}:order={self.order}" if "sld" in name else name
+        if name in CONSERVATIVE:
+            name += self.top
+        if "sld" in name:
+            return f"{name}:order={self.order}"
+        return name
 
 
 READINGS = {
@@ -96,11 +102,11 @@ READINGS = {
     "even split, most slowed first": Reading("even-split", order="descending"),
 }
 SINGLE = tuple(READINGS)[:5]
-"""Where a row does not ask for both at once."""
+"""Readings of a row that names none: those that change at most one thing."""
 
 
 class Size(NamedTuple):
-    """Seeds, and the presets' settings, of one reproduction."""
+    """How much one reproduction runs."""
 
     seeds: int
     settings: dict[str, str]
@@ -112,11 +118,10 @@ QUICK = Size(2, {"jobs": "100", "days": "1"}, "python")
 
 
 class Runs(NamedTuple):
-    """Metrics by (workload, loop, policy, expansion factor), a value a
-    seed, under one reading.
-    """
+    """The metrics of all runs, and the reading under which they are looked up."""
 
     values: dict[tuple[Any, ...], list[dict[str, float]]]
+    """By workload, loop, policy and expansion factor; one item a seed."""
     reading: Reading = READINGS["as printed"]
 
     def of(
@@ -127,8 +132,8 @@ class Runs(NamedTuple):
         factor: float,
         loop: str = "closed",
     ) -> list[float]:
-        """The metric, a seed at a time."""
-        key = workload, loop, self.reading.policy(policy), factor
+        """Return the metric, one value a seed."""
+        key = (workload, loop, self.reading.policy(policy), factor)
         return [run[metric] for run in self.values[key]]
 
     def ratio(
@@ -140,10 +145,9 @@ class Runs(NamedTuple):
         against: str = "base-line",
         loop: str = "closed",
     ) -> Ratio:
-        """The mean under *policy* over that under *against*."""
-        base, over = (
-            self.of(metric, p, workload, factor, loop) for p in (against, policy)
-        )
+        """Return the mean under *policy* over that under *against*."""
+        base = self.of(metric, against, workload, factor, loop)
+        over = self.of(metric, policy, workload, factor, loop)
         return ratio_interval(base, over)
 
 
@@ -163,39 +167,43 @@ def one_run(
     settings: dict[str, str],
     engine: str,
 ) -> dict[str, float]:
-    """The metrics of one policy on one workload."""
+    """Return the metrics of one policy on one workload."""
     trace = _trace(preset, seed, factor, tuple(settings.items()))
     name, _, setting = policy.partition(":")
-    chosen = io_policy(name, dict([setting.split("=")]) if setting else {})
+    given: dict[str, str] = {}
+    if setting:
+        key, _, value = setting.partition("=")
+        given[key] = value
+    chosen = io_policy(name, given)
     found = metrics_of(trace, run_trace(trace, chosen, loop, engine))  # type: ignore[arg-type]
     return {name: float(found[name]) for name in METRICS}
 
 
 def _needed(workload: str, factor: float) -> Iterator[tuple[str, str]]:
-    """Loops and policies that the claims and pictures ask for."""
+    """Yield the loops and policies that the claims and pictures ask for."""
     if workload not in WORKLOADS:
         yield from product(("closed", "open"), ("adaptive", "fill"))
         return
-    readings = READINGS.values() if factor in PRINTED else list(READINGS.values())[:2]
-    names = ("base-line", *PAPER_POLICIES, *("no-congestion",) * (factor == 1.0))
-    for policy in dict.fromkeys(r.policy(name) for r, name in product(readings, names)):
+    readings = list(READINGS.values())
+    if factor not in PRINTED:
+        readings = readings[:2]
+    names = ["base-line", *PAPER_POLICIES]
+    if factor == 1.0:
+        names.append("no-congestion")
+    policies = [reading.policy(name) for reading, name in product(readings, names)]
+    for policy in dict.fromkeys(policies):
         yield "closed", policy
 
 
 def run_all(size: Size) -> Runs:
-    """What the claims ask for of policies, workloads, seeds and expansion factors."""
-    asked = [
-        (workload, loop, policy, factor, seed)
-        for workload, seed in product(
-            PRESETS, range(FIRST_SEED, FIRST_SEED + size.seeds)
-        )
-        for factor in FACTORS
-        for loop, policy in _needed(workload, factor)
-    ]
-    found = values_of(
-        one_run,
-        [
-            {
+    """Run all policies, workloads, seeds and expansion factors that claims ask for."""
+    keys: list[tuple[str, str, str, float]] = []
+    asked: list[dict[str, Any]] = []
+    seeds = range(FIRST_SEED, FIRST_SEED + size.seeds)
+    for workload, seed, factor in product(PRESETS, seeds, FACTORS):
+        for loop, policy in _needed(workload, factor):
+            keys.append((workload, loop, policy, factor))
+            one = {
                 "preset": PRESETS[workload],
                 "seed": seed,
                 "factor": factor,
@@ -204,32 +212,32 @@ def run_all(size: Size) -> Runs:
                 "settings": size.settings,
                 "engine": size.engine,
             }
-            for workload, loop, policy, factor, seed in asked
-        ],
-    )
+            asked.append(one)
     runs = Runs({})
-    for key, row in zip(asked, found):
-        runs.values.setdefault(key[:-1], []).append(row)
+    for key, row in zip(keys, values_of(one_run, asked)):
+        runs.values.setdefault(key, []).append(row)
     return runs
 
 
 def shown(ratio: Ratio) -> str:
-    """A ratio with its interval."""
-    return "{:.2f} [{:.2f} .. {:.2f}]".format(*ratio)
+    """Write a ratio with its interval."""
+    return f"{ratio.mean:.2f} [{ratio.low:.2f} .. {ratio.high:.2f}]"
 
 
 def turned(ratio: Ratio) -> Ratio:
-    """The ratio the other way up."""
+    """Return the inverse of a ratio."""
     return Ratio(1 / ratio.mean, 1 / ratio.high, 1 / max(ratio.low, 1e-9))
 
 
 def each(workloads: Sequence[str], judged: Callable[[str], Found]) -> Found:
-    """Figures and verdict of a claim that is *judged* on each of *workloads*."""
-    found = {workload: judged(workload) for workload in workloads}
-    figures = "; ".join(
-        f"{workload}: {figure}" for workload, (figure, _) in found.items()
-    )
-    return figures, several([word for _, word in found.values()])
+    """Return figures and verdict of a claim that is *judged* on each of *workloads*."""
+    figures = []
+    words = []
+    for workload in workloads:
+        figure, word = judged(workload)
+        figures.append(f"{workload}: {figure}")
+        words.append(word)
+    return "; ".join(figures), several(words)
 
 
 def compared(
@@ -244,24 +252,33 @@ def compared(
     up_to: float | None = None,
     within: Sequence[float] = (),
 ) -> Found:
-    """Below another policy (or above it); at most *limit*, no farther from it than
-    *up_to*, or *within*.
+    """Judge that a metric is lower (*higher*: higher) than under another policy.
+
+    With *within* the ratio must lie between the two ends, with *limit* it may be at
+    most that. With *up_to* the claim holds only partly when the ratio is farther from 1
+    than that.
     """
 
     def judged(workload: str) -> Found:
         ratio = runs.ratio(metric, policy, workload, factor, against)
-        word = below(turned(ratio) if higher else ratio)
         if within:
-            word = verdict(within[0] <= ratio.mean <= within[1])
-        elif limit is not None:
-            word = reaches(ratio, limit)
-        elif (
-            up_to is not None and word == HOLDS and abs(ratio.mean - 1) > abs(up_to - 1)
-        ):
+            return shown(ratio), verdict(within[0] <= ratio.mean <= within[1])
+        if limit is not None:
+            return shown(ratio), reaches(ratio, limit)
+        word = _on_side(ratio, higher)
+        beyond = up_to is not None and abs(ratio.mean - 1) > abs(up_to - 1)
+        if word == HOLDS and beyond:
             word = PARTLY
         return shown(ratio), word
 
     return each(workloads, judged)
+
+
+def _on_side(ratio: Ratio, higher: bool) -> str:
+    """Judge that a ratio is below 1, or above 1 if *higher*."""
+    if higher:
+        return below(turned(ratio))
+    return below(ratio)
 
 
 def pairs(
@@ -273,30 +290,26 @@ def pairs(
     factor: float = 1.0,
     higher: bool = False,
 ) -> Found:
-    """Each of *policies* below (or above) each of *others*."""
+    """Judge that each of *policies* is below (*higher*: above) each of *others*."""
 
     def judged(workload: str) -> Found:
-        ratios = [
-            runs.ratio(metric, p, workload, factor, o)
-            for p, o in product(policies, others)
-        ]
-        words = [below(turned(ratio) if higher else ratio) for ratio in ratios]
-        return (
-            f"{words.count(HOLDS)} of {len(words)} ({words.count(TIE)} ties)",
-            several(words),
-        )
+        words = []
+        for policy, other in product(policies, others):
+            ratio = runs.ratio(metric, policy, workload, factor, other)
+            words.append(_on_side(ratio, higher))
+        figure = f"{words.count(HOLDS)} of {len(words)} ({words.count(TIE)} ties)"
+        return figure, several(words)
 
     return each(workloads, judged)
 
 
 def not_always(runs: Runs, metric: str, policies: Sequence[str]) -> Found:
-    """Each of *policies* fails to improve on base-line somewhere."""
+    """Judge that each of *policies* fails to improve on base-line somewhere."""
 
     def judged(policy: str) -> Found:
         ratios = [runs.ratio(metric, policy, workload) for workload in WORKLOADS]
-        return f"at worst {shown(max(ratios))}", verdict(
-            any(below(r) != HOLDS for r in ratios)
-        )
+        fails = any(below(ratio) != HOLDS for ratio in ratios)
+        return f"at worst {shown(max(ratios))}", verdict(fails)
 
     return each(policies, judged)
 
@@ -309,62 +322,68 @@ def largest(
     of: str = "",
     on: str = "",
 ) -> Found:
-    """The cut by the policy and on the workload of the largest one; those that the
-    paper names, if any.
+    """Judge the largest cut of all policies and workloads against the paper's *limit*.
+
+    With *of* and *on*, the paper says by which policy and on which workload it is: then
+    the cut there is judged, and whether the largest one is there.
     """
-    found = {
-        (policy, workload): runs.ratio(metric, policy, workload, factor)
-        for policy, workload in product(PAPER_POLICIES, WORKLOADS)
-    }
+    found: dict[tuple[str, str], Ratio] = {}
+    for policy, workload in product(PAPER_POLICIES, WORKLOADS):
+        found[policy, workload] = runs.ratio(metric, policy, workload, factor)
     best = min(found, key=found.__getitem__)
-    words = [reaches(found.get((of, on), found[best]), limit)]
-    words += [verdict(best == (of, on))] * bool(on)
-    return f"{best[1]}: {best[0]} {shown(found[best])}", several(words)
+    named = found.get((of, on), found[best])
+    words = [reaches(named, limit)]
+    if on:
+        words.append(verdict(best == (of, on)))
+    best_policy, best_workload = best
+    return f"{best_workload}: {best_policy} {shown(found[best])}", several(words)
 
 
 def rising(runs: Runs, metric: str, policies: Sequence[str]) -> Found:
-    """Growing from one printed expansion factor to the next."""
+    """Judge that a metric grows from each printed expansion factor to the next."""
 
     def judged(workload: str) -> Found:
-        words = [
-            below(
-                ratio_interval(
-                    *(runs.of(metric, policy, workload, f) for f in (high, low))
-                )
-            )
-            for policy, (low, high) in product(policies, pairwise(PRINTED))
-        ]
+        words = []
+        for policy, (low, high) in product(policies, pairwise(PRINTED)):
+            later = runs.of(metric, policy, workload, high)
+            earlier = runs.of(metric, policy, workload, low)
+            words.append(below(ratio_interval(later, earlier)))
         return f"{words.count(HOLDS)} of {len(words)} steps", several(words)
 
     return each(WORKLOADS, judged)
 
 
 def no_gain(runs: Runs, metric: str, factor: float, margin: float) -> Found:
-    """No policy beyond chance below base-line by more than *margin*."""
+    """Judge that no policy is below base-line by more than *margin* and chance."""
 
     def judged(workload: str) -> Found:
         found = {p: runs.ratio(metric, p, workload, factor) for p in PAPER_POLICIES}
         best = min(found, key=found.__getitem__)
-        obvious = below(found[best]) == HOLDS and found[best].mean < 1 - margin
-        return f"{best} {shown(found[best])}", verdict(not obvious)
+        ratio = found[best]
+        obvious = below(ratio) == HOLDS and ratio.mean < 1 - margin
+        return f"{best} {shown(ratio)}", verdict(not obvious)
 
     return each(WORKLOADS, judged)
 
 
 def steps(grant: GrantFunction, count: int) -> int:
-    """Lines of Python that one decision on *count* requests runs, of 512
-    to 4,096 nodes each.
+    """Count the lines of Python that one decision on *count* requests runs.
+
+    The requests are of 512 to 4,096 nodes each.
     """
-    limits, ran = Limits.of(MIRA), 0
-    requests = [
-        Request(k, 512 << k % 4, limits, float(k % 7), 1e12 * (1 + k * 37 % 101))
-        for k in range(count)
-    ]
+    limits = Limits.of(MIRA)
+    ran = 0
+    requests = []
+    for k in range(count):
+        nodes = 512 << k % 4
+        left_bytes = 1e12 * (1 + k * 37 % 101)
+        requests.append(Request(k, nodes, limits, float(k % 7), left_bytes))
     view = View(limits, 100.0, sorted(requests, key=lambda request: request.key))
 
     def counted(frame: Any, event: str, _: Any) -> Any:
         nonlocal ran
-        ran += event == "line"
+        if event == "line":
+            ran += 1
         return counted
 
     before = sys.gettrace()
@@ -377,65 +396,70 @@ def steps(grant: GrantFunction, count: int) -> int:
 
 
 def cheaper(runs: Runs, few: int, many: int) -> Found:
-    """Steps of a decision grow less with cons-min-aggr-sld than with
-    Algorithm 1 as printed.
+    """Judge that a decision of cons-min-aggr-sld grows less than one of Algorithm 1.
+
+    Counted are the lines that run, for *few* and for *many* requests.
     """
     grants = {
         "cons-min-aggr-sld": conservative.cons_min_aggr_sld,
         "Algorithm 1": adaptive.share_played,
         "ours": adaptive.share_chosen,
     }
-    found = {
-        name: [steps(grant, count) for count in (few, many)]
-        for name, grant in grants.items()
-    }
-    grown = {
-        name: math.log(last / first, many / few)
-        for name, (first, last) in found.items()
-    }
-    told = [
-        f"{name} {found[name][1]:,}, as K^{power:.1f}" for name, power in grown.items()
-    ]
-    less = grown["cons-min-aggr-sld"] < grown["Algorithm 1"]
-    return f"{many} requests: {'; '.join(told)}", verdict(less)
+    powers: dict[str, float] = {}
+    figures = []
+    for name, grant in grants.items():
+        first = steps(grant, few)
+        last = steps(grant, many)
+        powers[name] = math.log(last / first, many / few)
+        figures.append(f"{name} {last:,}, as K^{powers[name]:.1f}")
+    less = powers["cons-min-aggr-sld"] < powers["Algorithm 1"]
+    return f"{many} requests: {'; '.join(figures)}", verdict(less)
 
 
 def fill_over_adaptive(
     runs: Runs, metric: str, factors: Sequence[float], loop: str, limit: float
 ) -> Found:
-    """FILL over ADAPTIVE on mira-month, a factor at a time."""
-    ratios = [runs.ratio(metric, "fill", "month", f, "adaptive", loop) for f in factors]
-    told = "; ".join(
-        f"{100 * f:.0f} %: {shown(ratio)}" for f, ratio in zip(factors, ratios)
-    )
-    return told, several([reaches(ratio, limit) for ratio in ratios])
+    """Judge FILL over ADAPTIVE on mira-month, at each expansion factor."""
+    figures = []
+    words = []
+    for factor in factors:
+        ratio = runs.ratio(metric, "fill", "month", factor, "adaptive", loop)
+        figures.append(f"{100 * factor:.0f} %: {shown(ratio)}")
+        words.append(reaches(ratio, limit))
+    return "; ".join(figures), several(words)
 
 
 def sizes(quick: bool) -> str:
-    """One line: how much is run."""
-    size = QUICK if quick else FULL
-    what = ", ".join(
-        [*PRESETS.values(), *(f"{k}={value}" for k, value in size.settings.items())]
+    """Say in one line how much is run."""
+    size = _size(quick)
+    settings = [f"{key}={value}" for key, value in size.settings.items()]
+    what = ", ".join([*PRESETS.values(), *settings])
+    seeds = f"{FIRST_SEED} to {FIRST_SEED + size.seeds - 1}"
+    return (
+        f"{what}; paired seeds {seeds} (the presets were chosen on 0 to 39), "
+        f"{size.engine} engine; ratios [95 % interval]"
     )
-    seeds = (
-        f"{FIRST_SEED} to {FIRST_SEED + size.seeds - 1} (the presets were chosen on 0 "
-        "to 39)"
-    )
-    return f"{what}; paired seeds {seeds}, {size.engine} engine; ratios [95 % interval]"
+
+
+def _size(quick: bool) -> Size:
+    """Return how much is run."""
+    if quick:
+        return QUICK
+    return FULL
 
 
 def claims(quick: bool) -> list[Claim]:
-    """The claims of the paper, each under every reading, and ours."""
-    runs = run_all(QUICK if quick else FULL)
-    under = {
-        name: (runs._replace(reading=reading),) for name, reading in READINGS.items()
-    }
+    """Return the claims of the paper, each under every reading, and ours."""
+    runs = run_all(_size(quick))
+    under = {}
+    for name, reading in READINGS.items():
+        under[name] = (runs._replace(reading=reading),)
     rows = [{"readings": SINGLE, **row} for row in table("zhou")["claims"]]
     return list(computed(rows, globals(), under))
 
 
 def notes(rows: Sequence[Claim]) -> Iterator[str]:
-    """What the workloads stand for, and how many claims each reading meets."""
+    """Yield what the workloads stand for, and how many claims hold by each reading."""
     stand = ", ".join(f"{PRESETS[workload]} for {workload}" for workload in WORKLOADS)
     yield (
         f"The paper's three months are not public. {stand}: which stands for which is "
@@ -443,38 +467,40 @@ def notes(rows: Sequence[Claim]) -> Iterator[str]:
         "50 and 150 %; of the others of Figure 11 100 % are the workloads as they "
         "are, 80 and 120 % are guessed, drawn and not judged."
     )
-    words = [
-        {o[0]: o[1] for o in row.other} | {"": row.verdict}
-        for row in rows
-        if not row.own
-    ]
-    held = {
-        name: sum(row.get(name, row[""]) == HOLDS for row in words) for name in SINGLE
-    }
-    told = ", ".join(f"{name} {count}" for name, count in held.items())
-    yield f"Of {len(words)} claims of the paper hold: {told}."
+    printed = [row for row in rows if not row.own]
+    counts = []
+    for name in SINGLE:
+        words = [_verdict_under(name, row) for row in printed]
+        counts.append(f"{name} {words.count(HOLDS)}")
+    yield f"Of {len(printed)} claims of the paper hold: {', '.join(counts)}."
+
+
+def _verdict_under(reading: str, row: Claim) -> str:
+    """Return the verdict of a claim under a reading."""
+    for name, word, _ in row.other:
+        if name == reading:
+            return word
+    return row.verdict
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
-    """Figures 8 to 11, over BASE_LINE, with the numbers that the
-    paper's text prints.
-    """
-    runs, marks = run_all(QUICK if quick else FULL), table("zhou")["marks"]
+    """Draw Figures 8 to 11, over BASE_LINE, with the numbers that the text prints."""
+    runs = run_all(_size(quick))
+    marks = table("zhou")["marks"]
     up = runs._replace(reading=READINGS["most slowed first"])
     series = [(policy, runs, policy) for policy in PAPER_POLICIES]
     series += [(f"{policy}, most slowed first", up, policy) for policy in SLOWDOWNS]
 
     def drawn(figure: str, what: str, label: str, points: Any) -> Picture:
-        """A line a policy; *points* are (place, metric, workload, factor)."""
+        """Draw a line for each policy; *points* are place, metric, workload, factor."""
         lines: dict[str, Any] = {name: [] for name, *_ in series}
         for (name, read, policy), (at, metric, *where) in product(series, points):
             ratio = read.ratio(metric, policy, *where)
-            lines[name].append(
-                (at, ratio.mean, (ratio.high - ratio.low) / 2, FULL.seeds)
-            )
-        printed = {
-            f"paper: {name}": spots for name, spots in marks.get(figure, {}).items()
-        }
+            half = (ratio.high - ratio.low) / 2
+            lines[name].append((at, ratio.mean, half, FULL.seeds))
+        printed = {}
+        for name, spots in marks.get(figure, {}).items():
+            printed[f"paper: {name}"] = spots
         caption = f"Figure {figure.partition('-')[0]}: {what} over that of BASE_LINE"
         words = f"{what} over base-line's (factor)"
         axes = plot_sweep(lines, label, words, caption, floor=None, marks=printed)
@@ -486,15 +512,11 @@ def pictures(quick: bool) -> Iterator[Picture]:
     for figure, what, metric in (
         ("8", "mean wait", WAIT),
         ("9", "mean response", RESPONSE),
-        ("10", "utilisation", METRICS[3]),
+        ("10", "utilisation", UTILISATION),
     ):
         points = [(int(workload), metric, workload) for workload in WORKLOADS]
         yield drawn(figure, what, "workload (of the paper)", points)
     for name in WORKLOADS:
         points = [(100 * factor, WAIT, name, factor) for factor in sorted(FACTORS)]
-        yield drawn(
-            f"11-{name}",
-            f"mean wait on workload {name}",
-            "expansion factor (%)",
-            points,
-        )
+        what = f"mean wait on workload {name}"
+        yield drawn(f"11-{name}", what, "expansion factor (%)", points)

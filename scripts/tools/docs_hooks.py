@@ -1,8 +1,7 @@
-"""Hooks of the documentation build: equations as MathML, tables from the
-registry, notebooks as pages.
+"""Hooks of the documentation build.
 
-Nothing on the built pages needs a network: equations become MathML here
-instead of a script there.
+They render equations as MathML (so that no page needs a script from the network), make
+tables from the registry, and notebooks into pages.
 """
 
 from __future__ import annotations
@@ -40,9 +39,7 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Fill the places marked ``<!-- README -->``, ``<!-- solver table -->``,
-    ``<!-- schema table -->``.
-    """
+    """Fill in the README, the table of solvers and that of formats where marked."""
     makers = {
         "README": readme,
         "solver table": solver_table,
@@ -57,87 +54,74 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Render every equation as MathML, and leave out the roles before
-    names in docstrings.
-    """
+    """Render every equation as MathML; leave out the roles of names in docstrings."""
     from latex2mathml.converter import convert
 
     def rendered(match: re.Match[str]) -> str:
-        inline, block = match.group(2), match.group(3)
-        display = "inline" if inline is not None else "block"
-        math = str(
-            convert(
-                html.unescape(inline if inline is not None else block), display=display
-            )
-        )
-        return math if display == "inline" else f'<div class="formula">{math}</div>'
+        inline = match.group(2)
+        block = match.group(3)
+        if inline is not None:
+            return str(convert(html.unescape(inline), display="inline"))
+        math = convert(html.unescape(block), display="block")
+        return f'<div class="formula">{math}</div>'
 
     return ROLE.sub("<code>", EQUATION.sub(rendered, content))
 
 
 def readme() -> str:
-    """The README as a page: links from the folder of the pages,
-    others as plain text.
-    """
+    """Return the README as a page: links to pages stay, others become plain text."""
     text = (ROOT / "README.md").read_text("utf-8")
     text = text.replace("](docs/", "](./").replace(".ipynb)", ".md)")
-    return re.sub(r"\[([^\]]+)\]\((?!\./|https:)[^)]+\)", r"\1", text).replace(
-        "](./", "]("
-    )
+    text = re.sub(r"\[([^\]]+)\]\((?!\./|https:)[^)]+\)", r"\1", text)
+    return text.replace("](./", "](")
 
 
 def notebook_page(path: Path) -> str:
-    """The cells of the notebook and what is stored of them, in Markdown."""
+    """Return the cells of a notebook with their stored outputs, in Markdown."""
     import nbformat
 
     book = nbformat.read(path, as_version=4)
     first, *cells = book.cells
     parts = [first.source, f"*Try it yourself: [{path.name}]({path.name}).*"]
     for cell in cells:
-        code = cell.cell_type == "code"
-        parts.append(f"```python\n{cell.source}\n```" if code else cell.source)
+        if cell.cell_type == "code":
+            parts.append(f"```python\n{cell.source}\n```")
+        else:
+            parts.append(cell.source)
         parts += [shown(output) for output in cell.get("outputs", ())]
     return "\n\n".join(parts)
 
 
 def shown(output: Any) -> str:
-    """One output of a cell: a picture, a table, or text."""
+    """Return one output of a cell: a picture, a table, or text."""
     data = output.get("data", {})
     if "image/png" in data:
         return f'<img alt="" src="data:image/png;base64,{data["image/png"].strip()}">'
     if "text/html" in data:
         return str(data["text/html"]).replace(' border="1" class="dataframe"', "")
-    text = re.sub(
-        r"\x1b\[[0-9;?]*[A-Za-z]", "", output.get("text") or data["text/plain"]
-    )
+    text = output.get("text") or data["text/plain"]
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)  # colours of a terminal
     return f"```text\n{text.strip()}\n```"
 
 
 def solver_table() -> str:
-    """Every solver of the registry, a Markdown table under a heading for
-    each kind of instance.
-    """
+    """Return the solvers as Markdown: a heading and a table for each kind."""
     headers = ("solver", "what it does", "source", "abilities", "backends")
     text = ""
     for kind in registry.KINDS.values():
-        rows = [
-            (
-                f"`{spec.name}`",
-                spec.summary,
-                spec.source,
-                ", ".join(sorted(spec.abilities)) or None,
-                ", ".join(spec.backends) or None,
-            )
-            for spec in registry.solvers_for(kind.kind)
-        ]
-        text += f"\n## {kind.kind}\n\n{kind.summary}\n\n" + render(
-            headers, rows, "markdown"
-        )
+        rows = []
+        for spec in registry.solvers_for(kind.kind):
+            abilities = ", ".join(sorted(spec.abilities)) or None
+            backends = ", ".join(spec.backends) or None
+            name = f"`{spec.name}`"
+            rows.append((name, spec.summary, spec.source, abilities, backends))
+        table = render(headers, rows, "markdown")
+        text += f"\n## {kind.kind}\n\n{kind.summary}\n\n{table}"
     return text
 
 
 def schema_table() -> str:
-    """Every instance format with the keys of its JSON Schema."""
+    """Return the instance formats with the keys of their JSON Schemas."""
     rows = []
     for spec in registry.FORMATS.values():
         schema = json_schema(spec.problem_class())

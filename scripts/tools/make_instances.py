@@ -1,11 +1,11 @@
-"""Make the generated ones of the bundled instances again: their files and catalog rows.
+"""Generate bundled instances again: their files and rows of the catalog.
 
 ``python scripts/tools/make_instances.py [--solve SECONDS] [FAMILY ...]``
 
-An instance is generated when its row of the catalog has ``made``: preset, settings,
-seed, and the solver that ``--solve`` runs on those that have no best objective yet.
-Objective and bound are kept while the content stays the same. Any other instance is its
-own source: it is edited there.
+An instance is generated when its row of the catalog has ``made``: preset, settings and
+seed, and the solver that ``--solve`` runs when there is no best objective yet.
+Objective and bound are kept while the content stays the same. The file of any other
+instance is edited by hand.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ FAMILIES = sorted(
 
 
 def refresh(family: str, solve_seconds: float | None) -> None:
-    """Write what has changed of the generated instances of
-    *family*, and its catalog.
-    """
+    """Write the generated instances of *family* that changed, and its catalog."""
     folder = ROOT / "instances" / family
     rows = json.loads((folder / "catalog.json").read_text("utf-8"))["instances"]
-    for row in (row for row in rows if "made" in row):
+    for row in rows:
+        if "made" not in row:
+            continue
         made = row["made"]
-        settings, seed = made.get("settings", {}), made["seed"]
+        settings = made.get("settings", {})
         path = folder / row["file"]
-        problem = generate(FORMATS[row["kind"]], made["preset"], settings, seed)
+        problem = generate(FORMATS[row["kind"]], made["preset"], settings, made["seed"])
         problem = problem.model_copy(update={"name": row["name"]})
         if not path.exists() or not _same(read_json(path), problem):
             head = {"format": problem.format, "version": 1, "name": row["name"]}
@@ -63,9 +63,7 @@ def refresh(family: str, solve_seconds: float | None) -> None:
 
 
 def _same(document: dict[str, Any], problem: Problem) -> bool:
-    """Whether the file holds what an answer depends on: the
-    problem without ``meta``.
-    """
+    """Return whether *document* is *problem*, apart from ``meta``."""
     none = {"meta": None}
     held = problem_from_dict(document, "instance").model_copy(update=none)
     return bool(held == problem.model_copy(update=none))

@@ -1,8 +1,7 @@
-"""ioopt installed in empty environments, as the wheel and from the sdist, and
-tried (``smoke.py``).
+"""Install ioopt in empty environments, as wheel and sdist, and try it (``smoke.py``).
 
-The base install on every Python here, the lowest versions that pyproject.toml
-allows on the oldest.
+The base install is tried on every Python of this machine, the lowest versions that
+pyproject.toml allows on the oldest.
 """
 
 from __future__ import annotations
@@ -23,23 +22,20 @@ PYTHONS = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
 
 
 def interpreter(minor: str) -> str | None:
-    """The Python of that version, on the path or where pyenv keeps its own."""
+    """Return the Python of that version, on the path or of pyenv."""
     kept = os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")
     own = sorted(glob(f"{kept}/versions/{minor}.*/bin/python"))
     for found in (shutil.which(f"python{minor}"), *own):
-        if (
-            found
-            and subprocess.run([found, "--version"], capture_output=True).returncode
-            == 0
-        ):
+        if found is None:
+            continue
+        run = subprocess.run([found, "--version"], capture_output=True)
+        if run.returncode == 0:
             return found
     return None
 
 
 def lowest() -> list[str]:
-    """The lowest version of everything that the base install, fast,
-    plot and serve name.
-    """
+    """Return the lowest version of all packages of base, fast, plot and serve."""
     extras = PROJECT["optional-dependencies"]
     lines = [
         *PROJECT["dependencies"],
@@ -51,9 +47,7 @@ def lowest() -> list[str]:
 
 
 def build(folder: str) -> dict[str, str]:
-    """Wheel and sdist of the checkout's files, by their kind; the wheel is
-    built from the sdist.
-    """
+    """Build the sdist of this checkout, and the wheel from it; return their files."""
     tree = Path(folder, "tree")
     listing = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
     for name in subprocess.check_output(listing, cwd=ROOT, text=True).split("\0"):

@@ -1,4 +1,4 @@
-"""Run the notebooks of docs/notebooks and keep what they show in them.
+"""Run the notebooks of docs/notebooks and store their outputs in them.
 
     python scripts/tools/notebooks.py            # all; some names: only those
     python scripts/tools/notebooks.py --check    # run them, write nothing
@@ -23,15 +23,13 @@ MOST_BYTES = 100_000
 
 
 def digest(cells: list[Any]) -> str:
-    """Of the code that was run: where it differs, what is shown is of another text."""
+    """Return a hash of the code; stored outputs with another one are of other code."""
     code = "\0".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
     return hashlib.sha256(code.encode()).hexdigest()
 
 
 def run(path: Path) -> Any:
-    """The notebook with its outputs, without what differs from run
-    to run for no reason.
-    """
+    """Run a notebook and return it with its outputs, without times and ids."""
     import nbformat
     from nbclient import NotebookClient
 

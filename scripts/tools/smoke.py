@@ -1,8 +1,7 @@
-"""What an installed ioopt must do: one answer of every family,
-checked, in an empty folder.
+"""Try an installed ioopt: solve and check one instance of every family.
 
 ``python -I smoke.py`` (isolated, so that it finds the installation and not a checkout).
-With numba one kernel is compiled too, with FastAPI the service over HTTP is asked.
+With numba it also compiles a kernel, with FastAPI it asks the service over HTTP.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ ANSWERS = (
 
 
 def _is_served() -> bool:
-    """Whether the service over HTTP answers a ping."""
+    """Return whether the service over HTTP answers a ping."""
     from ioopt.embed.http import HttpServer
 
     server = HttpServer("0", "smoke" * 4, 4096)
@@ -54,9 +53,7 @@ def _is_served() -> bool:
 
 
 def main() -> int:
-    """Solve and check all of them, CP-SAT and HiGHS in this one
-    process; 1 when any fails.
-    """
+    """Solve and check all of them in one process; return 1 when any fails."""
     failed = []
     os.chdir(tempfile.mkdtemp())
     if find_spec("numba"):

@@ -124,29 +124,59 @@ def executed(path, *statements, values=()):
 IDENTITY = f"PRAGMA application_id={stores.APPLICATION_ID}"
 
 
-@pytest.fixture
-def first_store(tmp_path):
-    """A store of the first version, from before whole results, with one row."""
+RELEASED = (
+    """
+    CREATE TABLE runs (
+        key TEXT PRIMARY KEY, instance TEXT NOT NULL, digest TEXT NOT NULL,
+        family TEXT NOT NULL, kind TEXT NOT NULL, solver TEXT NOT NULL,
+        settings TEXT NOT NULL, labels TEXT NOT NULL, seed INTEGER NOT NULL,
+        repeat INTEGER NOT NULL, status TEXT NOT NULL, stop TEXT, objective REAL,
+        objective_name TEXT, bound REAL, gap REAL, build_seconds REAL,
+        solve_seconds REAL, simulate_seconds REAL, metrics TEXT NOT NULL,
+        notes TEXT NOT NULL, violations INTEGER NOT NULL, versions TEXT NOT NULL,
+        error TEXT, machine TEXT
+    ) WITHOUT ROWID
+    """,
+    "CREATE TABLE results (key TEXT PRIMARY KEY, document BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE campaign (started TEXT NOT NULL, config TEXT NOT NULL, "
+    "points INTEGER NOT NULL)",
+    "CREATE TABLE studies (name TEXT NOT NULL, size TEXT NOT NULL, "
+    "document TEXT NOT NULL, PRIMARY KEY (name, size))",
+    IDENTITY,
+    "PRAGMA user_version=4",
+)
+"""What ioopt 0.2 makes of an empty file."""
+
+
+def released_store(path, *more):
+    """A store of ioopt 0.2 with one row."""
     old = row("kept")
-    values = [
-        json.dumps(old[c]) if c in stores.JSON_COLUMNS else old[c]
-        for c in stores.COLUMNS
-    ]
-    insert = f"INSERT INTO runs VALUES ({','.join('?' * len(values))})"
-    first = (stores.MIGRATIONS[0], IDENTITY, "PRAGMA user_version=1")
-    return executed(tmp_path / "old.sqlite", *first, insert, values=values)
+    values = []
+    for name in stores.COLUMNS:
+        value = old[name]
+        values.append(json.dumps(value) if name in stores.JSON_COLUMNS else value)
+    insert = f"INSERT INTO runs VALUES ({','.join('?' for _ in values)})"
+    return executed(path, *RELEASED, *more, insert, values=values)
 
 
-def test_an_older_store_is_read_as_it_is_and_migrated_where_written(first_store):
-    path, before = first_store, first_store.read_bytes()
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_a_store_of_0_2_is_read_as_it_is_and_written_to(tmp_path, mode):
+    """Also one whose sweep was killed, which has a write-ahead log."""
+    path = released_store(tmp_path / "old.sqlite", f"PRAGMA journal_mode={mode}")
+    before = path.read_bytes()
     assert "<h2>Failures</h2><p>None.</p>" in report_html([str(path)])
     assert path.read_bytes() == before
     with Store(str(path)) as store:
         assert store.done() == {"kept"}
         store.put(row("new"))
+        assert not (tmp_path / "old.sqlite-wal").exists()
     with StoreReader(str(path)) as reader:
-        version = reader.connection.execute("PRAGMA user_version").fetchone()[0]
-        assert version == len(stores.MIGRATIONS) and len(rows_in(reader)) == 2
+        mode = reader.connection.execute("PRAGMA journal_mode").fetchone()[0]
+        assert mode == "delete" and len(rows_in(reader)) == 2
+
+
+def older(path):
+    released_store(path, "PRAGMA user_version=2")
 
 
 def other_program(path):
@@ -182,6 +212,7 @@ def plain_text(path):
     [
         (other_program, "not a run store of ioopt"),
         (newer, "store version 99, but this ioopt knows"),
+        (older, "store version 2, older than .*ioopt 0.2.*ioopt plot STORE -o"),
         (damaged, "the run store cannot be used"),
         (not_text, "the run store cannot be used"),
         (plain_text, "the run store cannot be used"),
@@ -292,22 +323,54 @@ def unprivileged_in(folder: Path):
         folder.chmod(0o755)
 
 
+HALF_WRITTEN = """
+import os, sys
+from campaign_helpers import row
+from ioopt.campaign.store import Store
+
+store = Store(sys.argv[1])
+store.put(row("a"))
+store._connection.execute("PRAGMA cache_size=1")
+store._connection.execute("BEGIN IMMEDIATE")
+for number in range(200):
+    store.put(row(f"{number:064}"))
+os._exit(9)
+"""
+
+
+def half_written(path):
+    """A store with one row, whose sweep was killed while it wrote more."""
+    command = [sys.executable, "-c", HALF_WRITTEN, str(path)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run(command, env=environment).returncode == 9
+    assert os.path.getsize(f"{path}-journal")
+
+
+@pytest.mark.parametrize("opener", [Store, StoreReader])
+def test_a_half_written_store_is_brought_in_order(tmp_path, opener):
+    path = tmp_path / "runs.sqlite"
+    half_written(path)
+    with opener(str(path)):
+        pass
+    with StoreReader(str(path)) as reader:
+        assert rows_in(reader) == [("a",)]
+
+
 @pytest.mark.parametrize("left", ["plain", "wal", "killed"])
 def test_a_store_in_a_folder_that_cannot_be_written_to(left):
-    with (
-        tempfile.TemporaryDirectory() as name
-    ):  # that of pytest is closed to other users
+    # The temporary folder of pytest is closed to other users.
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = str(folder / "runs.sqlite")
-        with Store(path) as store:
-            store.put(row("a"))
-            wal = (folder / "runs.sqlite-wal").read_bytes()
-        if (
-            left != "plain"
-        ):  # as an earlier version left a store, and as a killed sweep does
-            executed(path, "PRAGMA journal_mode=WAL")
         if left == "killed":
-            (folder / "runs.sqlite-wal").write_bytes(wal)
+            half_written(path)
+        else:
+            with Store(path) as store:
+                store.put(row("a"))
+        if left == "wal":  # as an earlier version left a store
+            executed(path, "PRAGMA journal_mode=WAL")
+        for file in folder.iterdir():
+            file.chmod(0o644)
         with unprivileged_in(folder):
             if left == "killed":
                 with pytest.raises(InstanceError, match="its sweep has not ended"):

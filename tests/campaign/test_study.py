@@ -3,6 +3,7 @@ gone with the client.
 """
 
 import glob
+import multiprocessing
 import os
 import threading
 from contextlib import nullcontext
@@ -10,12 +11,16 @@ from contextlib import nullcontext
 import pytest
 from campaign_helpers import rows_in, run_study
 
+from ioopt.campaign.executors import LocalExecutor, open_executor
 from ioopt.campaign.report import report_html
-from ioopt.campaign.runner import Pool, open_workers, run_tasks
+from ioopt.campaign.runner import run_tasks
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.campaign.study import open_campaign
 from ioopt.campaign.work import Experiment, perform
 from ioopt.errors import IooptError
+
+KILLED = "its worker died: killed by SIGKILL, as the system does when memory runs out"
+HOARDED = "its worker used more than 400MB of memory (tried 3 times)"
 
 
 def experiments(name, seeds, limit=None):
@@ -32,41 +37,41 @@ def experiments(name, seeds, limit=None):
 
 
 @pytest.mark.parametrize(
-    ("name", "limit", "threads"),
+    ("name", "limit", "threads", "reason"),
     [
-        ("die", None, False),
-        ("die", None, True),
-        ("overstay", 0.1, False),
-        pytest.param("hoard", None, False, marks=pytest.mark.slow),
+        ("die", None, False, "its worker died: exit status 1 (tried 3 times)"),
+        ("die", None, True, "its worker died: exit status 1 (tried 3 times)"),
+        ("kill", None, False, f"{KILLED} (tried 3 times)"),
+        ("overstay", 0.1, False, "ended at its hard limit of 0.1 s"),
+        pytest.param("hoard", None, False, HOARDED, marks=pytest.mark.slow),
     ],
 )
-def test_a_death_costs_its_own_task_alone(tmp_path, name, limit, threads):
+def test_a_death_costs_its_own_task_alone(tmp_path, name, limit, threads, reason):
     """Also where other threads run: seed 3 ends its worker each of three times, never
-    ends and is given up at its hard limit, or needs more memory than there is."""
+    ends and is ended at its hard limit, or needs more memory than it may have."""
     memory = pytest.importorskip("psutil") and "400MB" if name == "hoard" else None
     stay = threading.Event()
     if threads:
         threading.Thread(target=stay.wait).start()
     path = str(tmp_path / "runs.sqlite")
     try:
-        with Store(path) as store, open_workers(2, None, memory) as pool:
-            failed = run_tasks(experiments(name, 6, limit), store, pool)
+        with Store(path) as store, open_executor(2, None, memory) as executor:
+            tally = run_tasks(experiments(name, 6, limit), store, executor)
     finally:
         stay.set()
-    assert failed == 1
+    assert (tally.done, tally.crashed, tally.with_violations) == (6, 1, 0)
     with StoreReader(path) as reader:
         rows = {row[0]: row[1:] for row in rows_in(reader, ("seed", "status", "error"))}
     assert {seed for seed, row in rows.items() if row[0] == "done"} == {0, 1, 2, 4, 5}
-    assert rows[3][0] == "failed" and "its worker died every time" in rows[3][1]
-    assert ("its hard limit of 0.1 s" in rows[3][1]) == bool(limit)
+    assert rows[3] == ("failed", reason)
 
 
 def test_numerical_libraries_of_workers_use_one_thread(monkeypatch):
     """Unless the user says otherwise; our own process keeps what it has."""
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    with Pool(1) as pool:
-        ((_, row),) = pool.answers([Experiment("x", "os:environ.copy", {})], {})
+    with LocalExecutor(1) as executor:
+        ((_, row),) = executor.answers([Experiment("x", "os:environ.copy", {})], {})
     found = {
         name: row["metrics"].get(f"{name}_NUM_THREADS") for name in ("OMP", "OPENBLAS")
     }
@@ -78,10 +83,11 @@ def test_numerical_libraries_of_workers_use_one_thread(monkeypatch):
     not os.path.exists("/proc/net/tcp"), reason="reads the tables of Linux"
 )
 def test_no_process_of_a_sweep_listens():
-    with Pool(1) as pool:
-        ((_, row),) = pool.answers(experiments("square", 1), {})
+    with LocalExecutor(1) as executor:
+        ((_, row),) = executor.answers(experiments("square", 1), {})
         assert row["metrics"] == {"value": 0.0}
-        pids = {os.getpid(), *(worker.pid.result() for worker in pool._workers)}
+        workers = multiprocessing.active_children()
+        pids = {os.getpid(), *(worker.pid for worker in workers)}
         assert len(pids) == 2 and not listening(pids)
 
 
@@ -112,7 +118,7 @@ def test_a_busy_worker_ends_with_its_parent_and_leaves_the_store(tmp_path):
 SEEDS = [{"seed": seed} for seed in range(6)]
 
 
-def in_this_process(tasks, store, workers):
+def in_this_process(tasks, store, executor):
     for task in tasks:
         store.put(perform(task, None))
 
@@ -123,7 +129,7 @@ def without_workers(monkeypatch):
     for needs no workers.
     """
     monkeypatch.setattr("ioopt.campaign.study.run_tasks", in_this_process)
-    monkeypatch.setattr("ioopt.campaign.study.open_workers", lambda *_: nullcontext())
+    monkeypatch.setattr("ioopt.campaign.study.open_executor", lambda *_: nullcontext())
 
 
 def test_a_value_is_computed_once_and_found_again(tmp_path, without_workers):
