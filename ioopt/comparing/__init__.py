@@ -16,7 +16,7 @@ from ioopt.errors import (
     NotApplicableError,
     UsageError,
 )
-from ioopt.options import SolveOptions, parse_assignments
+from ioopt.options import SolveOptions, parse_assignments, refuse_left_backend
 from ioopt.problems.base import Problem
 from ioopt.registry import (
     KindSpec,
@@ -113,6 +113,7 @@ def compare_rows(
     row with ``does not apply``, and the others go on. After an interruption no
     further solver is run.
     """
+    refuse_left_backend(options.get("backend"))
     problem = load(source)
     kind = registry.kind_of_problem(problem)
     by = measure_of(kind, measure)

@@ -18,7 +18,13 @@ from importlib import metadata
 from typing import Any, Literal, TypeVar
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.options import RENAMED, nearest, parse_settings, shown
+from ioopt.options import (
+    RENAMED,
+    nearest,
+    parse_settings,
+    refuse_left_backend,
+    shown,
+)
 from ioopt.options import suggest as suggest
 from ioopt.registry import batch_io, flexgang, gang, replication, work_directory
 from ioopt.registry.types import Format as Format
@@ -230,6 +236,7 @@ def _nearest_solver(wanted: str, names: list[str]) -> str:
 
 def require_backend(spec: SolverSpec, backend: str | None) -> None:
     """Raise UsageError for a backend that the solver does not have."""
+    refuse_left_backend(backend)
     if backend is not None and backend not in spec.backends:
         known = ", ".join(spec.backends) or "none, it needs no backend"
         raise UsageError(

@@ -16,7 +16,7 @@ from ioopt.registry.types import (
 )
 
 _AT = "ioopt.solvers.flexgang."
-_BACKENDS = ("HiGHS", "CBC", "SCIP", "GLPK")
+_BACKENDS = ("HiGHS", "CBC", "SCIP")
 
 
 def _kind(kind: str, plan: str, schedule: str, **more: Any) -> KindSpec:

@@ -1,15 +1,12 @@
-"""Programs of :mod:`ioopt.models.program` as PuLP models: for files,
-and for CBC and GLPK.
+"""Write programs of :mod:`ioopt.models.program` as PuLP models, and run CBC on them.
 
-PuLP's own drivers wait for the child without a limit, leave it running after
-Ctrl-C, and call every solution of GLPK optimal. Here PuLP writes the model and
-reads the solution; the child and its status line are handled here, the latter
-by one table a solver.
+PuLP's own driver of CBC waits for the child process without a limit and leaves it
+running after Ctrl-C. Here PuLP only writes the model and reads the solution; the
+child process and its status line are handled in this module.
 """
 
 from __future__ import annotations
 
-import math
 import re
 import shutil
 import tempfile
@@ -82,9 +79,6 @@ def _last(pattern: str, text: str) -> str:
     """What the last line of *text* that matches names; empty where none does."""
     return (re.findall(pattern, text, re.M) or [""])[-1]
 
-
-# -------------------------------------------------------------------------------------------
-# CBC
 
 # First word of CBC's solution file. CBC exits 0 even on infeasible models.
 _CBC_STATUS = {
@@ -216,73 +210,3 @@ def cbc_status(line: str) -> tuple[Status, StopReason]:
     if "(no" in words:
         status = Status.UNKNOWN
     return status, _CBC_STOP[reason]
-
-
-# ------------------------------------------------------------------------------------------
-# GLPK
-
-_GLPK_STATUS = {
-    "INTEGER OPTIMAL": (Status.OPTIMAL, StopReason.FINISHED),
-    "OPTIMAL": (Status.OPTIMAL, StopReason.FINISHED),
-    "INTEGER NON-OPTIMAL": (Status.FEASIBLE, StopReason.TIME),
-    "FEASIBLE": (Status.FEASIBLE, StopReason.TIME),
-    "INTEGER UNDEFINED": (Status.UNKNOWN, StopReason.TIME),
-    "UNDEFINED": (Status.UNKNOWN, StopReason.TIME),
-    "INTEGER EMPTY": (Status.INFEASIBLE, StopReason.FINISHED),
-    "INFEASIBLE (FINAL)": (Status.INFEASIBLE, StopReason.FINISHED),
-    "INFEASIBLE (INTERMEDIATE)": (Status.UNKNOWN, StopReason.TIME),
-}
-
-
-def solve_glpk(program: Program, limits: BackendLimits) -> BackendAnswer:
-    """Run glpsol; it takes no start, gives no bound and has no threads."""
-    import pulp
-
-    path = shutil.which("glpsol")
-    if path is None:
-        raise BackendMissingError(
-            "backend GLPK needs the program glpsol (Debian: glpk-utils)"
-        )
-    lp, columns = to_pulp(program)
-    with tempfile.TemporaryDirectory(prefix="ioopt-glpk-") as folder:
-        model, out, sol = (
-            str(Path(folder, name)) for name in ("m.lp", "m.out", "m.sol")
-        )
-        lp.writeLP(model, writeSOS=False)
-        command = [
-            path,
-            "--cpxlp",
-            model,
-            "-o",
-            out,
-            "-w",
-            sol,
-            "--seed",
-            str(limits.seed + 1),
-        ]
-        if limits.seconds is not None:
-            command += ["--tmlim", str(max(1, math.floor(limits.seconds)))]
-        if limits.gap is not None:
-            command += ["--mipgap", str(limits.gap)]
-        text, cut_off = run_child(command, limits)
-        version = _last(r"GLPSOL.*?(\d+\.\d+)", text)
-        status, stop = Status.UNKNOWN, StopReason.TIME
-        if "PROBLEM HAS NO PRIMAL FEASIBLE SOLUTION" in text:
-            status, stop = Status.INFEASIBLE, StopReason.FINISHED
-        elif not cut_off and Path(out).exists():
-            status, stop = glpk_status(Path(out).read_text("utf-8"))
-        values: Mapping[int, float] = {}
-        if status in _FOUND:
-            texts = pulp.GLPK_CMD(path=path, msg=False).readsol(out, sol)[1]
-            values = _by_position(
-                columns, {name: float(text) for name, text in texts.items()}
-            )
-        return BackendAnswer(status, stop, values, backend="GLPK", version=version)
-
-
-def glpk_status(report: str) -> tuple[Status, StopReason]:
-    """Status in the ``Status:`` line of glpsol's report; unknown text raises."""
-    text = _last(r"^Status:\s+(.*?)\s*$", report) or "no status"
-    if text not in _GLPK_STATUS:
-        raise BackendFailureError(f"GLPK answered {text!r}, which is not in its table")
-    return _GLPK_STATUS[text]

@@ -1,8 +1,7 @@
-"""One call for the floating-point backends: HiGHS, SCIP, CBC and GLPK."""
+"""One call for the floating-point backends: HiGHS, SCIP and CBC."""
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +12,7 @@ from ioopt.errors import UsageError
 from ioopt.models.program import Number, Program
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits, judged
 
-BACKENDS = ("HiGHS", "CBC", "SCIP", "GLPK")
+BACKENDS = ("HiGHS", "CBC", "SCIP")
 
 
 def available() -> tuple[str, ...]:
@@ -25,7 +24,6 @@ def available() -> tuple[str, ...]:
         "HiGHS": ortools,
         "CBC": pulp_program.cbc_path() is not None,
         "SCIP": ortools,
-        "GLPK": shutil.which("glpsol") is not None,
     }
     return tuple(name for name in BACKENDS if here[name])
 
@@ -39,8 +37,7 @@ def solve_program(
     """Write *program* for one of :data:`BACKENDS` (None: HiGHS) and solve it,
     both within *limits*.
 
-    Without ``limits.gap`` only a proof ends a run. *start* is by position (GLPK takes
-    none). What is called a solution is put back into the rows before it is believed.
+    Without ``limits.gap`` only a proof ends a run. *start* is by position. What is called a solution is put back into the rows before it is believed.
     Values of times are in seconds, objective and bound in the program's units. Raises
     BackendMissingError, and BackendFailureError for statuses that no table knows.
     """
@@ -59,8 +56,6 @@ def solve_program(
     limits = limits.after(time.monotonic() - begun)
     if name == "CBC":
         answer = pulp_program.solve_cbc(written, limits, begin)
-    elif name == "GLPK":
-        answer = pulp_program.solve_glpk(written, limits)
     else:
         answer = mathopt_program.solve_by_mathopt(written, name, limits, begin)
     answer = judged(written, answer)

@@ -88,7 +88,7 @@ LAYERS = (
         "pictures",
         "kernels",
     },
-    {"explaining", "building"},
+    {"explaining", "building", "library"},
     {"embed", "campaign", "advice"},
     {"cli", "__main__", "ioopt"},
 )
