@@ -186,7 +186,7 @@ def test_a_trace_alone_has_no_edges_and_says_so(tmp_path: Path) -> None:
     assert said[1] == "a task without wchar counts as 0 bytes: RNA:COUNT (a)"
     assert said[2] == "a task without cpus counts as 1 core: RNA:COUNT (a)"
     assert said[3].startswith("precedence is unknown (without a DAG)")
-    assert set(problem.meta["synthetic"]) == {"machine", "files"}
+    assert set(problem.meta["synthetic"]) == {"machine", "file names"}
 
 
 @pytest.mark.parametrize("dag", [DOT, MERMAID])
