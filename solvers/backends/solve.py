@@ -1,4 +1,4 @@
-"""One call for the floating-point backends: HiGHS, SCIP and CBC."""
+"""Solve a program by one of the floating-point backends: HiGHS, SCIP and CBC."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BACKENDS = ("HiGHS", "CBC", "SCIP")
 
 
 def available() -> tuple[str, ...]:
-    """The backends that can run here, in the order of preference."""
+    """Return the backends that can run here, in the order of preference."""
     from ioopt.solvers.backends import pulp_program
 
     ortools = find_spec("ortools") is not None
@@ -34,25 +34,28 @@ def solve_program(
     limits: BackendLimits,
     start: Mapping[int, Number] | None = None,
 ) -> BackendAnswer:
-    """Write *program* for one of :data:`BACKENDS` (None: HiGHS) and solve it,
-    both within *limits*.
+    """Write *program* for one of :data:`BACKENDS` (None: HiGHS) and solve it within
+    *limits*.
 
-    Without ``limits.gap`` only a proof ends a run. *start* is by position. What is called a solution is put back into the rows before it is believed.
-    Values of times are in seconds, objective and bound in the program's units. Raises
-    BackendMissingError, and BackendFailureError for statuses that no table knows.
+    Without ``limits.gap`` only a proof ends a run. *start* is by position. A solution
+    counts only if its values keep every row. Values of times are in seconds, objective
+    and bound in the program's units. Raises BackendMissingError, and
+    BackendFailureError for statuses that no table has.
     """
     name = backend or "HiGHS"
     if name not in BACKENDS:
         raise UsageError(f"no backend {name!r}; known: {', '.join(BACKENDS)}")
-    # Most runs need neither: what is not asked for is not loaded.
+    # Imported here, as most runs need neither.
     from ioopt.solvers.backends import mathopt_program, pulp_program
 
     begun = time.monotonic()
-    unit, written = program.unit, program.in_seconds()
-    begin = {
-        at: float(value * unit if program.variables[at].nature == "time" else value)
-        for at, value in (start or {}).items()
-    }
+    unit = program.unit
+    written = program.in_seconds()
+    begin: dict[int, float] = {}
+    for at, value in (start or {}).items():
+        if program.variables[at].nature == "time":
+            value = value * unit
+        begin[at] = float(value)
     limits = limits.after(time.monotonic() - begun)
     if name == "CBC":
         answer = pulp_program.solve_cbc(written, limits, begin)
@@ -61,9 +64,10 @@ def solve_program(
     answer = judged(written, answer)
 
     def units(seconds: float | None) -> float | None:
-        return (
-            seconds if seconds is None or unit == 1 else float(Fraction(seconds) / unit)
-        )
+        """Return *seconds* in units of the program."""
+        if seconds is None or unit == 1:
+            return seconds
+        return float(Fraction(seconds) / unit)
 
     return replace(
         answer,
