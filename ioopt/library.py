@@ -13,7 +13,7 @@ a folder of ``IOOPT_SOURCES`` or from the folder ``sources`` of the library.
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
