@@ -4,7 +4,7 @@ ours.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -97,7 +97,7 @@ class RecordedNode:
 
 
 def built(
-    head: Mapping[str, Any],
+    head: Json,
     tasks: Sequence[Json],
     part: Part,
     machine: Machine,
@@ -142,12 +142,7 @@ def built(
     }
     said = [f"{name}: {text}" for text in (*warnings, *part.warnings, *remarks)]
     cores = max(node["cores"] for node in nodes)
-    told: set[str] = set()
-    if recorded:
-        told.add("nodes")
-        if all(node.cores for node in recorded):
-            told.add("cores")
-    synthetic = {"machine": _assumed(machine, cores, told), **part.invented}
+    synthetic = {"machine": _assumed(machine, cores, recorded), **part.invented}
     return imported(ReplicationProblem, document, said, name, synthetic)
 
 
@@ -213,10 +208,8 @@ def _in_order(rows: Iterable[Json], key: str) -> list[str]:
     return list(dict.fromkeys(row[key] for row in rows))
 
 
-def _assumed(machine: Machine, cores: int, recorded: set[str]) -> str:
-    """Return what neither *machine* nor the file states; *recorded* names what the file
-    does.
-    """
+def _assumed(machine: Machine, cores: int, recorded: Sequence[RecordedNode]) -> str:
+    """Return what neither *machine* nor the *recorded* nodes of the file state."""
     remote = quantity("bytes_per_second", machine.remote_rate)
     replica = quantity("bytes_per_second", machine.replica_rate)
     words = {
@@ -228,8 +221,10 @@ def _assumed(machine: Machine, cores: int, recorded: set[str]) -> str:
         "link": f"link {machine.link}",
         "replica_rate": f"{replica} between nodes",
     }
-    stated = machine.stated() | recorded
-    if cores == 1:
+    stated = machine.stated()
+    if recorded:
+        stated.add("nodes")
+    if cores == 1 or (recorded and all(node.cores for node in recorded)):
         stated.add("cores")
     missing = [text for key, text in words.items() if key not in stated]
     if not missing:
@@ -238,7 +233,7 @@ def _assumed(machine: Machine, cores: int, recorded: set[str]) -> str:
 
 
 def _disk_bytes(
-    text: str, sizes: Mapping[str, int], tasks: Sequence[Mapping[str, Any]]
+    text: str, sizes: Mapping[str, int], tasks: Sequence[Json]
 ) -> tuple[int | None, str | None]:
     """Return the disk of a node, and a remark where a share was raised to the largest
     task.

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ioopt.formats.native import validate
 from ioopt.problems.base import Json, Problem
@@ -29,7 +29,7 @@ def by_kind(warnings: Warnings) -> tuple[str, ...]:
 
 def imported(
     cls: type[P],
-    data: Mapping[str, Any],
+    data: Json,
     warnings: Iterable[str],
     name: str,
     synthetic: Mapping[str, str] | None = None,

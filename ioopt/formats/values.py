@@ -3,7 +3,7 @@ place.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, StrictInt, ValidationInfo
 
@@ -14,7 +14,7 @@ LARGEST = 1e18
 """Bytes, operations and seconds of real workloads stay far below."""
 
 
-def _no_switch(value: Any, info: ValidationInfo) -> Any:
+def _no_switch(value: object, info: ValidationInfo) -> object:
     """Return *value*; UsageError for true and false, which Python takes for 1 and 0."""
     if isinstance(value, bool):
         raise UsageError(
@@ -28,7 +28,7 @@ def figure(parse: Callable[[str], float], **words: str | None) -> BeforeValidato
     ``100Mbps``.
     """
 
-    def read(value: Any, info: ValidationInfo) -> Any:
+    def read(value: object, info: ValidationInfo) -> object:
         if not isinstance(value, str):
             return _no_switch(value, info)
         word = value.strip().lower()

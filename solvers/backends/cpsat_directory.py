@@ -153,11 +153,7 @@ def program(
             intervals.append(spans[k])
             amounts.append(sizes.loose[k])
     if most is not None:
-        least = bound // sizes.unit
-        if sizes.exact:
-            least = -(-bound // sizes.unit)
-        goal = model.new_int_var(least, most // sizes.unit, "")
-        model.add_cumulative(intervals, amounts, goal)
+        goal = _peak(model, sizes, intervals, amounts, bound, most)
         hints[goal.index] = most // sizes.unit
     else:
         goal = model.new_int_var(bound, horizon, "")
@@ -171,6 +167,23 @@ def program(
     for index, value in hints.items():
         model.add_hint(model.get_int_var_from_proto_index(index), value)
     return model
+
+
+def _peak(
+    model: CpModel,
+    sizes: Sizes,
+    intervals: Sequence[IntervalVar],
+    amounts: Sequence[int],
+    bound: int,
+    most: int,
+) -> IntVar:
+    """Return the peak of *amounts* over *intervals*: from *bound* to *most* bytes."""
+    least = bound // sizes.unit
+    if sizes.exact:
+        least = -(-bound // sizes.unit)
+    peak = model.new_int_var(least, most // sizes.unit, "")
+    model.add_cumulative(intervals, amounts, peak)
+    return peak
 
 
 def _held(

@@ -146,18 +146,24 @@ def run(
     values: dict[int, float] = {}
     if result.has_primal_feasible_solution():
         values = dict(enumerate(map(float, result.variable_values(columns))))
-    bound: float | None = end.objective_bounds.dual_bound
-    integer = any(variable.nature == "whole" for variable in program.variables)
-    if not integer or not math.isfinite(end.objective_bounds.dual_bound):
-        bound = None
     return BackendAnswer(
         status,
         stop,
         values,
-        bound=bound,
+        bound=_bound(program, result),
         backend=solver,
         version=f"OR-Tools {ortools.__version__}",
     )
+
+
+def _bound(program: Program, result: SolveResult) -> float | None:
+    """Return the bound of a run on a program of whole numbers; None: there is none."""
+    bound = float(result.termination.objective_bounds.dual_bound)
+    if not math.isfinite(bound):
+        return None
+    if all(variable.nature != "whole" for variable in program.variables):
+        return None
+    return bound
 
 
 def _solved(

@@ -55,9 +55,9 @@ def _sides(row: Row) -> list[tuple[str, int, Number]]:
     """Return name, PuLP's sense and right-hand side of the one or two constraints of a
     row.
     """
-    if row.most is None and row.least is None:
-        return []
     if row.most is None:
+        if row.least is None:
+            return []
         return [(row.name, 1, row.least)]
     if row.least is None:
         return [(row.name, -1, row.most)]

@@ -54,8 +54,9 @@ def solve_program(
     begin: dict[int, float] = {}
     for at, value in (start or {}).items():
         if program.variables[at].nature == "time":
-            value = value * unit
-        begin[at] = float(value)
+            begin[at] = float(value * unit)
+        else:
+            begin[at] = float(value)
     limits = limits.after(time.monotonic() - begun)
     if name == "CBC":
         answer = pulp_program.solve_cbc(written, limits, begin)

@@ -12,7 +12,7 @@ raise :class:`UnsupportedProfileError`.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field, StrictInt
 
@@ -165,7 +165,7 @@ class Profiles:
     """The profiles of a workload, turned into phases for a given number of nodes."""
 
     def __init__(
-        self, profiles: Mapping[str, Any], platform: Platform, name: str
+        self, profiles: Mapping[str, object], platform: Platform, name: str
     ) -> None:
         self._profiles = profiles
         self._platform = platform

@@ -31,6 +31,8 @@ from ioopt.options import nearest
 from ioopt.problems.base import BytesPerSecond, Json
 from ioopt.problems.batch_io import BatchIoProblem, Machine
 
+JobId = int | str
+
 
 class _Job(BaseModel, extra="allow"):
     id: StrictInt | Annotated[StrictStr, Field(min_length=1)]
@@ -159,12 +161,12 @@ def _not_read(what: str, key: str, form: type[BaseModel]) -> str:
 
 def _rows(
     jobs: Iterable[_Job], known: Profiles, rule: MachineRule, machine: Machine
-) -> tuple[list[Json], dict[str, list[Any]], list[Any]]:
+) -> tuple[list[Json], dict[str, list[JobId]], list[JobId]]:
     """Return the rows of the instance, the ids of jobs left out by reason, and those of
     jobs without walltime.
     """
-    left_out: dict[str, list[Any]] = defaultdict(list)
-    unlimited: list[Any] = []
+    left_out: dict[str, list[JobId]] = defaultdict(list)
+    unlimited: list[JobId] = []
     rows = []
     for k, job in enumerate(jobs):
         nodes = rule.nodes_for(job.res)

@@ -37,19 +37,7 @@ def read_darshan_logs(
     may be left out. Raises InstanceError as well when no log can be read. A binary log
     and a text of one run are one log, several runs of one job are joined.
     """
-    raws: list[RawLog] = []
-    reasons: list[str] = []
-    for source, in_folder in _files(sources):
-        try:
-            raws.append(read_raw(source))
-        except InstanceError as error:
-            if not in_folder and skip_bad is None:
-                raise
-            reasons.append(str(error))
-        except BackendMissingError as error:
-            if not in_folder:
-                raise
-            reasons.append(str(error))
+    raws, reasons = _read_raws(sources, skip_bad is not None)
     logs: list[DarshanLog] = []
     for raw in _one_a_run(raws):
         try:
@@ -75,6 +63,28 @@ def read_darshan_logs(
     for log in sorted(logs, key=lambda log: (log.start_seconds, log.name)):
         by_job[log.job_id].append(log)
     return [join_logs(runs) for runs in by_job.values()], reasons
+
+
+def _read_raws(sources: Iterable[str], lenient: bool) -> tuple[list[RawLog], list[str]]:
+    """Parse the files of *sources*; return the reasons why some cannot be read.
+
+    Outside of a folder a reason is raised, unless *lenient*. A missing package, which
+    binary logs need, is raised there in any case.
+    """
+    raws: list[RawLog] = []
+    reasons: list[str] = []
+    for source, in_folder in _files(sources):
+        try:
+            raws.append(read_raw(source))
+        except InstanceError as error:
+            if not in_folder and not lenient:
+                raise
+            reasons.append(str(error))
+        except BackendMissingError as error:
+            if not in_folder:
+                raise
+            reasons.append(str(error))
+    return raws, reasons
 
 
 def _files(sources: Iterable[str]) -> Iterable[tuple[str, bool]]:

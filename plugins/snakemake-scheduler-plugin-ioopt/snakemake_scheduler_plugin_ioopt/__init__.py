@@ -204,13 +204,14 @@ def question(
 ) -> Question:
     """Turn Snakemake's arguments of ``select_jobs`` into a question."""
     # A resource that is practically endless needs no account.
-    names = [
-        name
-        for name, value in available.items()
-        if isinstance(value, int) and value < ENDLESS
-    ]
+    numbers = {
+        name: value for name, value in available.items() if isinstance(value, int)
+    }
+    capacities = {name: value for name, value in numbers.items() if value < ENDLESS}
     temp.update(remaining)
-    readers = Counter(name for job in remaining for name in temp[job])
+    readers: Counter[str] = Counter()
+    for job in remaining:
+        readers.update(temp[job])
     # Snakemake hands over sets: sorted, so that runs repeat.
     jobs = sorted(selectable, key=lambda job: str(getattr(job, "jobid", job)))
     temp_bytes: dict[str, int] = {}
@@ -223,19 +224,21 @@ def question(
             total += size
             if own and str(file) in own:
                 temp_bytes[str(file)] = size
-        has = job.scheduler_resources.get
-        needs = [has(name, 0) for name in names]
-        # A text, such as a queue's name, takes nothing of a capacity.
-        resources = tuple([need if isinstance(need, int) else 0 for need in needs])
-        ready.append(
-            ReadyJob(job.priority, max(int(has("_cores", 1)), 1), resources, own, total)
-        )
+        cores = max(int(job.scheduler_resources.get("_cores", 1)), 1)
+        needs = _needs(job, capacities)
+        ready.append(ReadyJob(job.priority, cores, needs, own, total))
     counts = {name: readers.get(name, 1) for name in temp_bytes}
-    capacities = [int(available[name]) for name in names]
     # How many jobs may be submitted now does not show whether any runs.
-    free = {
-        name: value
-        for name, value in available.items()
-        if isinstance(value, int) and name != "_job_count"
-    }
-    return Question(jobs, ready, capacities, temp_bytes, counts, free)
+    free = {name: value for name, value in numbers.items() if name != "_job_count"}
+    return Question(jobs, ready, list(capacities.values()), temp_bytes, counts, free)
+
+
+def _needs(job: Job, names: Iterable[str]) -> tuple[int, ...]:
+    """Return what *job* takes of each resource; of one that is a text, nothing."""
+    needs = []
+    for name in names:
+        need = job.scheduler_resources.get(name, 0)
+        if not isinstance(need, int):
+            need = 0
+        needs.append(need)
+    return tuple(needs)
