@@ -57,7 +57,7 @@ class Source(Record):
             )
         if hashlib.sha256(path.read_bytes()).hexdigest() != self.sha256:
             raise UsageError(
-                f"{path}: is not the file of {self.address}: its SHA-256 is another"
+                f"{path}: is not the file of {self.address}: its SHA-256 differs"
             )
         reader = load_target(
             f"ioopt.formats.{self.importer}.instance:read_{self.importer}"

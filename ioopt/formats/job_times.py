@@ -13,9 +13,9 @@ from ioopt.formats.rows import bad_value, number_of
 from ioopt.formats.swf.log import CANCELLED_STATUS, SwfJob
 
 EARLIEST = 365 * 86400.0
-"""Times in 1970 stand for one that is not known."""
+"""Earlier times, in 1970, stand for one that is not known."""
 LATEST = 253_402_300_800.0
-"""The year 10000; larger numbers are no seconds of the epoch."""
+"""The year 10000; larger numbers are not seconds of the epoch."""
 LOST_STATES = ("NODE_FAIL", "PREEMPTED", "REQUEUED", "BOOT_FAIL")
 STATUS = {"COMPLETED": 1, "CANCELLED": CANCELLED_STATUS}
 NO_ZONE = "times without an offset, taken for UTC (import sacct --time-zone)"

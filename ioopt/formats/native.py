@@ -69,7 +69,7 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
         else:
             if stat.S_ISFIFO(os.stat(name).st_mode) and not name.startswith("/dev/"):
                 print(
-                    f"ioopt: {name}: waiting for who writes to this named pipe",
+                    f"ioopt: {name}: waiting for a program to write to this named pipe",
                     file=sys.stderr,
                 )
             with open(name, "rb") as stream:
@@ -157,7 +157,7 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
         descriptor = _descriptor(path)
         if descriptor is not None:
             sys.stdout.flush()
-            # not opened anew, which would begin at its start
+            # Opened again, a file would be written from its beginning.
             with os.fdopen(os.dup(descriptor), "wb") as out:
                 out.write(content)
         elif known is None or (stat.S_ISREG(known.st_mode) and known.st_nlink == 1):
@@ -165,7 +165,7 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
         else:
             path.write_bytes(content)
     except BrokenPipeError:
-        raise  # whoever read it has gone, as on standard output
+        raise  # the reader has gone, as on standard output
     except OSError as error:
         why = error.strerror or error
         raise UsageError(f"{_short(path)}: cannot be written: {why}") from None
@@ -248,7 +248,9 @@ def _replace(path: str, known: os.stat_result | None, content: bytes) -> None:
                 os.umask(umask)
                 os.fchmod(handle, 0o666 & ~umask)
             else:
-                with contextlib.suppress(OSError):  # the owner is kept where we may
+                with contextlib.suppress(
+                    OSError
+                ):  # changing the owner may be forbidden
                     os.fchown(handle, known.st_uid, known.st_gid)
                 os.fchmod(handle, stat.S_IMODE(known.st_mode))
             os.fsync(handle)
@@ -410,7 +412,7 @@ def reading(name: str) -> Iterator[None]:
     ) as error:
         text = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise InstanceError(
-            f"{name}: does not hold together, so that it cannot be used ({text})"
+            f"{name}: is inconsistent and cannot be used ({text})"
         ) from error
 
 
@@ -570,7 +572,7 @@ def _id_of(item: object) -> str:
 def dump_json(data: object, indent: int | None = 1) -> str:
     """Return JSON text with a closing newline; NaN is refused rather than written."""
     if indent is not None:
-        # json indents in plain Python
+        # Faster than json, which indents in plain Python.
         text = to_json(data, indent=indent, inf_nan_mode="constants").decode()
         if "NaN" not in text and "Infinity" not in text:
             return text + "\n"

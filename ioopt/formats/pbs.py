@@ -103,7 +103,7 @@ def _cells_of(name: str, text: str, ended: bool, said: Warnings) -> dict[str, st
         fields = fields_of(text, to_comment=False)
     cells = dict(fields)
     if len(cells) < len(set(fields)):
-        said["a field stands twice in a record, the last one counts"].append(name)
+        said["a field occurs twice in a record; the last one counts"].append(name)
     return cells
 
 

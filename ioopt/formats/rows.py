@@ -218,8 +218,8 @@ def _remarks(
     ]
     if repeated:
         remarks.append(
-            f"{counted(len(repeated), 'row')} already read, and not counted again: "
-            f"line {some(repeated)}"
+            f"{counted(len(repeated), 'repeated row')} counted once: line "
+            f"{some(repeated)}"
         )
     return remarks
 
@@ -230,7 +230,7 @@ def refuse_too_many(
     """Raise InstanceError where more than the share *allowed* of *count* items is
     *bad*.
     """
-    # Not a number is no share, and one that was printed may be rounded.
+    # NaN is refused, and a share that a message suggested may be rounded.
     if not bad <= allowed * count * (1 + 1e-9):
         share = math.ceil(100 * bad / count) / 100
         raise InstanceError(

@@ -11,7 +11,7 @@ from ioopt.errors import UsageError
 from ioopt.units import parse_rate, whole
 
 LARGEST = 1e18
-"""Bytes, operations and seconds of real workloads stay far below."""
+"""Most bytes, operations or seconds: those of real workloads stay far below."""
 
 
 def _no_switch(value: object, info: ValidationInfo) -> object:

@@ -45,9 +45,9 @@ _BINARY = re.compile(rb"[0-9]\.[0-9]{2}\x00")
 SHARED_RANK = -1
 NOT_MONITORED = -1.0
 OVERFLOW = 2.0**63
-"""Counters have 64 bits and a sign."""
+"""Counters are signed 64-bit numbers; values from here on have overflowed."""
 SLACK_SECONDS = 1.0
-"""Text logs give the start of a job in whole seconds."""
+"""By how much times of one log may differ: text logs give whole seconds."""
 _COUNTERS: tuple[tuple[Kind, str, str], ...] = (
     ("read", "READ", "BYTES_READ"),
     ("write", "WRITE", "BYTES_WRITTEN"),
@@ -517,7 +517,7 @@ def _within_run(
         )
     if wrong:
         warnings.append(
-            f"{wrong} {what} have times or bytes that cannot be, which are not used"
+            f"{wrong} {what} have impossible times or bytes, which are not used"
         )
     return kept
 

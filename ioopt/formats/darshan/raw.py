@@ -27,7 +27,7 @@ from ioopt.problems.base import Record
 MODULES = {"POSIX": "POSIX_", "MPI-IO": "MPIIO_", "STDIO": "STDIO_"}
 """The layers that are read, and the prefixes of their counters."""
 LARGEST = float(1 << 128)
-"""Counters have 64 bits, and there are variances of them."""
+"""Largest value of a counter: variances of 64-bit numbers are below."""
 _HEAD_LINES = 5000
 _COLUMNS = 8
 """A counter line has module, rank, record, counter, value, file, mount point and file
@@ -153,7 +153,7 @@ def _counter(line: str, records: dict[tuple[str, int, str], dict[str, float]]) -
             "a trace of darshan-dxt-parser; import the output of darshan-parser"
         )
     words = line.split("\t")
-    if len(words) < _COLUMNS:  # a name with tabs makes more
+    if len(words) < _COLUMNS:  # a file name with tabs adds columns
         raise ValueError(
             f"fewer columns than a counter line has ({len(words)}, not {_COLUMNS}): "
             "cut off, or a line break in the name of a file"
@@ -293,7 +293,7 @@ def _bins(report: Any) -> tuple[dict[tuple[Kind, int], int], float]:
     bins: dict[tuple[Kind, int], int] = {}
     width = 0.0
     for name, heatmap in report.heatmaps.items():
-        if name == "heatmap:MPIIO":  # ends in POSIX and is counted there
+        if name == "heatmap:MPIIO":  # counted in POSIX
             continue
         for kind in KINDS:
             frame = heatmap.to_df(ops=[kind])

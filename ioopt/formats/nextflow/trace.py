@@ -41,7 +41,7 @@ _DURATION = re.compile(
     re.IGNORECASE,
 )
 _MILLISECONDS = (86_400_000, 3_600_000, 60_000, 1000, 1)
-"""Of a day, an hour, a minute, a second and a millisecond."""
+"""Milliseconds of a day, an hour, a minute, a second and a millisecond."""
 _SIZE = re.compile(r"([^A-Za-z\s]+)\s*([KMGTPE]?)B?", re.IGNORECASE)
 _NAME = re.compile(r"(?P<process>\S+)(?:\s+\((?P<tag>.*)\))?")
 Columns = Literal["rchar", "read_bytes"]

@@ -202,7 +202,7 @@ class SwfTrace:
         )
         if renumbered:
             warnings.append(
-                f"{len(renumbered)} job numbers stand more than once, renumbered: "
+                f"{len(renumbered)} job numbers occur more than once, renumbered: "
                 f"{some(renumbered)}"
             )
         kept.sort(key=lambda job: (job.submit_seconds or 0.0, job.id))

@@ -50,8 +50,8 @@ LARGE_BYTES = 64_000_000
 CHUNK_BYTES = 50_000_000
 HOT_SPOTS = 4
 FINE = 8
-"""Steps by which the number of boxes to choose from grows by one; a box of which only a
-part counts is chosen less often.
+"""The number of boxes to choose from grows in steps of one over this; a fraction of a
+box is chosen less often by that fraction.
 """
 # A 5 x 5 map of cells: four 3 x 2 regions around the middle cell,
 # none of which overlap.

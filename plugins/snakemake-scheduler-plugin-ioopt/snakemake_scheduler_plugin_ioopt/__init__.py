@@ -1,12 +1,12 @@
 """``snakemake --scheduler ioopt``: job selection by :mod:`ioopt.embed.selection`.
 
-Snakemake finds this package by its name. It only translates: jobs, resources and input
-sizes in, the chosen jobs out; ``None``, which makes Snakemake use its greedy scheduler,
-when anything fails. With ``--scheduler-ioopt-disk-mb`` and its like jobs are chosen by
-:class:`DataOrder` instead.
+Snakemake finds this package by its name. The package passes jobs, resources and input
+sizes on, and returns the chosen jobs, or ``None`` when anything fails, which makes
+Snakemake use its greedy scheduler. With ``--scheduler-ioopt-disk-mb`` and similar
+options :class:`DataOrder` chooses the jobs instead.
 """
 
-# no postponed annotations: Snakemake reads the types of settings
+# Without postponed annotations, as Snakemake reads the types of settings.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +28,7 @@ Job = Any
 
 
 def _setting(kind: type, help: str, default: object = None) -> Any:
+    """Return a field of the settings, with its type and help for the command line."""
     return field(default=default, metadata={"help": help, "type": kind})
 
 

@@ -250,7 +250,7 @@ def test_an_entry_of_a_file_of_others(
     assert library.entry_of("made.json", str(folder)).name == "g"
     (folder / "sources" / "g.json").write_text(text + " ")
     code, _, errors = run(*words, "-o", "made.json")
-    assert code == ExitCode.USAGE and "its SHA-256 is another" in errors
+    assert code == ExitCode.USAGE and "its SHA-256 differs" in errors
 
 
 def test_the_table_of_the_page_is_that_of_the_entries() -> None:

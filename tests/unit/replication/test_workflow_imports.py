@@ -307,10 +307,7 @@ def test_an_attempt_that_stands_twice_is_one_task(tmp_path: Path) -> None:
         ("A (x) #2", 4),
         ("B", 5),
     ]
-    assert (
-        "3 rows already read, and not counted again: line 3, 4, 8"
-        in (problem.meta["warnings"][0])
-    )
+    assert "3 repeated rows counted once: line 3, 4, 8" in (problem.meta["warnings"][0])
     unnamed = traced(tmp_path, "A 3s", "A 3s", columns="name\trealtime")
     assert len(unnamed.tasks) == 2
     assert any(
