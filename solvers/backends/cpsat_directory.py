@@ -18,7 +18,7 @@ from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.solvers.backends.cpsat_program import load_cp_model
 
 if TYPE_CHECKING:
-    from ortools.sat.python.cp_model import CpModel, IntervalVar, IntVar
+    from ortools.sat.python.cp_model import CpModel, IntervalVar
 
 MOST_TICKS = 10**12
 """Most ticks of all times together. When the times of a thousand tasks are rounded
@@ -121,101 +121,121 @@ def program(
     is a proven bound of the objective, *hint* the start of each task. The first
     variables are the starts.
     """
-    model: CpModel = load_cp_model().CpModel()
-    seconds = scale.seconds
-    horizon = sum(seconds) + max(scale.releases, default=0)
-    starts = [
-        model.new_int_var(release, horizon - long, "")
-        for long, release in zip(seconds, scale.releases, strict=True)
-    ]
-    spans = [
-        model.new_fixed_size_interval_var(at, long, "")
-        for at, long in zip(starts, seconds, strict=True)
-    ]
-    busy = [k for k in range(len(seconds)) if seconds[k] and sizes.cores[k]]
-    model.add_cumulative(
-        [spans[k] for k in busy], [sizes.cores[k] for k in busy], sizes.most_cores
-    )
-    intervals: list[IntervalVar] = []
-    amounts: list[int] = []
-    hints: dict[int, int] = {}
-    if hint:
-        hints = dict(enumerate(hint.values()))
-    for k in range(len(seconds)):
-        for p in problem.predecessors[k]:
-            model.add(starts[k] >= starts[p] + seconds[p])
-        for f in problem.outputs[k]:
-            if sizes.products[f]:
-                held = _held(model, problem, scale, starts, k, f, hint, hints)
-                intervals.append(held)
-                amounts.append(sizes.products[f])
-        if sizes.loose[k] and seconds[k]:
-            intervals.append(spans[k])
-            amounts.append(sizes.loose[k])
-    if most is not None:
-        goal = _peak(model, sizes, intervals, amounts, bound, most)
-        hints[goal.index] = most // sizes.unit
+    draft = _Draft(problem, scale, sizes, hint)
+    if most is None:
+        draft.minimise_makespan(bound, quota)
     else:
-        goal = model.new_int_var(bound, horizon, "")
-        ends = [at + long for at, long in zip(starts, seconds, strict=True)]
-        model.add_max_equality(goal, ends or [0])
-        if quota is not None:
-            model.add_cumulative(intervals, amounts, quota // sizes.unit)
-        if hint:
-            hints[goal.index] = max((hint[k] + seconds[k] for k in hint), default=0)
-    model.minimize(goal)
-    for index, value in hints.items():
-        model.add_hint(model.get_int_var_from_proto_index(index), value)
-    return model
+        draft.minimise_peak(bound, most)
+    for index, value in draft.hints.items():
+        variable = draft.model.get_int_var_from_proto_index(index)
+        draft.model.add_hint(variable, value)
+    return draft.model
 
 
-def _peak(
-    model: CpModel,
-    sizes: Sizes,
-    intervals: Sequence[IntervalVar],
-    amounts: Sequence[int],
-    bound: int,
-    most: int,
-) -> IntVar:
-    """Return the peak of *amounts* over *intervals*: from *bound* to *most* bytes."""
-    least = bound // sizes.unit
-    if sizes.exact:
-        least = -(-bound // sizes.unit)
-    peak = model.new_int_var(least, most // sizes.unit, "")
-    model.add_cumulative(intervals, amounts, peak)
-    return peak
+class _Draft:
+    """A program without its objective: tasks, cores, and what takes room when.
 
-
-def _held(
-    model: CpModel,
-    problem: WorkDirectoryProblem,
-    scale: Scale,
-    starts: Sequence[IntVar],
-    writer: int,
-    product: int,
-    hint: Mapping[int, int] | None,
-    hints: dict[int, int],
-) -> IntervalVar:
-    """Return the interval in which *product*, which *writer* writes, takes room.
-
-    It ends no earlier than the writer and all readers; for a product that is kept, at
-    the horizon, by which all tasks end. Values of its variables are added to *hints*.
+    ``intervals`` and ``amounts`` are the products and what tasks take while they run,
+    ``hints`` values of variables by their index.
     """
-    seconds = scale.seconds
-    horizon = sum(seconds) + max(scale.releases, default=0)
-    kept = problem.products[product].keep
-    end = model.new_int_var(horizon if kept else 0, horizon, "")
-    holders = (writer, *problem.readers[product])
-    for k in holders:
-        model.add(end >= starts[k] + seconds[k])
-    size = model.new_int_var(0, horizon, "")
-    if hint:
-        last = horizon
-        if not kept:
-            last = max(hint[k] + seconds[k] for k in holders)
-        hints[end.index] = last
-        hints[size.index] = last - hint[writer]
-    return model.new_interval_var(starts[writer], size, end, "")
+
+    def __init__(
+        self,
+        problem: WorkDirectoryProblem,
+        scale: Scale,
+        sizes: Sizes,
+        hint: Mapping[int, int] | None,
+    ) -> None:
+        self.model: CpModel = load_cp_model().CpModel()
+        self.intervals: list[IntervalVar] = []
+        self.amounts: list[int] = []
+        self.hints: dict[int, int] = {}
+        self._problem = problem
+        self._sizes = sizes
+        self._hint = hint
+        self._seconds = scale.seconds
+        self._horizon = sum(scale.seconds) + max(scale.releases, default=0)
+        if hint:
+            self.hints = dict(enumerate(hint.values()))
+        self._starts = [
+            self.model.new_int_var(release, self._horizon - long, "")
+            for long, release in zip(scale.seconds, scale.releases, strict=True)
+        ]
+        spans = self._spans()
+        for k in range(len(spans)):
+            self._task(k, spans[k])
+
+    def _spans(self) -> list[IntervalVar]:
+        """Return the interval of each task, and keep to the cores."""
+        spans = [
+            self.model.new_fixed_size_interval_var(at, long, "")
+            for at, long in zip(self._starts, self._seconds, strict=True)
+        ]
+        cores = self._sizes.cores
+        busy = [k for k in range(len(spans)) if self._seconds[k] and cores[k]]
+        self.model.add_cumulative(
+            [spans[k] for k in busy],
+            [cores[k] for k in busy],
+            self._sizes.most_cores,
+        )
+        return spans
+
+    def _task(self, k: int, span: IntervalVar) -> None:
+        """Start task *k* after its predecessors, and add what it takes and writes."""
+        for p in self._problem.predecessors[k]:
+            self.model.add(self._starts[k] >= self._starts[p] + self._seconds[p])
+        for f in self._problem.outputs[k]:
+            if self._sizes.products[f]:
+                self.intervals.append(self._held(k, f))
+                self.amounts.append(self._sizes.products[f])
+        if self._sizes.loose[k] and self._seconds[k]:
+            self.intervals.append(span)
+            self.amounts.append(self._sizes.loose[k])
+
+    def _held(self, writer: int, product: int) -> IntervalVar:
+        """Return the interval in which *product*, which *writer* writes, takes room.
+
+        It ends no earlier than the writer and all readers; for a product that is kept,
+        at the horizon, by which all tasks end.
+        """
+        kept = self._problem.products[product].keep
+        end = self.model.new_int_var(self._horizon if kept else 0, self._horizon, "")
+        holders = (writer, *self._problem.readers[product])
+        for k in holders:
+            self.model.add(end >= self._starts[k] + self._seconds[k])
+        size = self.model.new_int_var(0, self._horizon, "")
+        if self._hint:
+            last = self._horizon
+            if not kept:
+                last = max(self._hint[k] + self._seconds[k] for k in holders)
+            self.hints[end.index] = last
+            self.hints[size.index] = last - self._hint[writer]
+        return self.model.new_interval_var(self._starts[writer], size, end, "")
+
+    def minimise_peak(self, bound: int, most: int) -> None:
+        """Minimise the bytes in use at once, from *bound* to *most*."""
+        unit = self._sizes.unit
+        least = bound // unit
+        if self._sizes.exact:
+            least = -(-bound // unit)
+        peak = self.model.new_int_var(least, most // unit, "")
+        self.model.add_cumulative(self.intervals, self.amounts, peak)
+        self.hints[peak.index] = most // unit
+        self.model.minimize(peak)
+
+    def minimise_makespan(self, bound: int, quota: int | None) -> None:
+        """Minimise the last end of a task, no earlier than *bound*, under *quota*."""
+        makespan = self.model.new_int_var(bound, self._horizon, "")
+        ends = [at + long for at, long in zip(self._starts, self._seconds, strict=True)]
+        self.model.add_max_equality(makespan, ends or [0])
+        if quota is not None:
+            self.model.add_cumulative(
+                self.intervals, self.amounts, quota // self._sizes.unit
+            )
+        if self._hint:
+            hinted = (self._hint[k] + self._seconds[k] for k in self._hint)
+            self.hints[makespan.index] = max(hinted)
+        self.model.minimize(makespan)
 
 
 def in_order(starts: Sequence[int], topological: Sequence[int]) -> list[int]:

@@ -258,10 +258,7 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
     accesses = segments
     if rows:
         accesses = _within_run(_accesses(rows), header.run_seconds, warnings, "files")
-    moved = {
-        kind: sum(access.moved for access in accesses if access.kind == kind)
-        for kind, *_ in _COUNTERS
-    }
+    moved = _moved_by_kind(accesses)
     times, times_from = _times(raw, segments, moved, warnings)
     if times_from == "DXT":
         seconds, io_seconds = _traced_seconds(segments)
@@ -275,8 +272,10 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
                 f"{header.run_seconds:g} s (it adds the slowest ranks of several "
                 "files): cut to the run"
             )
-        for kind in seconds:
-            seconds[kind] = seconds[kind] * header.run_seconds / io_seconds
+        seconds = {
+            kind: each * header.run_seconds / io_seconds
+            for kind, each in seconds.items()
+        }
         io_seconds = header.run_seconds
     phases, remarks = find_phases(times or accesses, header.run_seconds, gap_seconds)
     if not phases and not raw.records:
@@ -298,6 +297,14 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
         write_seconds=seconds["write"],
         times_from=times_from,
     )
+
+
+def _moved_by_kind(accesses: Iterable[Access]) -> dict[Kind, int]:
+    """Return the bytes read and the bytes written."""
+    moved: dict[Kind, int] = {kind: 0 for kind, *_ in _COUNTERS}
+    for access in accesses:
+        moved[access.kind] += access.moved
+    return moved
 
 
 def _counters_by_module(raw: RawLog) -> dict[str, list[Record]]:

@@ -9,7 +9,7 @@ The size of a file is the mean of what the rule has written so far, else its
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,36 @@ Place = tuple[str, int]
 """A rule, and which of its outputs."""
 SAME = 0.1
 """A mean that has changed by at most this share of it is not told again."""
+
+
+class _Room:
+    """The ready jobs, and the resources that are left for them."""
+
+    def __init__(self, asked: Question) -> None:
+        self._rows = dict(zip(map(_name, asked.jobs), asked.ready))
+        self._free = list(asked.capacities)
+
+    def able(self, running: Container[str], priority: int | None = None) -> list[str]:
+        """Return the jobs that may start with what is left, those *running* not.
+
+        With *priority* only jobs of that priority are returned.
+        """
+        return [
+            name
+            for name, row in self._rows.items()
+            if priority in (None, row.priority)
+            and name not in running
+            and self._fits(row.resources)
+        ]
+
+    def _fits(self, needs: Iterable[int]) -> bool:
+        """Whether *needs* are left of each resource."""
+        return all(need <= have for need, have in zip(needs, self._free))
+
+    def take(self, name: str) -> None:
+        """Take the resources of job *name*."""
+        needs = self._rows[name].resources
+        self._free = [have - need for need, have in zip(needs, self._free)]
 
 
 class DataOrder:
@@ -64,38 +94,30 @@ class DataOrder:
         left = {_name(job): job for job in remaining}
         if not left.keys() <= self._jobs.keys():
             self._begin(left | self._running)
-        rows = dict(zip(map(_name, asked.jobs), asked.ready))
-        free = list(asked.capacities)
+        room = _Room(asked)
         chosen: list[str] = []
-
-        def fits(name: str) -> bool:
-            """Whether job *name* may start with the resources that are free."""
-            needs = rows[name].resources
-            return name not in self._running and all(
-                need <= have for need, have in zip(needs, free)
-            )
-
-        def start(name: str) -> None:
-            self._run.started(name)
-            self._running[name] = self._jobs[name]
-            chosen.append(name)
-            free[:] = [have - need for need, have in zip(rows[name].resources, free)]
-
         for priority in sorted({row.priority for row in asked.ready}, reverse=True):
-            group = [name for name, row in rows.items() if row.priority == priority]
             while not (chosen and until.expired()):
-                name = self._run.next(among=[each for each in group if fits(each)])
+                able = room.able(self._running, priority)
+                name = self._run.next(among=able)
                 if name is None:
                     break
-                start(name)
-        if not self._running:  # no job will end and make room
-            name = next((name for name in rows if fits(name)), None)
-            if name is not None:
+                self._start(name, room)
+                chosen.append(name)
+        if not self._running:  # no job will end and free bytes of the disk
+            for name in room.able(self._running)[:1]:
                 self.notes.append(
                     f"job {name} starts, though its files may not fit the disk"
                 )
-                start(name)
+                self._start(name, room)
+                chosen.append(name)
         return [self._jobs[name] for name in chosen]
+
+    def _start(self, name: str, room: _Room) -> None:
+        """Note that job *name* starts, and take its resources."""
+        self._run.started(name)
+        self._running[name] = self._jobs[name]
+        room.take(name)
 
     def _look(self, asked: Question) -> None:
         """Note which jobs have ended or failed.
