@@ -142,7 +142,6 @@ RENAMED: dict[str, dict[str, str]] = {
         "report": "plot",
         "schema": "instances schema",
         "solvers": "instances solvers",
-        "submit": "instances submit",
     },
     "option": {"--policy": "--solver"}
     | {
@@ -173,6 +172,25 @@ RENAMED: dict[str, dict[str, str]] = {
 }
 """Names of commands and options in the last version, and what stands for them now. They
 answer for one version, with a line that says so. Solvers: ``Kind.renamed``."""
+
+LEFT: dict[str, dict[str, str]] = {
+    "backend": {
+        "GLPK": "GLPK is no longer a backend; take CP-SAT, HiGHS, CBC or SCIP, or give "
+        "any solver the model that `ioopt export lp` or `ioopt export mps` writes",
+    },
+    "command": {
+        "submit": "submit is no longer a command; in a checkout, `python "
+        "scripts/tools/library.py submit FILE RESULT` does it",
+    },
+}
+"""What 0.2 had and this version has not, with what to take instead: backends and
+commands."""
+
+
+def refuse_left_backend(name: object) -> None:
+    """Raise UsageError for a backend of 0.2 that has left."""
+    if isinstance(name, str) and name in LEFT["backend"]:
+        raise UsageError(LEFT["backend"][name])
 
 
 LEAST_LIKENESS = 0.6

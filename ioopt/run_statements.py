@@ -13,7 +13,7 @@ from typing import Any
 from ioopt import registry
 from ioopt.errors import IooptError
 from ioopt.families import EXACT, Kind, SolverSpec
-from ioopt.options import SolveOptions
+from ioopt.options import SolveOptions, refuse_left_backend
 from ioopt.problems.base import Json
 from ioopt.registry import solvers_for
 from ioopt.result import StopReason, Violation, violation
@@ -115,6 +115,7 @@ def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
     """
     options = data.get("options") or {}
     backend, settings = options.get("backend"), options.get("settings")
+    refuse_left_backend(backend)
     if backend is not None and backend not in row.backends:
         yield violation(
             "options", f"backend={backend}", f"{row.name} has no such backend"

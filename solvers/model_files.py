@@ -1,4 +1,4 @@
-"""Integer programs of instances as LP and MPS files, under readable names."""
+"""Write integer programs of instances as LP and MPS files, with readable names."""
 
 import os
 import tempfile
@@ -24,11 +24,10 @@ from ioopt.solvers.backends.pulp_program import to_pulp
 
 
 class PrintedSettings(Record):
-    """Switches of the printed model: cycles of copies allowed or not,
-    copies at all or not.
+    """Whether the printed model allows cycles of copies, and copies at all.
 
-    Without cycles its optimum is the least batch time of a plan; as
-    printed it may be too low.
+    Without cycles its optimum is the least batch time of a plan; as printed, with
+    cycles, it may be too low.
     """
 
     cycles: Literal["printed", "acyclic"] = "acyclic"
@@ -43,7 +42,7 @@ class PatternSettings(Record):
 
 
 class NoSettings(Record):
-    """Quantum selection has one program only."""
+    """No settings: quantum selection has one program only."""
 
 
 def export_model(
@@ -52,14 +51,15 @@ def export_model(
     form: str | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the integer program of *problem* to *output*; *form* as
-    in :func:`write_model`.
+    """Write the integer program of *problem* to *output*; *form* as in
+    :func:`write_model`.
 
-    Of replication that is the printed model without cycles of copies, of flexible gangs
-    that of one pattern (default k = 0), of quantum selection that over the instance's
-    grid of cycle lengths.
+    For replication this is the printed model without cycles of copies, for flexible
+    gangs that of one pattern (default k = 0), for quantum selection that over the
+    instance's grid of cycle lengths.
     """
-    what, given = f"{form or 'model'} export", settings or {}
+    what = f"{form or 'model'} export"
+    given = settings or {}
     if isinstance(problem, ReplicationProblem):
         chosen = parse_settings(PrintedSettings, given, what)
         program = PrintedModel(problem, chosen.cycles, chosen.replication).program
@@ -78,8 +78,11 @@ def export_model(
 def _of_pattern(
     problem: FlexibleGangProblem, chosen: PatternSettings, what: str
 ) -> Program:
+    """Return the program of the pattern *chosen*; UsageError where there is none."""
     pattern = problem.pattern(chosen.k, chosen.d)
-    data = PatternData.of(problem, pattern) if pattern is not None else None
+    data = None
+    if pattern is not None:
+        data = PatternData.of(problem, pattern)
     if data is None:
         known = " ".join(item.key for item in problem.patterns())
         raise UsageError(
@@ -92,8 +95,7 @@ def _of_pattern(
 def write_model(
     program: Program, path: str | os.PathLike[str], form: str | None = None
 ) -> None:
-    """Write *program* as ``lp`` (CPLEX LP) or ``mps``; None: what the
-    ending of *path* says.
+    """Write *program* as ``lp`` (CPLEX LP) or ``mps``; None: by the ending of *path*.
 
     The file appears only when it is complete; ``-`` is standard output. Raises
     UsageError for another form or ending.

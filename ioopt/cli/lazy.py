@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from ioopt.errors import UsageError
-from ioopt.options import RENAMED, parse_assignments, suggest
+from ioopt.options import LEFT, RENAMED, parse_assignments, suggest
 from ioopt.units import parse_seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -191,6 +191,8 @@ class IooptGroup(click.Group):
                 click.echo(f"ioopt: {name} is now {now}", err=True)
             name, *more = now.split()
             args = [name, *more, *args[1:]]
+        if name not in known and name in LEFT["command"]:
+            raise UsageError(LEFT["command"][name])
         if name not in known and not name.startswith("-"):
             raise click.UsageError(f"no command {name!r}; {suggest(name, known)}", ctx)
         return super().resolve_command(ctx, args)

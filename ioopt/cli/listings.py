@@ -9,15 +9,15 @@ from typing import Any
 
 import click
 
+from ioopt import library as known
 from ioopt import registry
-from ioopt.campaign import library as known
 from ioopt.catalog import bundled, entries
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, IooptGroup, set_option
 from ioopt.cli.options import format_option, output_option
-from ioopt.errors import ExitCode, UsageError
+from ioopt.errors import UsageError
 from ioopt.families import EXACT, Format, SolverSpec
-from ioopt.formats.native import dump_json, read_bytes, reading, write_bytes, write_text
+from ioopt.formats.native import dump_json, read_bytes, write_bytes, write_text
 from ioopt.options import suggest
 from ioopt.problems.base import Json
 from ioopt.result import Result, relative_gap
@@ -129,33 +129,6 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
         for found in (entry.history if name is not None else (entry.best,))
     ]
     click.echo(render(headers, rows, width=terminal_width(), keep=4), nl=False)
-
-
-@instances.command(cls=IooptCommand)
-@options.file_argument()
-@click.argument("result", type=options.PATH)
-@options.library_option
-def submit(file: str, result: str, library: str | None) -> int:
-    """Check the plan in RESULT and, when it beats the best known of FILE,
-    write it to the library.
-
-    FILE is an instance file or a name of `ioopt instances best`. The plan is checked
-    and replayed; what RESULT states about itself counts for nothing. A plan that is
-    not better is refused.
-    """
-    entry = known.entry_of(file, library)
-    data = options.read_result(result, registry.KINDS[entry.kind])
-    with reading(result):
-        changed, found = known.submit(entry, data, result, library)
-    for violation in found:
-        click.echo(str(violation))
-    if found:
-        return ExitCode.VIOLATIONS
-    click.echo(
-        f"{entry.name}: {entry.measure} {changed.best.best:.9g}, was "
-        f"{entry.best.best:.9g}; written to {known.writable_folder(library)}"
-    )
-    return ExitCode.ANSWER
 
 
 @instances.command(cls=IooptCommand)

@@ -17,7 +17,7 @@ from ioopt.errors import (
     UsageError,
 )
 from ioopt.families import BOUND, REFERENCE, Kind, Metric, SolverSpec
-from ioopt.options import SolveOptions, parse_assignments
+from ioopt.options import SolveOptions, parse_assignments, refuse_left_backend
 from ioopt.problems.base import Problem
 from ioopt.registry import measure_of
 from ioopt.result import Result, Status, StopReason
@@ -109,6 +109,7 @@ def compare_rows(
     row with ``does not apply``, and the others go on. After an interruption no
     further solver is run.
     """
+    refuse_left_backend(options.get("backend"))
     problem = load(source)
     kind = registry.kind_of_problem(problem)
     by = measure_of(kind, measure)

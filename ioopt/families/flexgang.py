@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ioopt.problems.schedules import FlexibleFrame, QuantumCycle
     from ioopt.protocols import CheckReport, Schedule, Simulation
 
-_BACKENDS = ("HiGHS", "CBC", "SCIP", "GLPK")
+_BACKENDS = ("HiGHS", "CBC", "SCIP")
 _RENAMED = {"exact": "flex-exact", "quantum-dp": "quantum-ip"}
 
 

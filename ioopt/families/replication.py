@@ -430,7 +430,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "integer program with equations (1)-(13) as printed, through PuLP",
         "Khanna et al., Section 4.1, (1)-(13)",
         abilities={EXACT, BOUND, WARM_START, THREADS},
-        backends=("HiGHS", "CBC", "SCIP", "GLPK"),
+        backends=("HiGHS", "CBC", "SCIP"),
         settings=_ip_printed_settings,
     ),
     _solver(

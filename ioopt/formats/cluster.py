@@ -1,10 +1,10 @@
-"""Instances of replication from workflows of other programs, which
-describe no cluster of ours.
+"""Build instances of replication from workflow files, which describe no machine of
+ours.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -17,7 +17,9 @@ from ioopt.units import counted, parse_bytes, quantity
 
 
 class Nodes(Record):
-    """``count`` nodes alike; what is None is as the machine says of all."""
+    """A kind of nodes, ``count`` of them; what is None is as the machine says of
+    all.
+    """
 
     count: Number = 1
     cores: Number | None = None
@@ -26,14 +28,12 @@ class Nodes(Record):
 
 
 class Machine(Record):
-    """The machine that a workflow file does not describe; what is not given
-    is assumed, and said.
+    """The machine for a workflow whose file does not describe one.
 
-    ``nodes`` is their number, or a list of kinds of nodes.
-
-    ``disk`` is a size such as ``500MB``, ``unlimited``, or a share of the distinct
-    bytes such as ``33%`` (never less than the largest task needs); ``cores`` None:
-    those of the widest task.
+    What is not given is assumed, with a warning. ``nodes`` is their number, or a list
+    of kinds of nodes. ``disk`` is a size such as ``500MB``, ``unlimited``, or a share
+    of the bytes of all files such as ``33%`` (never less than the largest task needs).
+    Without ``cores`` a node has those of the widest task.
     """
 
     nodes: Number | Annotated[tuple[Nodes, ...], Field(min_length=1)] = 4
@@ -45,10 +45,10 @@ class Machine(Record):
     speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
     def kinds(self) -> tuple[Nodes, ...]:
-        """The kinds of nodes, with what they have."""
-        given = (
-            (Nodes(count=self.nodes),) if isinstance(self.nodes, int) else self.nodes
-        )
+        """Return the kinds of nodes with all that they have."""
+        given = self.nodes
+        if isinstance(given, int):
+            given = (Nodes(count=given),)
         return tuple(
             Nodes(
                 count=kind.count,
@@ -60,14 +60,11 @@ class Machine(Record):
         )
 
     def stated(self) -> set[str]:
-        """What was given, of all nodes or of each kind."""
-        kinds = () if isinstance(self.nodes, int) else self.nodes
-        each = (
-            set.intersection(*(kind.model_fields_set for kind in kinds))
-            if kinds
-            else set()
-        )
-        return self.model_fields_set | each
+        """Return the names of what was given, of all nodes or of each kind."""
+        if isinstance(self.nodes, int):
+            return set(self.model_fields_set)
+        of_each_kind = set.intersection(*(kind.model_fields_set for kind in self.nodes))
+        return self.model_fields_set | of_each_kind
 
 
 FOUR_NODES = Machine()
@@ -76,10 +73,11 @@ FOUR_NODES = Machine()
 
 @dataclass(frozen=True)
 class Part:
-    """Chosen tasks of a workflow: the files each reads and writes, sizes in
-    bytes, what to keep.
+    """The files of the chosen tasks of a workflow.
 
-    ``warnings`` say what was odd or dropped, ``invented`` what was made up, and how.
+    ``inputs`` and ``outputs`` are those of each task, ``sizes`` bytes by file, and
+    ``keep`` the files to be saved. ``warnings`` say what was odd or dropped,
+    ``invented`` what was assumed, and how.
     """
 
     inputs: dict[str, list[str]]
@@ -92,14 +90,14 @@ class Part:
 
 @dataclass(frozen=True)
 class RecordedNode:
-    """A machine that a workflow file names, with its cores where they are told."""
+    """A machine that a workflow file names, with its cores where they are recorded."""
 
     name: str
     cores: int | None = None
 
 
 def built(
-    head: Mapping[str, Any],
+    head: Json,
     tasks: Sequence[Json],
     part: Part,
     machine: Machine,
@@ -107,10 +105,10 @@ def built(
     name: str,
     recorded: Sequence[RecordedNode] = (),
 ) -> ReplicationProblem:
-    """Return the instance of *tasks*, whose files stand in *part*, on *machine*.
+    """Return the instance of *tasks*, whose files are in *part*, on *machine*.
 
-    The machines that the source names, *recorded*, are the nodes unless
-    *machine* tells others.
+    The machines that the source names, *recorded*, are the nodes unless *machine*
+    states others.
     """
     rows = [
         task | {"inputs": part.inputs[task["id"]], "outputs": part.outputs[task["id"]]}
@@ -144,23 +142,23 @@ def built(
     }
     said = [f"{name}: {text}" for text in (*warnings, *part.warnings, *remarks)]
     cores = max(node["cores"] for node in nodes)
-    told = {"nodes"} if recorded else set()
-    told |= {"cores"} if recorded and all(node.cores for node in recorded) else set()
-    synthetic = {"machine": _assumed(machine, cores, told), **part.invented}
+    synthetic = {"machine": _assumed(machine, cores, recorded), **part.invented}
     return imported(ReplicationProblem, document, said, name, synthetic)
 
 
 def _recorded_nodes(
     machine: Machine, recorded: Sequence[RecordedNode], widest: int, remarks: list[str]
 ) -> list[Json]:
-    """Return the nodes that a file names, each wide enough for the
-    *widest* task if none is.
+    """Return the nodes that a file names; where none has room for the *widest* task,
+    each gets its cores.
     """
     told = [node.cores for node in recorded if node.cores is not None]
+    with_cores = ""
+    if told and machine.cores is None:
+        with_cores = ", with their cores"
     remarks.append(
         f"the nodes are the {counted(len(recorded), 'machine')} that the file names"
-        + (", with their cores" if told and machine.cores is None else "")
-        + " (--machine nodes=N takes others)"
+        f"{with_cores} (--machine nodes=N takes others)"
     )
     least = 1
     if machine.cores is None and told and max(told) < widest:
@@ -183,12 +181,14 @@ def _recorded_nodes(
 def _nodes(
     machine: Machine, recorded: Sequence[RecordedNode], widest: int
 ) -> list[Json]:
-    """Return the nodes of *machine*; cores that it does not tell are those of
-    *recorded*, if alike.
+    """Return the nodes of *machine*; cores that it does not state are those of
+    *recorded*, if these are all alike.
     """
-    alike = {node.cores for node in recorded}
-    found = alike.pop() if len(alike) == 1 else None
-    cores = machine.cores or max(found or widest, widest)
+    different = {node.cores for node in recorded}
+    common = None
+    if len(different) == 1:
+        common = different.pop()
+    cores = machine.cores or max(common or widest, widest)
     nodes: list[Json] = []
     for kind in machine.kinds():
         for _ in range(kind.count):
@@ -208,39 +208,60 @@ def _in_order(rows: Iterable[Json], key: str) -> list[str]:
     return list(dict.fromkeys(row[key] for row in rows))
 
 
-def _assumed(machine: Machine, cores: int, recorded: set[str]) -> str:
-    """Return what is told neither of *machine* nor by the file,
-    which tells *recorded*.
-    """
+def _assumed(machine: Machine, cores: int, recorded: Sequence[RecordedNode]) -> str:
+    """Return what neither *machine* nor the *recorded* nodes of the file state."""
+    remote = quantity("bytes_per_second", machine.remote_rate)
+    replica = quantity("bytes_per_second", machine.replica_rate)
     words = {
         "nodes": f"{machine.nodes} nodes",
-        "cores": f"{cores} cores each" if cores > 1 else "",
+        "cores": f"{cores} cores each",
         "disk": f"disk {machine.disk}",
         "speed": f"speed {machine.speed:g}",
-        "remote_rate": f"{quantity('bytes_per_second', machine.remote_rate)} from remote "
-        "storage",
+        "remote_rate": f"{remote} from remote storage",
         "link": f"link {machine.link}",
-        "replica_rate": f"{quantity('bytes_per_second', machine.replica_rate)} between "
-        "nodes",
+        "replica_rate": f"{replica} between nodes",
     }
-    stated = machine.stated() | recorded
-    told = [text for key, text in words.items() if text and key not in stated]
-    return f"{', '.join(told)} (not given; the file has none)" if told else ""
+    stated = machine.stated()
+    if recorded:
+        stated.add("nodes")
+    if cores == 1 or (recorded and all(node.cores for node in recorded)):
+        stated.add("cores")
+    missing = [text for key, text in words.items() if key not in stated]
+    if not missing:
+        return ""
+    return f"{', '.join(missing)} (not given; the file has none)"
 
 
 def _disk_bytes(
-    text: str, sizes: Mapping[str, int], tasks: Sequence[Mapping[str, Any]]
+    text: str, sizes: Mapping[str, int], tasks: Sequence[Json]
 ) -> tuple[int | None, str | None]:
-    """Disk of a node, and a remark where a share had to be raised
-    to the largest task.
+    """Return the disk of a node, and a remark where a share was raised to the largest
+    task.
     """
     word = text.strip().lower()
     if word in ("unlimited", "none"):
         return None, None
     if not word.endswith("%"):
         return parse_bytes(text), None
+    wanted = int(_share_of(text) * sum(sizes.values()))
+    needed = 0
+    for task in tasks:
+        files = (*task["inputs"], *task["outputs"])
+        needed = max(needed, sum(sizes[file] for file in files))
+    if needed <= wanted:
+        return wanted, None
+    remark = (
+        f"disk {text} is {wanted} bytes, raised to the {needed} that one task reads"
+    )
+    if any(task["outputs"] for task in tasks):
+        remark += " and writes"
+    return needed, remark
+
+
+def _share_of(text: str) -> float:
+    """Return the share that a disk such as ``33%`` is of all bytes."""
     try:
-        share = float(word[:-1]) / 100
+        share = float(text.strip()[:-1]) / 100
     except ValueError:
         share = -1.0
     if not 0 < share < float("inf"):
@@ -248,16 +269,4 @@ def _disk_bytes(
             f"disk {text!r} is not a share such as 33%, a size such as 500MB, or "
             "unlimited"
         )
-    wanted = int(share * sum(sizes.values()))
-    needs = [
-        sum(sizes[f] for f in (*task["inputs"], *task["outputs"])) for task in tasks
-    ]
-    needed = max(needs, default=0)
-    if needed <= wanted:
-        return wanted, None
-    writes = " and writes" if any(task["outputs"] for task in tasks) else ""
-    return (
-        needed,
-        f"disk {text} is {wanted} bytes, raised to the {needed} that one task "
-        f"reads{writes}",
-    )
+    return share

@@ -1,5 +1,4 @@
-"""What traces without I/O, or without a machine, are given: rates, and
-I/O by a stated rule.
+"""Assume what a trace without I/O or without a machine lacks: rates, and I/O by a rule.
 
 Rates default to those of Mira (Zhou et al., Section II.B): 1/32 GB/s a node, and
 storage that takes 250/1536 of what all nodes together can send.
@@ -21,12 +20,11 @@ from ioopt.units import quantity
 NODE_BYTES_PER_SECOND = 1e9 / 32
 STORAGE_SHARE = Fraction(250, 1536)
 SHORTEST_WALLTIME_SECONDS = 1.0
-"""Of jobs that say none, or ran for no time."""
+"""The walltime of jobs that state none, and the least of those that ran for no time."""
 
 
 class MachineRule(Record):
-    """The machine of an imported trace; None stands for what the trace says
-    or the default rates.
+    """The machine of an imported trace; None: as the trace says, or the default rate.
 
     A request of the trace counts processors; a node has ``processors_per_node`` of
     them. Rates may be text such as ``1GB/s``, and are also called ``node_rate``
@@ -42,6 +40,7 @@ class MachineRule(Record):
 
     @model_validator(mode="after")
     def _whole_units(self) -> Self:
+        """Refuse nodes that are no multiple of the unit of allocation."""
         if self.nodes is not None and self.nodes % self.unit_nodes:
             raise ValueError(
                 f"nodes {self.nodes} is no multiple of unit_nodes {self.unit_nodes}"
@@ -49,14 +48,14 @@ class MachineRule(Record):
         return self
 
     def nodes_for(self, processors: int) -> int:
-        """Nodes that hold *processors*."""
+        """Return the number of nodes that hold *processors*."""
         return -(-processors // self.processors_per_node)
 
     def invented_rates(
         self, machine: Json, achieved: Sequence[tuple[int, float]] = ()
     ) -> str:
-        """What was assumed of the rates of the *machine* block, empty
-        where both were stated.
+        """Return what was assumed of the rates of the *machine* block; empty where both
+        were stated.
         """
         stated = (self.node_bytes_per_second, self.storage_bytes_per_second)
         missing = [
@@ -67,19 +66,18 @@ class MachineRule(Record):
         if not missing:
             return ""
         raised = machine != self.machine(machine["nodes"] * self.processors_per_node)
-        why = ", raised to what the logs achieved" if achieved and raised else ""
-        node, storage = (
-            quantity("bytes_per_second", machine[f"{of}_bytes_per_second"])
-            for of in ("node", "storage")
-        )
-        said = f"{node} a node, {storage} of storage"
-        return f"{said} ({' and '.join(missing)} not given{why})"
+        why = f"{' and '.join(missing)} not given"
+        if achieved and raised:
+            why += ", raised to what the logs achieved"
+        node = quantity("bytes_per_second", machine["node_bytes_per_second"])
+        storage = quantity("bytes_per_second", machine["storage_bytes_per_second"])
+        return f"{node} a node, {storage} of storage ({why})"
 
     def machine(
         self, processors: int, achieved: Sequence[tuple[int, float]] = ()
     ) -> Json:
-        """The machine of a trace of so many *processors*, whole units; its rates no
-        less than *achieved*.
+        """Return the machine of a trace of so many *processors*, in whole units; its
+        rates are no less than *achieved*.
         """
         nodes = self.nodes or self.nodes_for(processors)
         if self.nodes is None:
@@ -105,7 +103,7 @@ class MachineRule(Record):
 
 @dataclass(frozen=True)
 class IoRule:
-    """I/O for a job of which only the run time is known (a rule of ours).
+    """The I/O of a job of which only the run time is known (a rule of ours).
 
     The share of the run time that is I/O is drawn for each job, uniformly from 0 to
     twice ``fraction`` (above 1/2: from ``2 fraction - 1`` to 1), so that its mean is
@@ -131,10 +129,11 @@ class IoRule:
             )
 
     def phases(self, run_seconds: float, peak: float, rng: random.Random) -> list[Json]:
-        """Phases of a job of *run_seconds* whose peak rate is
-        *peak* bytes per second.
+        """Return the phases of a job of *run_seconds* whose peak rate is *peak* bytes
+        per second.
         """
-        low, high = max(0.0, 2 * self.fraction - 1), min(1.0, 2 * self.fraction)
+        low = max(0.0, 2 * self.fraction - 1)
+        high = min(1.0, 2 * self.fraction)
         share = low + (high - low) * rng.random()
         count = max(1, round(run_seconds / self.period_seconds))
         length = run_seconds / count
@@ -147,7 +146,7 @@ class IoRule:
         ]
 
     def describe(self) -> str:
-        """One line for the instance's ``meta``."""
+        """Return one line for the instance's ``meta``."""
         return (
             f"mean {self.fraction:g} of the run time (uniform), one phase every "
             f"{self.period_seconds:g} s, at the peak rate; seed {self.seed}"

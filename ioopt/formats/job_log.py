@@ -1,6 +1,4 @@
-"""Job logs of batch systems as :class:`SwfTrace`: SWF, Slurm's ``sacct``,
-PBS accounting files.
-"""
+"""Read job logs of batch systems as :class:`SwfTrace`: SWF, Slurm's ``sacct``, PBS."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ _LOOKS = {
     "pbs": "PBS accounting record",
     "swf": "line of the Standard Workload Format",
 }
-"""What the first line of a log of each kind is."""
+"""What the first line of a log of each kind is, for messages."""
 
 
 def read_log(
@@ -38,11 +36,11 @@ def read_log(
     cluster: str | None = None,
     skip_bad: float | None = None,
 ) -> SwfTrace:
-    """Read the log *source* (also .gz or -): of *kind* swf, sacct or pbs, by
-    default what it looks like.
+    """Read the log *source* (also .gz or -) of *kind* swf, sacct or pbs; by default it
+    is recognised.
 
     *time_zone* (``Europe/Stockholm``) is that of the times of sacct without an offset;
-    without it they are taken for UTC. *cluster* is the one to read of sacct's.
+    the default is UTC. *cluster* is the cluster to read of several in a log of sacct.
     *skip_bad* is the share of the rows that may be left out because they cannot be
     read. Raises InstanceError naming file, line and value.
     """
@@ -86,8 +84,9 @@ def read_log(
 
 
 def _kind_of(text: str, kind: str, name: str) -> str:
-    """Return the kind of log that *text* looks like; InstanceError unless it
-    is *kind*, if given.
+    """Return the kind of log that *text* is.
+
+    Raises InstanceError where it is not *kind*, if that is given.
     """
     head = text.lstrip().partition("\n")[0].rstrip()
     if RECORD.fullmatch(head):
@@ -120,11 +119,14 @@ def _since(job: SwfJob, zero: float) -> SwfJob:
 
 
 def in_use(begin: Floats, end: Floats, units: Ints) -> tuple[Floats, Ints]:
-    """The times at which jobs begin or end (nan: never), and the *units* in use
+    """Return the times at which jobs begin or end (nan: never), and the *units* in use
     from each of them on.
     """
     known = ~np.isnan(begin)
-    begin, end, units = begin[known], end[known], units[known]
-    times, change = np.concatenate([end, begin]), np.concatenate([-units, units])
+    begin = begin[known]
+    end = end[known]
+    units = units[known]
+    times = np.concatenate([end, begin])
+    change = np.concatenate([-units, units])
     order = np.argsort(times, kind="stable")  # ends before starts
     return times[order], np.cumsum(change[order])

@@ -1,5 +1,5 @@
-"""When jobs of a log waited and ran: times and time spans as
-Slurm and PBS write them.
+"""Read when jobs of a log waited and ran: times and time spans as Slurm and PBS write
+them.
 """
 
 import re
@@ -13,9 +13,9 @@ from ioopt.formats.rows import bad_value, number_of
 from ioopt.formats.swf.log import CANCELLED_STATUS, SwfJob
 
 EARLIEST = 365 * 86400.0
-"""Times in 1970 stand for one that is not known."""
+"""Earlier times, in 1970, stand for one that is not known."""
 LATEST = 253_402_300_800.0
-"""The year 10000; larger numbers are no seconds of the epoch."""
+"""The year 10000; larger numbers are not seconds of the epoch."""
 LOST_STATES = ("NODE_FAIL", "PREEMPTED", "REQUEUED", "BOOT_FAIL")
 STATUS = {"COMPLETED": 1, "CANCELLED": CANCELLED_STATUS}
 NO_ZONE = "times without an offset, taken for UTC (import sacct --time-zone)"
@@ -29,8 +29,8 @@ _SPAN = re.compile(
 
 
 class Times(NamedTuple):
-    """Seconds of the epoch at which a job was submitted, ...;
-    None: never, or not said.
+    """Seconds of the epoch at which a job was submitted, became eligible, started and
+    ended; None: never, or not recorded.
     """
 
     submit: float | None = None
@@ -40,19 +40,21 @@ class Times(NamedTuple):
 
 
 def epoch_of(text: str, what: str) -> float | None:
-    """Return the seconds of the epoch that *text* is; None: not said."""
+    """Return the time in seconds of the epoch that *text* is; None: not recorded."""
     if not text:
         return None
     seconds = number_of(text, what)
     if not 0 <= seconds < LATEST:
         raise bad_value(what, text, "is no time in seconds of the epoch")
-    return seconds if seconds >= EARLIEST else None
+    if seconds < EARLIEST:
+        return None
+    return seconds
 
 
 def readings_of(
     text: str, zone: tzinfo, what: str, said: Warnings
 ) -> tuple[float, ...]:
-    """Return the times that ``2024-05-01T12:00:00`` (or seconds of the epoch) may be.
+    """Return the times that ``2024-05-01T12:00:00`` (or seconds of the epoch) can mean.
 
     There are two in the hour that the end of summer time repeats, else one; none where
     it is not known. Without an offset a time is one of *zone*.
@@ -61,13 +63,10 @@ def readings_of(
         return ()
     if text.isdigit():
         seconds = epoch_of(text, what)
-        return () if seconds is None else (seconds,)
-    try:
-        moment = datetime.fromisoformat(text) if _DATE.fullmatch(text) else None
-    except ValueError:
-        moment = None
-    if moment is None:
-        raise bad_value(what, text, "is no time such as 2024-05-01T12:00:00")
+        if seconds is None:
+            return ()
+        return (seconds,)
+    moment = _moment_of(text, what)
     if moment.tzinfo is None:
         if zone is UTC:
             said[NO_ZONE].append(text)
@@ -77,8 +76,20 @@ def readings_of(
         first = second = moment.timestamp()
     if first < EARLIEST:
         return ()
-    # Where summer time begins, the second is the earlier one: that hour does not exist.
-    return (first, second) if first < second else (first,)
+    # In the hour that summer time skips, the second is the earlier one.
+    if first < second:
+        return (first, second)
+    return (first,)
+
+
+def _moment_of(text: str, what: str) -> datetime:
+    """Return the date and time that *text* is."""
+    if _DATE.fullmatch(text):
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            pass
+    raise bad_value(what, text, "is no time such as 2024-05-01T12:00:00")
 
 
 def in_order(readings: Sequence[tuple[float, ...]], lasted: float | None) -> Times:
@@ -89,21 +100,19 @@ def in_order(readings: Sequence[tuple[float, ...]], lasted: float | None) -> Tim
     """
     *earlier, starts, ends = readings
     if lasted is not None:
-        agreeing = [
-            pair
-            for pair in product(starts, ends)
-            if abs(pair[1] - pair[0] - lasted) <= 1.0
-        ]
-        if agreeing:
-            starts, ends = (agreeing[0][0],), (agreeing[0][1],)
+        for start, end in product(starts, ends):
+            if abs(end - start - lasted) <= 1.0:
+                starts = (start,)
+                ends = (end,)
+                break
     chosen: list[float | None] = []
     before = 0.0
     for possible in (*earlier, starts, ends):
-        time = next((time for time in possible if time >= before), None)
-        if time is None and possible:
-            time = possible[-1]
-        before = before if time is None else time
-        chosen.append(time)
+        if not possible:
+            chosen.append(None)
+            continue
+        before = next((time for time in possible if time >= before), possible[-1])
+        chosen.append(before)
     return Times(*chosen)
 
 
@@ -113,8 +122,9 @@ def span_of(text: str, what: str) -> float | None:
     PBS writes ``days:hours:minutes:seconds`` too. None: a word such as
     UNLIMITED, or empty.
 
-    >>> span_of("1-12:00:00", "limit"), span_of("4:00:00:00", "limit"), span_of("", "limit")
-    (129600.0, 345600.0, None)
+    >>> span_of("1-12:00:00", "limit"), span_of("4:00:00:00", "limit")
+    (129600.0, 345600.0)
+    >>> span_of("", "limit")
     """
     if not text or text[0].isalpha():
         return None
@@ -142,28 +152,14 @@ def job_of(
 ) -> SwfJob:
     """Return the job (or run) *name*, submitted when it was eligible.
 
-    It ran for *elapsed* seconds where the log says so, else from start to end. What is
-    guessed or left out is said.
+    It ran for *elapsed* seconds where the log says so, else from start to end. Guesses
+    and what is left out are added to *said*.
     """
-    submit, eligible, start, end = times
-    if submit is not None and (eligible or 0.0) > submit:
-        said[
-            "eligible after submission (dependency, begin time): count from then"
-        ].append(name)
-        submit = eligible
-    if submit is not None and start is not None and start < submit:
-        said["started before they were eligible: taken as eligible then"].append(name)
-        submit = start
-    run = None if start is None or end is None else end - start
-    if run is not None and elapsed is not None:
-        if abs(run - elapsed) > 1.0:
-            said[
-                "Elapsed is not End - Start (suspended, clock): run for Elapsed"
-            ].append(name)
-        run = elapsed
-    if run is not None and run < 0:
-        said["ended before they started, left out"].append(name)
-        run = None
+    submit = _submission(name, times, said)
+    wait = None
+    if submit is not None and times.start is not None:
+        wait = times.start - submit
+    run = _run_seconds(name, times, elapsed, said)
     if run is not None and limit is None:
         said["without a time limit: the run time is taken for it"].append(name)
     if state in LOST_STATES:
@@ -171,7 +167,7 @@ def job_of(
     return SwfJob(
         number,
         submit,
-        None if submit is None or start is None else start - submit,
+        wait,
         run,
         processors,
         requested_seconds=limit,
@@ -181,3 +177,36 @@ def job_of(
         queue=queue,
         partition=partition,
     )
+
+
+def _submission(name: str, times: Times, said: Warnings) -> float | None:
+    """Return when a job counts as submitted: when it was eligible, or started."""
+    submit = times.submit
+    if submit is None:
+        return None
+    if times.eligible is not None and times.eligible > submit:
+        what = "eligible after submission (dependency, begin time): count from then"
+        said[what].append(name)
+        submit = times.eligible
+    if times.start is not None and times.start < submit:
+        said["started before they were eligible: taken as eligible then"].append(name)
+        submit = times.start
+    return submit
+
+
+def _run_seconds(
+    name: str, times: Times, elapsed: float | None, said: Warnings
+) -> float | None:
+    """Return how long a job ran; None where that is not known or cannot be."""
+    if times.start is None or times.end is None:
+        return None
+    run = times.end - times.start
+    if elapsed is not None:
+        if abs(run - elapsed) > 1.0:
+            what = "Elapsed is not End - Start (suspended, clock): run for Elapsed"
+            said[what].append(name)
+        run = elapsed
+    if run < 0:
+        said["ended before they started, left out"].append(name)
+        return None
+    return run

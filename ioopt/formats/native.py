@@ -1,5 +1,6 @@
-"""Files, bounded where they are read and kept whole where they are written; JSON,
-explained in one line.
+"""Read and write files, and parse and validate JSON with one-line messages.
+
+Reads are bounded in size; a write replaces a file as a whole or not at all.
 """
 
 import codecs
@@ -36,11 +37,12 @@ MAX_STREAM_BYTES = 1 << 28
 """Most that is read where nothing tells the size beforehand: standard
 input, a FIFO, a device.
 """
-FREE_UNPACKED_BYTES, UNPACKED_RATIO = 1 << 26, 64
-"""A gzipped file unpacks to at most the larger of the first and the
-second times its own size.
-"""
-GZIP_MAGIC, ZIP_MAGIC = b"\x1f\x8b", b"PK\x03\x04"
+FREE_UNPACKED_BYTES = 1 << 26
+"""Any packed file may unpack to so much."""
+UNPACKED_RATIO = 64
+"""Beyond that a packed file may unpack to so many times its own size."""
+GZIP_MAGIC = b"\x1f\x8b"
+ZIP_MAGIC = b"PK\x03\x04"
 _CHUNK_BYTES = 1 << 20
 _BYTE_ORDER_MARKS = (  # the mark of UTF-16 begins that of UTF-32
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -49,15 +51,16 @@ _BYTE_ORDER_MARKS = (  # the mark of UTF-16 begins that of UTF-32
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SAMPLE_BYTES = 256
+"""The beginning of a file that is searched for NUL bytes."""
 
 
 def read_bytes(source: str | os.PathLike[str]) -> bytes:
-    """Bytes of a file, unpacked when gzipped or the one file of a zip archive;
-    ``-`` is standard input.
+    """Return the bytes of a file; ``-`` is standard input.
 
-    Every reader goes through it. Memory grows with what is there, never past the
-    limits above. Raises InstanceError naming the file when it is missing, unreadable,
-    too large or truncated.
+    A gzipped file, or the one file of a zip archive, is unpacked. Every reader calls
+    this function. Memory grows with what is read, up to the limits above. Raises
+    InstanceError naming the file when it is missing, unreadable, too large or
+    truncated.
     """
     name = os.fspath(source)
     try:
@@ -66,7 +69,7 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
         else:
             if stat.S_ISFIFO(os.stat(name).st_mode) and not name.startswith("/dev/"):
                 print(
-                    f"ioopt: {name}: waiting for who writes to this named pipe",
+                    f"ioopt: {name}: waiting for a program to write to this named pipe",
                     file=sys.stderr,
                 )
             with open(name, "rb") as stream:
@@ -90,6 +93,7 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
 
 
 def _most_bytes(stream: IO[bytes], name: str) -> int:
+    """Return how many bytes of *stream* are read; InstanceError for a larger file."""
     known = os.fstat(stream.fileno())
     if not stat.S_ISREG(known.st_mode):
         return MAX_STREAM_BYTES
@@ -101,10 +105,12 @@ def _most_bytes(stream: IO[bytes], name: str) -> int:
 
 
 def _most_unpacked(raw: bytes) -> int:
+    """Return how many bytes the packed file *raw* may unpack to."""
     return min(MAX_FILE_BYTES, max(FREE_UNPACKED_BYTES, UNPACKED_RATIO * len(raw)))
 
 
 def _unzipped(raw: bytes, name: str) -> bytes:
+    """Return the one file of a zip archive, unpacked."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             if len(archive.infolist()) != 1:
@@ -118,16 +124,17 @@ def _unzipped(raw: bytes, name: str) -> bytes:
 def _bounded(
     stream: IO[bytes] | gzip.GzipFile, name: str, most: int, unpacked: bool = False
 ) -> bytes:
-    """All of *stream*, read in pieces; InstanceError as soon as it is
-    more than *most* bytes.
+    """Read all of *stream* in pieces.
+
+    Raises InstanceError as soon as it is more than *most* bytes.
     """
     content = io.BytesIO()
     while piece := stream.read(_CHUNK_BYTES):
         if content.tell() + len(piece) > most:
-            hint = " unpacked; unpack it first" if unpacked else ""
-            raise InstanceError(
-                f"{name}: more than the {most} bytes that are read{hint}"
-            )
+            message = f"{name}: more than the {most} bytes that are read"
+            if unpacked:
+                message += " unpacked; unpack it first"
+            raise InstanceError(message)
         content.write(piece)
     return content.getvalue()
 
@@ -150,7 +157,7 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
         descriptor = _descriptor(path)
         if descriptor is not None:
             sys.stdout.flush()
-            # not opened anew, which would begin at its start
+            # Opened again, a file would be written from its beginning.
             with os.fdopen(os.dup(descriptor), "wb") as out:
                 out.write(content)
         elif known is None or (stat.S_ISREG(known.st_mode) and known.st_nlink == 1):
@@ -158,15 +165,16 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
         else:
             path.write_bytes(content)
     except BrokenPipeError:
-        raise  # whoever read it has gone, as on standard output
+        raise  # the reader has gone, as on standard output
     except OSError as error:
         why = error.strerror or error
         raise UsageError(f"{_short(path)}: cannot be written: {why}") from None
 
 
 def check_writable(target: str | os.PathLike[str]) -> None:
-    """UsageError when *target* is a folder or in none; nothing is opened
-    (a FIFO would notice).
+    """Raise UsageError when *target* is a folder, or is in none.
+
+    Nothing is opened, as the reader of a FIFO would notice.
     """
     path = Path(target)
     try:
@@ -185,15 +193,20 @@ def check_writable(target: str | os.PathLike[str]) -> None:
 def _short(path: str | Path) -> str:
     """Return a file's name for a message: the end of one that is very long."""
     name = os.fspath(path)
-    return name if len(name) <= LONGEST_SHOWN else f"...{name[-LONGEST_SHOWN:]}"
+    if len(name) <= LONGEST_SHOWN:
+        return name
+    return f"...{name[-LONGEST_SHOWN:]}"
 
 
 LONGEST_SHOWN = 120
+"""Letters of a file's name that a message shows."""
 
 
 def _stat(path: Path) -> os.stat_result | None:
-    """What stands at *path*, links followed; None for nothing; an
-    OSError for a folder.
+    """Return the status of the file at *path*, links followed; None where there is
+    none.
+
+    Raises OSError for a folder.
     """
     try:
         known = os.stat(path)
@@ -205,10 +218,11 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """The open file that a name such as ``/dev/stdout`` or
-    ``/dev/fd/63`` stands for, if any.
+    """Return the open file that a name such as ``/dev/stdout`` or ``/dev/fd/63`` stands
+    for.
 
-    Such a name may lead to a regular file (``>> log``), which is not ours to replace.
+    Such a name may lead to a regular file (``>> log``), which must not be replaced.
+    None for other names.
     """
     name = os.path.abspath(path)
     while not (found := re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", name)):
@@ -219,8 +233,8 @@ def _descriptor(path: Path) -> int | None:
 
 
 def _replace(path: str, known: os.stat_result | None, content: bytes) -> None:
-    """Put a temporary file in the folder of *path* in its place once
-    it is safely on disk.
+    """Write *content* to a temporary file in the folder of *path*, then rename it to
+    *path*.
     """
     if known is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, "the file is write-protected")
@@ -234,7 +248,9 @@ def _replace(path: str, known: os.stat_result | None, content: bytes) -> None:
                 os.umask(umask)
                 os.fchmod(handle, 0o666 & ~umask)
             else:
-                with contextlib.suppress(OSError):  # the owner is kept where we may
+                with contextlib.suppress(
+                    OSError
+                ):  # changing the owner may be forbidden
                     os.fchown(handle, known.st_uid, known.st_gid)
                 os.fchmod(handle, stat.S_IMODE(known.st_mode))
             os.fsync(handle)
@@ -246,8 +262,8 @@ def _replace(path: str, known: os.stat_result | None, content: bytes) -> None:
 
 
 def write_text(target: str | os.PathLike[str], text: str) -> None:
-    """Write *text* to a file as :func:`write_bytes` does, or to
-    standard output for ``-``.
+    """Write *text* to a file as :func:`write_bytes` does, or to standard output for
+    ``-``.
     """
     if os.fspath(target) == "-":
         sys.stdout.write(text)
@@ -256,27 +272,35 @@ def write_text(target: str | os.PathLike[str], text: str) -> None:
 
 
 def named(source: str | os.PathLike[str]) -> str:
-    """What messages call *source*."""
-    return "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
+    """Return the name of *source* for messages."""
+    name = os.fspath(source)
+    if name == "-":
+        return "<stdin>"
+    return name
 
 
 def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
-    """Decode the bytes of the text file *name*, which every reader of text does here.
+    """Decode the bytes of the text file *name*; every reader of text calls this
+    function.
 
     Text is UTF-8, or UTF-16 or UTF-32 where a byte order mark says so. Other bytes are
     in the encoding *otherwise*, or InstanceError.
     """
-    encoding = next(
-        (e for mark, e in _BYTE_ORDER_MARKS if raw.startswith(mark)), "utf-8"
-    )
+    encoding = "utf-8"
+    for mark, marked in _BYTE_ORDER_MARKS:
+        if raw.startswith(mark):
+            encoding = marked
+            break
     begin = raw[:_SAMPLE_BYTES]
-    if encoding == "utf-8" and 3 * begin.count(0) > len(begin):  # of ASCII half are NUL
+    # ASCII text in UTF-16 has a NUL in every second byte.
+    if encoding == "utf-8" and 3 * begin.count(0) > len(begin):
         raise InstanceError(
             f"{name}: UTF-16 text without a byte order mark, it seems; convert it, "
             "such as by iconv -f UTF-16LE -t UTF-8"
         )
+    without_mark = "utf-8-sig" if encoding == "utf-8" else encoding
     try:
-        return raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+        return raw.decode(without_mark)
     except UnicodeDecodeError as error:
         if otherwise and encoding == "utf-8":
             return raw.decode(otherwise, errors="replace")
@@ -286,27 +310,27 @@ def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
 
 
 def read_text(source: str | os.PathLike[str]) -> str:
-    """The text of a file; InstanceError when it is none (see :func:`decoded`)."""
+    """Return the text of a file; InstanceError when it is none (see
+    :func:`decoded`).
+    """
     return decoded(read_bytes(source), named(source))
 
 
 def read_toml(path: str) -> dict[str, Any]:
-    """The table in a TOML file; InstanceError names the file and
-    the line that is wrong.
+    """Return the table in a TOML file; InstanceError names the file and the line that
+    is wrong.
     """
     try:
         return tomllib.loads(read_text(path))
     except RecursionError:
         raise InstanceError(f"{path}: nested too deeply") from None
-    except (
-        ValueError
-    ) as error:  # of tomllib, of the text's encoding, of numbers too long to read
+    except ValueError as error:  # from tomllib, or for a number with too many digits
         raise InstanceError(f"{path}: not valid TOML: {error}") from None
 
 
 def read_json(source: str | os.PathLike[str]) -> Any:
-    """Parse a JSON file; errors name file, line and column, duplicate keys
-    and NaN are refused.
+    """Parse a JSON file; errors name file, line and column. Duplicate keys and NaN are
+    refused.
     """
     return parse_json(read_text(source), named(source))
 
@@ -317,9 +341,8 @@ def parse_json(text: str, name: str) -> Any:
         data = json.loads(
             text, object_pairs_hook=unique_keys, parse_constant=_no_constant
         )
-        if re.search(
-            r"\\u[dD][89a-fA-F]", text
-        ):  # surrogates: in pairs, or no text can hold them
+        # Surrogates have to stand in pairs: UTF-8 cannot encode one alone.
+        if re.search(r"\\u[dD][89a-fA-F]", text):
             json.dumps(data, ensure_ascii=False).encode()
         return data
     except UnicodeEncodeError:
@@ -338,8 +361,8 @@ def parse_json(text: str, name: str) -> Any:
 
 
 def unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """The object of *pairs* (for ``json.loads``); ValueError for a key
-    that is given twice.
+    """Return the object of *pairs* (for ``json.loads``); ValueError for a key that is
+    given twice.
     """
     out = dict(pairs)
     if len(out) != len(pairs):
@@ -356,8 +379,8 @@ def _no_constant(text: str) -> NoReturn:
 
 
 def validate(cls: type[Model], data: object, name: str) -> Model:
-    """Build the pydantic class *cls* from plain data, or raise
-    InstanceError with one line.
+    """Build the pydantic class *cls* from plain data, or raise InstanceError with one
+    line.
     """
     try:
         return cls.model_validate(data)
@@ -371,8 +394,8 @@ def validate(cls: type[Model], data: object, name: str) -> Model:
 
 @contextlib.contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Turn failures of code that trusts a user's data into an
-    InstanceError about *name*.
+    """Turn failures of code that trusts a user's data into an InstanceError about
+    *name*.
 
     It stands around the checking, replaying and drawing of plans and schedules, and
     around the making of instances from foreign files: their form has been validated,
@@ -389,7 +412,7 @@ def reading(name: str) -> Iterator[None]:
     ) as error:
         text = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise InstanceError(
-            f"{name}: does not hold together, so that it cannot be used ({text})"
+            f"{name}: is inconsistent and cannot be used ({text})"
         ) from error
 
 
@@ -411,45 +434,58 @@ _WORDS = {
 def describe(
     error: ValidationError, data: object, cls: type[BaseModel] | None = None
 ) -> str:
-    """One line for one problem of a validation error: place, what is wrong, value;
-    misspelt keys first.
+    """Return one line for one problem of a validation error: place, what is wrong,
+    value.
+
+    A misspelt key is reported first.
     """
     problems = error.errors(include_url=False)
     first, meant = _misspelt(problems, cls) or (_telling(problems), "")
     where = _place(first["loc"], data)
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    kind, given = first["type"], first.get("input")
+    text = f"{where}: {_wrong(first)}{meant}"
+    if first["type"] == "value_error" and where == "top level":
+        text = _wrong(first)
+    if len(problems) > 1:
+        text += f" (and {len(problems) - 1} more)"
+    return text
+
+
+def _wrong(problem: ErrorDetails) -> str:
+    """Return what is wrong with the value at the place of *problem*."""
+    kind = problem["type"]
     if kind == "extra_forbidden":
-        return f"{where}: unknown key{meant}{more}"
+        return "unknown key"
     if kind == "missing":
-        return f"{where}: missing{more}"
+        return "missing"
+    message = problem["msg"]
     if kind == "value_error":
-        text = str(first["ctx"]["error"]) if "ctx" in first else first["msg"]
-        return f"{where}: {text}{more}" if where != "top level" else f"{text}{more}"
-    message = first["msg"][:1].lower() + first["msg"][1:]
+        if "ctx" in problem:
+            return str(problem["ctx"]["error"])
+        return message
     if kind in _WORDS:
-        message = _WORDS[kind].format(**first.get("ctx", {}))
-    return f"{where}: {message}, not {shown(given)}{more}"
+        message = _WORDS[kind].format(**problem.get("ctx", {}))
+    else:
+        message = message[:1].lower() + message[1:]
+    return f"{message}, not {shown(problem.get('input'))}"
 
 
 def _telling(problems: list[ErrorDetails]) -> ErrorDetails:
-    """The first problem; of a value that may have several forms,
-    that of the form it has.
+    """Return the first problem; of a value that may have several forms, that of the
+    form it has.
     """
     first = problems[0]
-    same = (
-        problem for problem in problems if problem.get("input") is first.get("input")
-    )
-    return next(
-        (problem for problem in same if not problem["type"].endswith("_type")), first
-    )
+    for problem in problems:
+        of_same_value = problem.get("input") is first.get("input")
+        if of_same_value and not problem["type"].endswith("_type"):
+            return problem
+    return first
 
 
 def _misspelt(
     problems: list[ErrorDetails], cls: type[BaseModel] | None
 ) -> tuple[ErrorDetails, str] | None:
-    """The first unknown key that is nearly a known one, else the first
-    unknown key; its hint.
+    """Return the first unknown key that is nearly a known one, with a hint, else the
+    first unknown key.
     """
     unknown = [problem for problem in problems if problem["type"] == "extra_forbidden"]
     for problem in unknown:
@@ -457,64 +493,86 @@ def _misspelt(
         near = nearest(str(key), _keys_at(cls, above))
         if near:
             return problem, f"; did you mean {near!r}?"
-    return (unknown[0], "") if unknown else None
+    if not unknown:
+        return None
+    return unknown[0], ""
 
 
 def _keys_at(cls: type[BaseModel] | None, place: Iterable[int | str]) -> list[str]:
-    """The keys that an object at *place* of the data of a class may have."""
-    here = [] if cls is None else [cls]
+    """Return the keys that an object at *place* of the data of a class may have."""
+    here: list[type[BaseModel]] = []
+    if cls is not None:
+        here = [cls]
     for part in place:
-        fields = {
-            _key(name, field): field
-            for c in here
-            for name, field in c.model_fields.items()
-        }
-        if (
-            part in fields
-        ):  # else a position, a key of a mapping, or which form of a union it is
+        fields = _fields_by_key(here)
+        # Else it is a position, a key of a mapping, or the form of a union.
+        if part in fields:
             here = _classes_in(fields[str(part)].annotation)
-    return [_key(name, field) for c in here for name, field in c.model_fields.items()]
+    return list(_fields_by_key(here))
 
 
-def _key(name: str, field: FieldInfo) -> str:
-    return field.alias or name
+def _fields_by_key(classes: Iterable[type[BaseModel]]) -> dict[str, FieldInfo]:
+    """Return the fields of all *classes* by their keys in a file."""
+    fields: dict[str, FieldInfo] = {}
+    for cls in classes:
+        for name, field in cls.model_fields.items():
+            fields[field.alias or name] = field
+    return fields
 
 
 def _classes_in(annotation: object) -> list[type[BaseModel]]:
+    """Return the classes of data that a type is made of."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [found for part in get_args(annotation) for found in _classes_in(part)]
+    found: list[type[BaseModel]] = []
+    for part in get_args(annotation):
+        found += _classes_in(part)
+    return found
 
 
 def _place(loc: tuple[int | str, ...], data: object) -> str:
-    """Where a problem is: ``jobs[3] (LU).nodes``; the forms of a union are left out."""
+    """Return where a problem is, such as ``jobs[3] (LU).nodes``.
+
+    The names of the forms of a union are left out.
+    """
     text = ""
     here: object = data
     for part in loc:
         if isinstance(part, int):
-            text += f"[{part}]"
-            here = (
-                here[part]
-                if isinstance(here, (list, tuple)) and part < len(here)
-                else None
-            )
-            if isinstance(here, Mapping) and isinstance(here.get("id"), (str, int)):
-                name = here["id"]
-                text += (
-                    " "
-                    f"({name if isinstance(name, str) and len(name) <= 60 else shown(name)})"
-                )
+            here = _item(here, part)
+            text += f"[{part}]{_id_of(here)}"
         elif here is None or isinstance(here, Mapping):
-            text += f".{part}" if text else str(part)
-            here = here.get(part) if isinstance(here, Mapping) else None
-        # else the name of one form of a union, such as int
+            if text:
+                text += "."
+            text += str(part)
+            if here is not None:
+                here = here.get(part)
+        # Else the part names one form of a union, such as int.
     return text or "top level"
 
 
+def _item(values: object, place: int) -> object:
+    """Return the item at *place* of a list; None where there is none."""
+    if isinstance(values, (list, tuple)) and place < len(values):
+        item: object = values[place]
+        return item
+    return None
+
+
+def _id_of(item: object) -> str:
+    """Return the id of an object for a message, with a blank before; empty: none."""
+    if not isinstance(item, Mapping) or not isinstance(item.get("id"), (str, int)):
+        return ""
+    name = item["id"]
+    if not isinstance(name, str) or len(name) > 60:
+        name = shown(name)
+    return f" ({name})"
+
+
 def dump_json(data: object, indent: int | None = 1) -> str:
-    """JSON text with a closing newline; NaN is refused rather than written."""
+    """Return JSON text with a closing newline; NaN is refused rather than written."""
     if indent is not None:
-        # json indents in plain Python
+        # Faster than json, which indents in plain Python.
         text = to_json(data, indent=indent, inf_nan_mode="constants").decode()
         if "NaN" not in text and "Infinity" not in text:
             return text + "\n"

@@ -1,8 +1,7 @@
-"""Accounting records of PBS and Torque: ``time;type;job;key=value ...``,
-a line for an event.
+"""Read accounting records of PBS and Torque: ``time;type;job;key=value ...``.
 
-Type E is a job that has ended (PBS Professional Administrator's Guide, "Format of
-Accounting Log Messages"; Torque alike).
+A line is an event; type E is a job that has ended (PBS Professional Administrator's
+Guide, "Format of Accounting Log Messages"; Torque alike).
 """
 
 import re
@@ -19,21 +18,37 @@ RECORD = re.compile(
 _JOB = re.compile(r"(\d{1,12})(\[\d*\]|-\d+)?(?:\..*)?", re.ASCII)
 _WORD = re.compile(r"""([A-Za-z_][\w.]*)=("[^"]*"|'[^']*'|\S*)|\S+""")
 FIELDS = frozenset(
-    {"user", "group", "queue", "ctime", "qtime", "etime", "start", "end", "Exit_status"}
-    | {"exec_host", "exec_vnode", "total_execution_slots", "resources_used.ncpus"}
-    | {
-        f"Resource_List.{key}"
-        for key in ("walltime", "mppwidth", "nodes", "procs", "ncpus")
+    {
+        "user",
+        "group",
+        "queue",
+        "ctime",
+        "qtime",
+        "etime",
+        "start",
+        "end",
+        "Exit_status",
+        "exec_host",
+        "exec_vnode",
+        "total_execution_slots",
+        "resources_used.ncpus",
+        "Resource_List.walltime",
+        "Resource_List.mppwidth",
+        "Resource_List.nodes",
+        "Resource_List.procs",
+        "Resource_List.ncpus",
     }
 )
-"""What is read of a record; other fields are texts in which the like may stand."""
+"""The fields of a record that are read; others may be texts that contain ``=``."""
 _TIMES = ("ctime", "qtime", "etime", "start", "end")
 
 
 def read_pbs(
     text: str, name: str, said: Warnings, skip_bad: float | None = None
 ) -> tuple[list[SwfJob], list[str]]:
-    """Return the jobs that have ended, each run of its own, and remarks on rows."""
+    """Return the jobs that have ended, one for each of their runs, and remarks on
+    rows.
+    """
     rows = (
         (number, line) for number, line in enumerate(lines_of(text), 1) if line.strip()
     )
@@ -59,23 +74,18 @@ def _job(line: str, said: Warnings) -> SwfJob | None:
         said["deleted or aborted (a run of theirs has a record of its own)"].append(
             name
         )
-    fields = fields_of(text)
-    if kind == "E" and "end" not in dict(fields):  # the comment is not the last field
-        fields = fields_of(text, to_comment=False)
-    cells = dict(fields)
-    if len(cells) < len(set(fields)):
-        said["a field stands twice in a record, the last one counts"].append(name)
-    made, queued, eligible, start, end = (
-        epoch_of(cells.get(key, ""), key) for key in _TIMES
-    )
-    if kind == "E" and end is None:
-        cause = "no end of a job (cut off?)"
-        raise BadRow(f"{cause}: {name}", cause)
-    state = "COMPLETED" if cells.get("Exit_status") == "0" else ""
+    cells = _cells_of(name, text, kind == "E", said)
+    times = _times_of(cells)
+    state = "CANCELLED"
+    if kind == "E":
+        if times.end is None:
+            cause = "no end of a job (cut off?)"
+            raise BadRow(f"{cause}: {name}", cause)
+        state = "COMPLETED" if cells.get("Exit_status") == "0" else ""
     return job_of(
         name,
-        state if kind == "E" else "CANCELLED",
-        Times(queued if made is None else made, eligible, start, end),
+        state,
+        times,
         said,
         number=int(number[1]),
         processors=processors_of(cells),
@@ -86,13 +96,33 @@ def _job(line: str, said: Warnings) -> SwfJob | None:
     )
 
 
-def fields_of(text: str, to_comment: bool = True) -> list[tuple[str, str]]:
-    """Return the fields of a record that are read and their values, quotes off.
+def _cells_of(name: str, text: str, ended: bool, said: Warnings) -> dict[str, str]:
+    """Return the fields of the record of job *name* that are read, by their names."""
+    fields = fields_of(text)
+    if ended and "end" not in dict(fields):  # the comment is not the last field
+        fields = fields_of(text, to_comment=False)
+    cells = dict(fields)
+    if len(cells) < len(set(fields)):
+        said["a field occurs twice in a record; the last one counts"].append(name)
+    return cells
 
-    A word that is no field continues the text before it, and what stands between
-    the two is of that text as well. With *to_comment*, nothing after a comment is
-    a field. Names come first in a record: where a field still stands twice, the
-    last one is the field.
+
+def _times_of(cells: Mapping[str, str]) -> Times:
+    """Return when a job was created (else queued), became eligible, started, ended."""
+    times = {key: epoch_of(cells.get(key, ""), key) for key in _TIMES}
+    submit = times["ctime"]
+    if submit is None:
+        submit = times["qtime"]
+    return Times(submit, times["etime"], times["start"], times["end"])
+
+
+def fields_of(text: str, to_comment: bool = True) -> list[tuple[str, str]]:
+    """Return the fields of a record that are read and their values, without quotes.
+
+    A word that is no field continues the text before it, and what stands between the
+    two belongs to that text as well. With *to_comment*, nothing after a comment is a
+    field. Names come first in a record: where a field still stands twice, the last one
+    is the field.
 
     >>> fields_of("jobname=my start=1 job queue=batch start=1714550400")
     [('queue', 'batch'), ('start', '1714550400')]
@@ -102,12 +132,12 @@ def fields_of(text: str, to_comment: bool = True) -> list[tuple[str, str]]:
     kept: list[tuple[str, str]] = []
     text_begins: int | None = None
     for word in _WORD.finditer(text):
-        key, value = word[1], word[2]
+        key = word[1]
+        value = word[2]
         if key is None and text_begins is not None:
             del kept[text_begins:]
-        elif (
-            key is None
-        ):  # no text has begun: a value with a blank, such as group=Domain Users
+        elif key is None:
+            # No text has begun: a value with a blank, such as group=Domain Users.
             if kept:
                 kept[-1] = (kept[-1][0], f"{kept[-1][1]} {word[0]}")
         elif key in FIELDS:
@@ -120,10 +150,10 @@ def fields_of(text: str, to_comment: bool = True) -> list[tuple[str, str]]:
 
 
 def processors_of(cells: Mapping[str, str]) -> int | None:
-    """Return the processors of a job: what it was given, else what it asked for.
+    """Return the processors of a job: those it was given, else those it asked for.
 
-    ``ncpus`` of the request counts last, for Torque sets it to 1 where
-    it was not asked for.
+    ``ncpus`` of the request counts last, as Torque sets it to 1 where it was not asked
+    for.
     """
     asked = "Resource_List."
     return (
@@ -143,7 +173,7 @@ _SLOT = re.compile(r"(\d{1,9})(?:-(\d{1,9})|\*(\d{1,9}))?", re.ASCII)
 
 
 def _slots(text: str) -> int:
-    """Count the slots of ``n1/0*8+n2/0-7,9+n3/4``; 0: none is said.
+    """Count the slots of ``n1/0*8+n2/0-7,9+n3/4``; 0: there are none.
 
     >>> _slots("n1/0*8+n2/0-7,9+n3/4"), _slots("n1+n2")
     (18, 0)
@@ -162,12 +192,17 @@ def _slots(text: str) -> int:
             if slot is None or (slot[2] and int(slot[2]) < int(slot[1])):
                 raise bad_value("exec_host", host, "names no slots")
             first, last, many = slot.groups()
-            total += int(last) - int(first) + 1 if last else int(many or 1)
+            if last:
+                total += int(last) - int(first) + 1
+            else:
+                total += int(many or 1)
     return total
 
 
 def _vnode_processors(text: str) -> int:
-    """Sum the processors of ``(n1:ncpus=4:mem=1kb)+(n2:ncpus=4)``; 0: none is said."""
+    """Sum the processors of ``(n1:ncpus=4:mem=1kb)+(n2:ncpus=4)``; 0: there are
+    none.
+    """
     total = 0
     for part in re.split(r"[()+:]", text):
         key, _, value = part.partition("=")
@@ -177,16 +212,19 @@ def _vnode_processors(text: str) -> int:
 
 
 def _node_processors(text: str) -> int:
-    """Sum the processors of ``2:ppn=8:big+n1:ppn=4``: nodes, or one by name, times ppn.
+    """Sum the processors of ``2:ppn=8:big+n1:ppn=4``.
 
-    PBS Professional writes ncpus for ppn too.
+    Each part is a number of nodes, or the name of one, times ppn. PBS Professional
+    writes ncpus for ppn too.
     """
     if not text:
         return 0
     total = 0
     for part in text.partition("#")[0].split("+"):
         first, *properties = part.split(":")
-        nodes = 1 if first[:1].isalpha() else _whole(first, "nodes")
+        nodes = 1
+        if not first[:1].isalpha():
+            nodes = _whole(first, "nodes")
         per_node = 1
         for each in properties:
             key, _, value = each.partition("=")
@@ -197,7 +235,10 @@ def _node_processors(text: str) -> int:
 
 
 def _count(cells: Mapping[str, str], key: str) -> int:
-    return _whole(cells[key], key) if cells.get(key) else 0
+    """Return the whole number of a field; 0: there is none."""
+    if not cells.get(key):
+        return 0
+    return _whole(cells[key], key)
 
 
 def _whole(text: str, what: str) -> int:

@@ -1,54 +1,55 @@
-"""What an importer hands back: the problem, and everything the user should
-know about the reading.
-"""
+"""Build what an importer returns: the problem, with warnings about its source."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ioopt.formats.native import validate
 from ioopt.problems.base import Json, Problem
 
 P = TypeVar("P", bound=Problem)
-
-
 Warnings = defaultdict[str, list[str]]
-"""What was odd -> the items of which it was so."""
+"""What was odd, and the items of which it was so."""
 
 
 def by_kind(warnings: Warnings) -> tuple[str, ...]:
-    """One line a kind of oddity, with its first item and how many there were."""
-    return tuple(
-        f"{what}: {items[0][:80]}"
-        + (f" and {len(items) - 1} more" if len(items) > 1 else "")
-        for what, items in warnings.items()
-        if items
-    )
+    """Return one line for each kind of oddity, with its first item and how many there
+    were.
+    """
+    lines = []
+    for what, items in warnings.items():
+        if not items:
+            continue
+        line = f"{what}: {items[0][:80]}"
+        if len(items) > 1:
+            line += f" and {len(items) - 1} more"
+        lines.append(line)
+    return tuple(lines)
 
 
 def imported(
     cls: type[P],
-    data: Mapping[str, Any],
+    data: Json,
     warnings: Iterable[str],
     name: str,
     synthetic: Mapping[str, str] | None = None,
 ) -> P:
-    """Build a problem of class *cls* from plain *data* that was read
-    from the file *name*.
+    """Build a problem of class *cls* from plain *data* that were read from the file
+    *name*.
 
-    *synthetic* says what was invented, and how:
-    ``{"I/O": "a tenth of the run time"}``. It joins the *warnings*, and both are kept
-    in the problem's ``meta``, so that they outlive the terminal. Raises InstanceError
-    with one line when the data break a rule of the class.
+    *synthetic* says what was assumed, and how: ``{"I/O": "a tenth of the run time"}``;
+    an empty text counts as nothing. It joins the *warnings*, and both are kept in the
+    problem's ``meta``. Raises InstanceError with one line when the data break a rule of
+    the class.
     """
-    made = {key: how for key, how in (synthetic or {}).items() if how}
-    said = [
-        *warnings,
-        *(f"{name}: invented {what}: {how}" for what, how in made.items()),
-    ]
-    kept: Json = {"warnings": said} if said else {}
-    if made:
-        kept["synthetic"] = made
+    assumed = {key: how for key, how in (synthetic or {}).items() if how}
+    lines = [*warnings]
+    lines += [f"{name}: {what} assumed: {how}" for what, how in assumed.items()]
+    kept: Json = {}
+    if lines:
+        kept["warnings"] = lines
+    if assumed:
+        kept["synthetic"] = assumed
     if kept:
         data = {**data, "meta": {**(data.get("meta") or {}), **kept}}
     problem: P = validate(cls, data, name)
@@ -56,7 +57,7 @@ def imported(
 
 
 def file_name(path: str) -> str:
-    """The last part of a path, for names and provenance.
+    """Return the last part of a path, for names and provenance.
 
     >>> file_name("logs/KTH.swf")
     'KTH.swf'
@@ -65,10 +66,12 @@ def file_name(path: str) -> str:
 
 
 def some(items: Iterable[object], most: int = 5) -> str:
-    """The first few *items* as text, for warnings.
+    """Return the first few *items* as text, for warnings.
 
     >>> some(range(9), most=3)
     '0, 1, 2, ...'
     """
     shown = [str(item) for item in items]
-    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
+    if len(shown) > most:
+        shown[most:] = ["..."]
+    return ", ".join(shown)

@@ -1,8 +1,8 @@
-"""Rows of logs and traces: one rule for the readers of all of them.
+"""Read rows of logs and traces by one set of rules for all formats.
 
 A row is as long as its heading. A number is read whole, with its sign, its unit and its
-separators of thousands, or not at all. A record that occurs twice counts once, which is
-said. A row that cannot be read is an error or, where the user allows a share of such
+separators of thousands, or not at all. A record that occurs twice counts once, with a
+remark. A row that cannot be read is an error or, where the user allows a share of such
 rows, left out and counted by cause.
 """
 
@@ -11,7 +11,7 @@ import io
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from ioopt.errors import InstanceError
@@ -26,7 +26,7 @@ _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?")
 
 
 class BadRow(ValueError):
-    """A row that cannot be read: what it says, and the cause, which rows may share."""
+    """A row that cannot be read: the message, and the cause, which rows may share."""
 
     def __init__(self, text: str, cause: str = "") -> None:
         super().__init__(text)
@@ -34,7 +34,8 @@ class BadRow(ValueError):
 
 
 def bad_value(what: str, text: str, why: str) -> BadRow:
-    """Return the error that says that *what* is *text*, and *why* that cannot be.
+    """Return the error for the value *text* of *what*; *why* says what is wrong with
+    it.
 
     >>> str(bad_value("realtime", "-3s", "is negative"))
     "realtime '-3s' is negative"
@@ -43,19 +44,20 @@ def bad_value(what: str, text: str, why: str) -> BadRow:
 
 
 def number_of(text: str, what: str) -> float:
-    """Return the finite number that all of *text* is; *what* it should
-    be is for the message.
+    """Return the finite number that *text* is; *what* names the value in messages.
 
     >>> number_of("1,024", "MaxProcs"), number_of("-1", "run time")
     (1024.0, -1.0)
     """
     try:
-        if "_" in text:  # Python reads 1_000, no log means it
+        if "_" in text:  # Python reads 1_000 as a number, but no log writes so
             raise ValueError(text)
         value = float(text)
     except ValueError:
         if not _THOUSANDS.fullmatch(text.strip()):
-            why = "is not a number" + (" (a decimal comma?)" if "," in text else "")
+            why = "is not a number"
+            if "," in text:
+                why += " (a decimal comma?)"
             raise bad_value(what, text, why) from None
         value = float(text.replace(",", ""))
     if not math.isfinite(value):
@@ -74,7 +76,7 @@ def amount_of(text: str, what: str, largest: float = LARGEST) -> float:
 
 
 def lines_of(text: str) -> list[str]:
-    """Split *text* at line feeds; carriage returns before them are no part of a line.
+    """Split *text* at line feeds, without the carriage returns before them.
 
     A form feed or another separator of Unicode does not end a row.
     """
@@ -84,9 +86,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def cells_by_column(columns: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
-    """Return the cells of one row by their columns; BadRow unless
-    there is one for each.
-    """
+    """Return the cells of one row by column; BadRow unless there is one for each."""
     if len(cells) != len(columns):
         how = "longer" if len(cells) > len(columns) else "shorter"
         counts = f"{len(cells)} cells, but the heading has {len(columns)}"
@@ -104,26 +104,13 @@ def cells_by_column(columns: Sequence[str], cells: Sequence[str]) -> dict[str, s
 def table(
     text: str, name: str, needed: Sequence[str]
 ) -> tuple[list[str], Iterator[tuple[int, tuple[str, ...]]]]:
-    """Return the heading and the numbered rows of *text*, whatever
-    separates its columns.
+    """Return the heading and the numbered rows of *text*, whatever separates its
+    columns.
 
     Quotes group a cell where commas or semicolons separate; in a table of tabs they
     only wrap one. Blank lines and repeated headings (of joined files) are no rows.
     """
-    first = text.lstrip("\r\n").partition("\n")[0]
-    delimiter = max("\t;,", key=first.count)
-    if delimiter == "\t":
-        found: Iterable[tuple[int, list[str]]] = (
-            (number, [_unwrapped(cell) for cell in line.split("\t")])
-            for number, line in enumerate(lines_of(text), 1)
-        )
-    else:
-        found = _quoted_rows(text, name, delimiter)
-    rows = (
-        (number, tuple(cell.strip() for cell in cells))
-        for number, cells in found
-        if any(cell.strip() for cell in cells)
-    )
+    rows = _stripped_rows(text, name)
     number, columns = next(rows, (1, ()))
     for column in needed:
         if column not in columns:
@@ -134,14 +121,37 @@ def table(
     return list(columns), (row for row in rows if row[1] != columns)
 
 
+def _stripped_rows(text: str, name: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the numbered rows of *text* that are not blank."""
+    first = text.lstrip("\r\n").partition("\n")[0]
+    delimiter = max("\t;,", key=first.count)
+    if delimiter == "\t":
+        rows = _tab_rows(text)
+    else:
+        rows = _quoted_rows(text, name, delimiter)
+    for number, cells in rows:
+        stripped = tuple(cell.strip() for cell in cells)
+        if any(stripped):
+            yield number, stripped
+
+
+def _tab_rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the numbered rows of a table of tabs."""
+    for number, line in enumerate(lines_of(text), 1):
+        yield number, [_unwrapped(cell) for cell in line.split("\t")]
+
+
 def _unwrapped(cell: str) -> str:
-    wrapped = len(cell) > 1 and cell[0] == cell[-1] == '"'
-    return cell[1:-1].replace('""', '"') if wrapped else cell
+    """Return *cell* without quotes around all of it."""
+    if len(cell) < 2 or not cell[0] == cell[-1] == '"':
+        return cell
+    return cell[1:-1].replace('""', '"')
 
 
 def _quoted_rows(
     text: str, name: str, delimiter: str
 ) -> Iterator[tuple[int, list[str]]]:
+    """Yield the numbered rows of a table in which quotes group a cell."""
     lines = io.StringIO(text, newline="")
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
     try:
@@ -160,8 +170,7 @@ def read_rows(
     skip_bad: float | None = None,
     key: Callable[[Row], Hashable] = lambda row: row,
 ) -> tuple[list[Read], list[str]]:
-    """Read the numbered *rows* of the log *name*; return what they say and
-    remarks for the user.
+    """Read the numbered *rows* of the log *name*; return what they hold, and remarks.
 
     *read* raises BadRow for a row that it cannot read and returns None for one that is
     of no interest, which does not count. Of rows with the same *key* (None: it has
@@ -196,25 +205,32 @@ def read_rows(
     count = len(found) + len(repeated) + total
     if skip_bad is not None:
         refuse_too_many(total, count, skip_bad, name, "rows", examples.values())
+    return found, _remarks(count, bad, repeated)
+
+
+def _remarks(
+    count: int, bad: Mapping[str, Sequence[int]], repeated: Sequence[int]
+) -> list[str]:
+    """Return remarks on the lines of *bad* rows by cause, and on *repeated* ones."""
     remarks = [
         f"{len(numbers)} of {count} rows left out, {cause}: line {some(numbers)}"
         for cause, numbers in bad.items()
     ]
     if repeated:
         remarks.append(
-            f"{counted(len(repeated), 'row')} already read, and not counted again: "
-            f"line {some(repeated)}"
+            f"{counted(len(repeated), 'repeated row')} counted once: line "
+            f"{some(repeated)}"
         )
-    return found, remarks
+    return remarks
 
 
 def refuse_too_many(
     bad: int, count: int, allowed: float, name: str, noun: str, examples: Iterable[str]
 ) -> None:
-    """Raise InstanceError where more than the share *allowed* of
-    *count* items is *bad*.
+    """Raise InstanceError where more than the share *allowed* of *count* items is
+    *bad*.
     """
-    # Not a number is no share, and one that was printed may be rounded.
+    # NaN is refused, and a share that a message suggested may be rounded.
     if not bad <= allowed * count * (1 + 1e-9):
         share = math.ceil(100 * bad / count) / 100
         raise InstanceError(

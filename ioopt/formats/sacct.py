@@ -1,9 +1,9 @@
-"""Job logs of Slurm: the output of ``sacct -a -P --noconvert``, a
-line for a job or step.
+"""Read job logs of Slurm: the output of ``sacct -a -P --noconvert``.
 
-Cells are apart by ``|`` (manual page of sacct, "Job Accounting Fields"). Texts of users
-can hold that character and line breaks, and sacct does not mask them: where one column
-alone can hold such a text, the row is put together again.
+A line is a job or a step. The character ``|`` separates cells (manual page of sacct,
+"Job Accounting Fields"). Texts of users can hold that character and line breaks, and
+sacct does not escape them: where only one column can hold such a text, the row is put
+together again.
 """
 
 import re
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.job_times import in_order, job_of, readings_of, span_of
+from ioopt.formats.job_times import Times, in_order, job_of, readings_of, span_of
 from ioopt.formats.report import Warnings
 from ioopt.formats.rows import (
     BadRow,
@@ -27,7 +27,7 @@ from ioopt.formats.swf.log import SwfJob
 
 NEEDED = ("Submit", "Start", "End", "State")
 SIZES = ("AllocCPUS", "NCPUS", "AllocTRES", "ReqCPUS", "ReqTRES")
-"""Columns that say the processors of a job, the first that knows them counts."""
+"""Columns with the processors of a job; the first that states them counts."""
 _READ = frozenset(
     {
         *NEEDED,
@@ -38,8 +38,14 @@ _READ = frozenset(
         "Eligible",
         "Elapsed",
         "ElapsedRaw",
+        "Suspended",
+        "Timelimit",
+        "TimelimitRaw",
+        "User",
+        "Account",
+        "QOS",
+        "Partition",
     }
-    | {"Suspended", "Timelimit", "TimelimitRaw", "User", "Account", "QOS", "Partition"}
 )
 _PLAIN = _READ | {
     "",
@@ -68,9 +74,7 @@ _PLAIN = _READ | {
     "UID",
     "UserCPU",
 }
-"""Columns of numbers, times and names of the site; any other may
-hold a text of a user.
-"""
+"""Columns of numbers, times and names of the site; others may hold a user's text."""
 _JOB = re.compile(r"(\d{1,12})(?:[_+.\[].*)?", re.ASCII)
 _SCALED = re.compile(r"([^A-Za-z]+)([KMGTP]?)")
 _LARGEST_SIZE = 1e12
@@ -86,7 +90,7 @@ def read_sacct(
 ) -> tuple[list[SwfJob], list[str]]:
     """Return the jobs in *text* and remarks on rows; steps are left out.
 
-    Of several clusters *cluster* is read, and has to be named.
+    With jobs of several clusters, *cluster* names the one to read.
     """
     lines = [
         (number, line) for number, line in enumerate(lines_of(text), 1) if line.strip()
@@ -117,8 +121,8 @@ def read_sacct(
 
 @dataclass
 class _Reader:
-    """Reads rows of one heading, and counts what was odd and the
-    rows of each cluster.
+    """A reader of rows with one heading, which counts what was odd and the rows of each
+    cluster.
     """
 
     columns: Sequence[str]
@@ -137,13 +141,14 @@ class _Reader:
         return lacking
 
     def whole_rows(self, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-        """Join lines that a line break within a text has cut, where
-        rows begin with a job.
+        """Join lines that a line break within a text has cut, where rows begin with a
+        job.
 
         Such a line begins with no job, and has fewer cells than the heading.
         """
         joins = self.columns[0] in ("JobID", "JobIDRaw") and bool(self._texts())
-        number, row = 0, ""
+        number = 0
+        row = ""
         for at, line in lines:
             cells = line.split("|")
             names_job = len(cells) > 1 and _JOB.fullmatch(cells[0])
@@ -154,14 +159,13 @@ class _Reader:
                 continue
             if row:
                 yield number, row
-            number, row = at, line
+            number = at
+            row = line
         if row:
             yield number, row
 
     def _texts(self) -> list[int]:
-        """Return the places of the columns in which there may be
-        a | or a line break.
-        """
+        """Return the places of the columns that may hold a | or a line break."""
         return [
             place for place, column in enumerate(self.columns) if column not in _PLAIN
         ]
@@ -169,15 +173,17 @@ class _Reader:
     def cells(self, line: str) -> dict[str, str]:
         """Return the cells of a row by column.
 
-        More cells than the heading has belong to the text column. With several of those
-        it is not known which one holds them, so all from the first to the last are
-        dropped. An empty cell too many may be a | at the end of the line.
+        Where a row has more cells than the heading, the surplus belongs to the text
+        column. With several such columns it is not known which one holds it, so all
+        from the first to the last are dropped. An empty cell too many may be a | at the
+        end of the line.
         """
         cells = line.split("|")
         surplus = len(cells) - len(self.columns)
         texts = self._texts()
         if surplus > 0 and texts:
-            first, last = texts[0], texts[-1]
+            first = texts[0]
+            last = texts[-1]
             unsure = self.columns[first : last + 1]
             ends_empty = not cells[-1] and self.columns[-1] in _READ
             if _READ & set(unsure) or ends_empty:
@@ -190,9 +196,9 @@ class _Reader:
         except BadRow as error:
             if surplus == 0:
                 raise
-            cause = (
-                "a | in a cell" if surplus > 0 else "cut off, or a line break in a cell"
-            )
+            cause = "cut off, or a line break in a cell"
+            if surplus > 0:
+                cause = "a | in a cell"
             raise BadRow(f"{error}: {cause}", f"{error.cause}: {cause}") from None
 
     def job(self, line: str) -> SwfJob | None:
@@ -214,36 +220,20 @@ class _Reader:
         return self._job(name, row)
 
     def _job(self, name: str, row: dict[str, str]) -> SwfJob:
+        """Return the job *name*, whose cells are *row*."""
         raw = row.get("JobIDRaw") or name
         number = _JOB.fullmatch(raw)
         if number is None:
             raise bad_value("JobID", raw, "does not begin with a number")
         if "_" in name and not row.get("JobIDRaw"):
-            self.said[
+            what = (
                 "array tasks by the number of their array (column JobIDRaw has "
                 "their own)"
-            ].append(name)
-        elapsed = _first(
-            _number_or_none(row.get("ElapsedRaw", ""), "ElapsedRaw"),
-            span_of(row.get("Elapsed", ""), "Elapsed"),
-        )
-        suspended = span_of(row.get("Suspended", ""), "Suspended") or 0.0
-        times = in_order(
-            [
-                readings_of(row.get(column, ""), self.zone, column, self.said)
-                for column in ("Submit", "Eligible", "Start", "End")
-            ],
-            None if elapsed is None else elapsed + suspended,
-        )
+            )
+            self.said[what].append(name)
         state = row["State"].partition(" ")[0]
-        if state in ("PENDING", "CANCELLED") and times.start == times.end:
-            times = times._replace(start=None)
-        if elapsed is None and suspended and times.start and times.end:
-            elapsed = times.end - times.start - suspended
-        limit = span_of(row.get("Timelimit", ""), "Timelimit")
-        minutes = _number_or_none(row.get("TimelimitRaw", ""), "TimelimitRaw")
-        if minutes is not None:
-            limit = 60.0 * minutes
+        times, elapsed = self._times(row, state)
+        limit = _limit_of(row)
         return job_of(
             name,
             state,
@@ -259,6 +249,27 @@ class _Reader:
             partition=row.get("Partition", "").partition(",")[0] or None,
         )
 
+    def _times(self, row: dict[str, str], state: str) -> tuple[Times, float | None]:
+        """Return the times of a job in *state*, and how long it ran, if it says so."""
+        elapsed = _number_or_none(row.get("ElapsedRaw", ""), "ElapsedRaw")
+        formatted = span_of(row.get("Elapsed", ""), "Elapsed")
+        if elapsed is None:
+            elapsed = formatted
+        suspended = span_of(row.get("Suspended", ""), "Suspended") or 0.0
+        lasted = None
+        if elapsed is not None:
+            lasted = elapsed + suspended
+        readings = [
+            readings_of(row.get(column, ""), self.zone, column, self.said)
+            for column in ("Submit", "Eligible", "Start", "End")
+        ]
+        times = in_order(readings, lasted)
+        if state in ("PENDING", "CANCELLED") and times.start == times.end:
+            times = times._replace(start=None)
+        if elapsed is None and suspended and times.start and times.end:
+            elapsed = times.end - times.start - suspended
+        return times, elapsed
+
     def _processors(self, name: str, row: dict[str, str]) -> int | None:
         """Return the processors of the first column that says some."""
         for column in SIZES:
@@ -269,9 +280,8 @@ class _Reader:
                 continue
             size = _count(cell, column)
             if cell[-1:].isalpha():
-                self.said[
-                    "sizes cut to K or M (sacct --noconvert has all digits)"
-                ].append(name)
+                what = "sizes cut to K or M (sacct --noconvert has all digits)"
+                self.said[what].append(name)
             if size:
                 return size
         return None
@@ -280,7 +290,9 @@ class _Reader:
 def _cpu_of(cell: str, column: str) -> str:
     """Return the value of cpu in ``billing=64,cpu=64,node=2``; empty: none."""
     found = ""
-    for part in cell.split(",") if cell else ():
+    if not cell:
+        return found
+    for part in cell.split(","):
         key, equals, value = part.partition("=")
         if not equals:
             raise bad_value(column, cell, "is no list such as cpu=64,node=2")
@@ -303,8 +315,15 @@ def _count(cell: str, column: str) -> int:
 
 def _number_or_none(cell: str, column: str) -> float | None:
     """Return the number in *cell*; None: a word such as UNLIMITED, or empty."""
-    return None if not cell or cell[0].isalpha() else amount_of(cell, column)
+    if not cell or cell[0].isalpha():
+        return None
+    return amount_of(cell, column)
 
 
-def _first(*values: float | None) -> float | None:
-    return next((value for value in values if value is not None), None)
+def _limit_of(row: dict[str, str]) -> float | None:
+    """Return the time limit of a job in seconds; None: unlimited, or not recorded."""
+    limit = span_of(row.get("Timelimit", ""), "Timelimit")
+    minutes = _number_or_none(row.get("TimelimitRaw", ""), "TimelimitRaw")
+    if minutes is not None:
+        limit = 60.0 * minutes
+    return limit

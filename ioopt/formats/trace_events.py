@@ -1,4 +1,4 @@
-"""A Timeline as Trace Event JSON (opens in Perfetto and chrome://tracing) and as CSV.
+"""Write a Timeline as Trace Event JSON (opens in Perfetto and chrome://tracing) or CSV.
 
 Format: "Trace Event Format", complete events (``ph`` X), instants (i), flows (s, f),
 counters (C) and metadata (M); times are microseconds. Each resource is a thread of one
@@ -24,28 +24,14 @@ CSV_COLUMNS = (
 
 
 def trace_events(timeline: Timeline) -> Json:
-    """The trace as plain JSON values: a row a resource and kind, as
-    viewers nest what overlaps.
+    """Return the trace as plain JSON values, with one row for each resource and kind.
+
+    Viewers nest intervals of one row that overlap.
     """
-    events: list[Json] = []
-    rows: dict[tuple[str, str], int] = {}
-    present: dict[str, set[tuple[str, int]]] = {
-        name: set() for name in timeline.resources
-    }
-    for item in timeline.intervals:
-        present[item.resource].add((item.kind, int(item.info.get("core") or 0)))
-    for resource in timeline.resources:
-        several = any(core for _, core in present[resource])
-        for kind, core in sorted(present[resource]) or [("", 0)]:
-            name = _lane(kind, core if several and kind == "compute" else None)
-            row = rows[resource, _lane(kind, core)] = len(rows) + 1
-            events.append(
-                _metadata("thread_name", row, {"name": f"{resource} {name}".rstrip()})
-            )
-            events.append(_metadata("thread_sort_index", row, {"sort_index": row}))
+    rows, events = _rows(timeline)
 
     def row_of(item: Interval) -> int:
-        return rows[item.resource, _lane(item.kind, int(item.info.get("core") or 0))]
+        return rows[item.resource, _lane(item.kind, _core(item))]
 
     for item in timeline.intervals:
         more: Json = {"dur": item.duration * 1e6, "tid": row_of(item)}
@@ -68,24 +54,52 @@ def trace_events(timeline: Timeline) -> Json:
             {**ended, "cat": "flow", "id": number, "bp": "e", "tid": row_of(reader)}
         )
     for name, steps in timeline.counters.items():
-        events += [
-            {**_event("C", name, time), "args": {"bytes": value}}
-            for time, value in steps
-        ]
+        for time, value in steps:
+            events.append({**_event("C", name, time), "args": {"bytes": value}})
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
-def _lane(kind: str, core: int | None) -> str:
-    return kind if core is None else f"{kind} {core}"
+def _rows(timeline: Timeline) -> tuple[dict[tuple[str, str], int], list[Json]]:
+    """Return the number of each row by resource and lane, and events that name them."""
+    present: dict[str, set[tuple[str, int]]] = {
+        name: set() for name in timeline.resources
+    }
+    for item in timeline.intervals:
+        present[item.resource].add((item.kind, _core(item)))
+    rows: dict[tuple[str, str], int] = {}
+    events: list[Json] = []
+    for resource in timeline.resources:
+        several = any(core for _, core in present[resource])
+        for kind, core in sorted(present[resource]) or [("", 0)]:
+            name = kind
+            if several and kind == "compute":
+                name = _lane(kind, core)
+            row = len(rows) + 1
+            rows[resource, _lane(kind, core)] = row
+            label = f"{resource} {name}".rstrip()
+            events.append(_metadata("thread_name", row, {"name": label}))
+            events.append(_metadata("thread_sort_index", row, {"sort_index": row}))
+    return rows, events
+
+
+def _core(item: Interval) -> int:
+    """Return the core that an interval is on; 0 where it names none."""
+    return int(item.info.get("core") or 0)
+
+
+def _lane(kind: str, core: int) -> str:
+    return f"{kind} {core}"
 
 
 def trace_events_json(timeline: Timeline) -> str:
-    """:func:`trace_events` as text."""
+    """Return :func:`trace_events` as text."""
     return json.dumps(trace_events(timeline), indent=None, separators=(",", ":")) + "\n"
 
 
 def timeline_csv(timeline: Timeline) -> str:
-    """One line an interval and instant, by time; empty rate where it has no meaning."""
+    """Return one line for each interval and instant, by time; no rate where it has no
+    meaning.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
@@ -93,15 +107,11 @@ def timeline_csv(timeline: Timeline) -> str:
         [*timeline.intervals, *timeline.marks], key=lambda item: (item.start, item.end)
     )
     for item in items:
-        rate = "" if item.rate is None else repr(item.rate)
-        row = [
-            item.resource,
-            item.kind,
-            item.label,
-            repr(item.start),
-            repr(item.end),
-            rate,
-        ]
+        row = [item.resource, item.kind, item.label, repr(item.start), repr(item.end)]
+        if item.rate is None:
+            row.append("")
+        else:
+            row.append(repr(item.rate))
         writer.writerow(row)
     return text.getvalue()
 

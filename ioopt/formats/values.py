@@ -1,9 +1,9 @@
-"""Single values: types of settings, and checks of foreign JSON with messages
-that name the place.
+"""Define types of settings, and checks of foreign JSON whose messages name the
+place.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, StrictInt, ValidationInfo
 
@@ -11,10 +11,10 @@ from ioopt.errors import UsageError
 from ioopt.units import parse_rate, whole
 
 LARGEST = 1e18
-"""Bytes, operations and seconds of real workloads stay far below."""
+"""Most bytes, operations or seconds: those of real workloads stay far below."""
 
 
-def _no_switch(value: Any, info: ValidationInfo) -> Any:
+def _no_switch(value: object, info: ValidationInfo) -> object:
     """Return *value*; UsageError for true and false, which Python takes for 1 and 0."""
     if isinstance(value, bool):
         raise UsageError(
@@ -24,11 +24,11 @@ def _no_switch(value: Any, info: ValidationInfo) -> Any:
 
 
 def figure(parse: Callable[[str], float], **words: str | None) -> BeforeValidator:
-    """Text is what one of *words* stands for, else a figure such as
-    ``100Mbps`` that *parse* reads.
+    """Return a validator that turns text into a number: by *words*, else by *parse*, as
+    ``100Mbps``.
     """
 
-    def read(value: Any, info: ValidationInfo) -> Any:
+    def read(value: object, info: ValidationInfo) -> object:
         if not isinstance(value, str):
             return _no_switch(value, info)
         word = value.strip().lower()
@@ -48,12 +48,14 @@ Number = Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_no_switch)]
 """A count of things to make."""
 
 
-Numbers = Annotated[
-    tuple[Annotated[float, Field(gt=0)], ...],
-    BeforeValidator(
-        lambda value: tuple(value.split(",")) if isinstance(value, str) else value
-    ),
-]
+def _split(value: object) -> object:
+    """Return the parts of a text that commas separate."""
+    if isinstance(value, str):
+        return tuple(value.split(","))
+    return value
+
+
+Numbers = Annotated[tuple[Annotated[float, Field(gt=0)], ...], BeforeValidator(_split)]
 """Positive numbers; as text, separated by commas."""
 Amount = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False, strict=True)]
 """Bytes, operations or seconds as a number of JSON."""

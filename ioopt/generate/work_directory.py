@@ -1,13 +1,13 @@
-"""Seeded workflows in a work directory (ours): copies of the shapes of the
-replication workflows.
+"""Generate workflows in a work directory (ours): samples that share a workflow's shape.
 
-``methylseq-like`` has the shape, the proportions of bytes and of seconds of a recorded
-run of nf-core's methylseq (WfCommons): an index that is held for half of the run, then
-a report that waits for all.
+The shapes are those of the replication workflows. ``methylseq-like`` has the shape, and
+the proportions of bytes and of seconds, of a recorded run of nf-core's methylseq
+(WfCommons): an index that is held for half of the run, and a report that waits for all.
 """
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Annotated, Any
 
 import numpy as np
@@ -23,8 +23,10 @@ from ioopt.sim.work_directory.replay import carried_out
 
 
 class Settings(workflows.Shape):
-    """``quota_share``: the quota, where ``quota`` is not given, in peaks of the
-    order of submission.
+    """Settings of all shapes.
+
+    Without ``quota`` it is the share ``quota_share`` of the peak that the order of
+    submission reaches.
     """
 
     samples: workflows.Few = 8
@@ -34,15 +36,15 @@ class Settings(workflows.Shape):
 
 
 class Chain(Settings):
-    """Chains in a sample."""
+    """Chains in each sample."""
 
     chains: workflows.Few = 1
     length: workflows.Few = 6
 
 
 class ForkJoin(Settings):
-    """Rounds of one task that splits, some that work on its pieces, and
-    one that joins them.
+    """Rounds of one task that splits, some that work on its pieces, and one that joins
+    them.
     """
 
     rounds: workflows.Few = 2
@@ -50,16 +52,16 @@ class ForkJoin(Settings):
 
 
 class Mosaic(Settings):
-    """Like Montage: images are projected, compared with neighbours,
-    corrected and added.
+    """Like Montage: images are projected, compared with neighbours, corrected and
+    added.
     """
 
     images: Annotated[int, Field(ge=2, le=10_000)] = 10
 
 
 class Methylseq(Settings):
-    """Like methylseq; ``mean_mb`` is about the index, ``mean_seconds``
-    about the alignment.
+    """Like methylseq; ``mean_mb`` is about the size of the index, ``mean_seconds`` the
+    time of the alignment.
     """
 
     mean_mb: workflows.Mean = 16_000.0
@@ -77,8 +79,8 @@ _METHYLSEQ = (
     ("qualimap", "dedup", 0.2, (0.02,)),
     ("report", "extract qualimap", 1.2, (0.24,)),
 )
-"""Task, what it reads the first output of, its seconds and the bytes that
-it writes, in parts.
+"""Each task with the tasks whose first outputs it reads, its share of the mean seconds,
+and those of the mean bytes that its outputs have.
 """
 
 
@@ -90,14 +92,15 @@ def of_workflow(
     samples: Mapping[str, str] | None = None,
     **told: Any,
 ) -> WorkDirectoryProblem:
-    """A workflow on one machine of *cores*; what nobody reads is moved out, what comes
-    from outside left out.
+    """Return a workflow on one machine of *cores*.
 
-    A task takes all cores at most, and *scratch* times the bytes that it writes while
-    it runs. *samples* by task; *told* are the other keys of the instance.
+    Outputs that no task reads are moved out; inputs from outside are left out. A task
+    takes all cores at most, and while it runs *scratch* times the bytes that it writes.
+    *samples* is the sample of each task; *told* are the other keys of the instance.
     """
-    chosen, sizes = tuple(tasks), dict(files)
-    made = {name for task in chosen for name in task.outputs}
+    chosen = tuple(tasks)
+    sizes = dict(files)
+    made = set(chain.from_iterable(task.outputs for task in chosen))
     rows = tuple(
         WorkTask(
             id=task.id,
@@ -119,12 +122,13 @@ def of_workflow(
 
 
 def _methylseq(draft: workflows.Draft, settings: Methylseq) -> None:
+    """Draft one sample of methylseq."""
     written: dict[str, str] = {}
     for name, reads, work, outputs in _METHYLSEQ:
-        files = draft.task(
-            name, [written[other] for other in reads.split()], *outputs, work=work
-        )
-        written[name] = files[0] if files else ""
+        inputs = [written[other] for other in reads.split()]
+        files = draft.task(name, inputs, *outputs, work=work)
+        if files:
+            written[name] = files[0]
 
 
 _MAKERS: dict[type[Settings], Callable[[workflows.Draft, Any], None]] = {
@@ -144,8 +148,9 @@ PRESETS: dict[str, type[Settings]] = {
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> WorkDirectoryProblem:
-    """One instance of *preset* (None: ``chain``) with the *settings*
-    changed; repeatable.
+    """Generate an instance of *preset* (None: ``chain``) with the *settings* changed.
+
+    The same arguments give the same instance.
     """
     name, chosen = chosen_preset("work-directory", PRESETS, preset or "chain", settings)
     draft = workflows.Draft(chosen, np.random.default_rng(seed))
@@ -159,7 +164,7 @@ def generate(
     )
     free = dispatch(problem, Dispatcher(problem))
     peak = carried_out(problem, free).metrics["peak_bytes"]
-    quota = (
-        math.ceil(peak * chosen.quota_share) if chosen.quota is None else chosen.quota
-    )
+    quota = chosen.quota
+    if quota is None:
+        quota = math.ceil(peak * chosen.quota_share)
     return problem.model_copy(update={"name": title, "quota_bytes": quota})

@@ -31,7 +31,7 @@ from ioopt.families import MeasuredKind as MeasuredKind
 from ioopt.families import Metric as Metric
 from ioopt.families import SolverSpec as SolverSpec
 from ioopt.families import load_target as load_target
-from ioopt.options import nearest, parse_settings, shown
+from ioopt.options import nearest, parse_settings, refuse_left_backend, shown
 from ioopt.options import suggest as suggest
 
 FAMILIES = (replication, batch_io, gang, flexgang, work_directory)
@@ -280,6 +280,7 @@ def _nearest_solver(wanted: str, names: Sequence[str]) -> str:
 
 def require_backend(spec: SolverSpec, backend: str | None) -> None:
     """Raise UsageError for a backend that the solver does not have."""
+    refuse_left_backend(backend)
     if backend is not None and backend not in spec.backends:
         known = ", ".join(spec.backends) or "none, it needs no backend"
         raise UsageError(

@@ -11,8 +11,8 @@ import random
 from contextlib import suppress
 
 from bench.frame import show
-from ioopt.campaign.library import entries
 from ioopt.errors import SimulationError, UsageError
+from ioopt.library import entries
 from ioopt.problems.replication import CopyEntry, ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.auto import has_small_disk

@@ -20,12 +20,14 @@ from typing import Any
 if __name__ == "__main__":
     sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[1:3]]
 
+from tools.library import submit, write
+
 import ioopt
 from bench.frame import ROOT
 from ioopt import registry
-from ioopt.campaign.library import Entry, entries, submit, write
 from ioopt.errors import IooptError, UsageError
 from ioopt.families import ANYTIME, REFERENCE
+from ioopt.library import Entry, entries
 from ioopt.result import relative_gap
 from ioopt.solvers.model_files import export_model
 from ioopt.tables import render

@@ -20,7 +20,6 @@ import ioopt
 from bench.frame import ROOT, shared_data
 from ioopt import registry
 from ioopt.advice.recorded import read_work_directory
-from ioopt.campaign.library import entries as library
 from ioopt.catalog import entries
 from ioopt.errors import UsageError
 from ioopt.formats.cluster import Machine
@@ -30,6 +29,7 @@ from ioopt.formats.swf.log import read_swf
 from ioopt.formats.wfformat.instance import read_wfformat
 from ioopt.generate.gang.from_swf import gang_from_swf
 from ioopt.generate.gang.generate import Settings
+from ioopt.library import entries as library
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.solvers.work_directory.frontier import unlimited

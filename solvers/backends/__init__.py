@@ -1,1 +1,1 @@
-"""Backends: options, status tables and bounds of PuLP and CP-SAT in one place each."""
+"""Run programs on PuLP, MathOpt, CP-SAT and scipy, each in one module."""

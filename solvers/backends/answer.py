@@ -1,4 +1,4 @@
-"""What every backend is given and what it gives back, whichever library runs it."""
+"""Define what every backend gets and returns, whichever library runs it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from ioopt.result import TINY, Status, StopReason
 
 ResultT = TypeVar("ResultT")
 
-GLANCE_SECONDS, CANCEL_GLANCE_SECONDS = 0.2, 0.05
-"""How often the main thread looks for Ctrl-C, and for another engine's proof."""
+GLANCE_SECONDS = 0.2
+"""How often the main thread looks for Ctrl-C."""
+CANCEL_GLANCE_SECONDS = 0.05
+"""How often it looks for another engine's proof."""
 LEAVING_SECONDS = 5.0
 """How long an interrupted backend may take to end."""
 LEAST_SECONDS = 0.001
-"""No backend is given less: some take 0 for no limit."""
+"""The least time limit that a backend gets: some take 0 for no limit."""
 FEASIBILITY = 1e-5
-"""Of a row's largest number: what a floating-point backend may miss a limit by."""
+"""By how much of a row's largest number a floating-point backend may miss a limit."""
 
 
 def proven(objective: float | None, bound: float | None) -> bool:
-    """Whether what a backend calls optimal is: at the gap asked for
-    some call an answer so.
+    """Whether an answer that a backend calls optimal is proven so.
+
+    Some backends call it optimal once the gap asked for is reached.
     """
     if objective is None or bound is None:
         return True
@@ -52,15 +55,16 @@ class BackendLimits:
 
     @classmethod
     def of(cls, request: SolveRequest, seconds: float | None = None) -> BackendLimits:
-        """The limits of a solver's request: what is left of its
-        deadline, at most *seconds*.
+        """Return the limits of a solver's request: what is left of its deadline, at
+        most *seconds*.
         """
         asked = request.options
-        left = min(
-            request.deadline.remaining(), math.inf if seconds is None else seconds
-        )
-        least = None if math.isinf(left) else left
-        return cls(least, asked.gap, asked.threads, asked.seed, asked.log)
+        left: float | None = request.deadline.remaining()
+        if seconds is not None:
+            left = min(request.deadline.remaining(), seconds)
+        if left == math.inf:
+            left = None
+        return cls(left, asked.gap, asked.threads, asked.seed, asked.log)
 
     def note(self, text: str) -> None:
         """Append *text* to the log, where there is one."""
@@ -69,7 +73,7 @@ class BackendLimits:
                 stream.write(text)
 
     def after(self, seconds: float) -> BackendLimits:
-        """The limits once *seconds* have gone by."""
+        """Return the limits after *seconds* have passed."""
         if self.seconds is None:
             return self
         return replace(self, seconds=max(LEAST_SECONDS, self.seconds - seconds))
@@ -77,7 +81,7 @@ class BackendLimits:
 
 @dataclass(frozen=True)
 class BackendAnswer:
-    """The answer of one run, with the status it has really earned.
+    """The answer of one run, with the status that it proves.
 
     ``values`` are by position, and empty when no solution was found. ``bound`` limits
     the objective (lower when minimising), None where the backend gives none. ``status``
@@ -102,8 +106,9 @@ class BackendAnswer:
 
 
 def judged(program: Program, answer: BackendAnswer) -> BackendAnswer:
-    """Believe values only where they keep every limit, and
-    "optimal" only without a gap.
+    """Return *answer* with the status that its values and its bound prove.
+
+    Values count only where they keep every limit, and "optimal" only without a gap.
     """
     if not answer.found:
         return replace(answer, values={}, objective=None)
@@ -126,21 +131,19 @@ def judged(program: Program, answer: BackendAnswer) -> BackendAnswer:
 
 
 def _worst_miss(program: Program, values: Mapping[int, float]) -> float:
-    """The largest part of its largest number by which a row, a limit or a
-    whole number is missed.
+    """Return the largest miss of a row or a limit, as a share of its largest number, or
+    of a whole number.
     """
-    if not all(
-        math.isfinite(values.get(at, math.nan)) for at in range(len(program.variables))
-    ):
-        return math.inf
-    whole = [at for at, item in enumerate(program.variables) if item.nature == "whole"]
-    broken = (
-        float(amount) / float(largest) for _, amount, largest in program.misses(values)
-    )
-    return max(
-        max(broken, default=0.0),
-        max((abs(values[at] - round(values[at])) for at in whole), default=0.0),
-    )
+    worst = 0.0
+    for at, item in enumerate(program.variables):
+        value = values.get(at, math.nan)
+        if not math.isfinite(value):
+            return math.inf
+        if item.nature == "whole":
+            worst = max(worst, abs(value - round(value)))
+    for _, amount, largest in program.misses(values):
+        worst = max(worst, float(amount) / float(largest))
+    return worst
 
 
 def run_interruptibly(
@@ -148,12 +151,11 @@ def run_interruptibly(
     stop: Callable[[], None] | None,
     cancel: threading.Event | None = None,
 ) -> ResultT:
-    """Run blocking native *work* in a thread so that Ctrl-C is seen; *stop*
-    asks the work to end.
+    """Run blocking native *work* in a thread, so that Ctrl-C is seen.
 
-    *cancel*, once set, does so too (another engine has the proof). Raises
-    KeyboardInterrupt once the work has ended, at once where nothing can ask it to, and
-    whatever the work raised.
+    *stop* asks the work to end. *cancel*, once set, does so too (another engine has the
+    proof). Raises KeyboardInterrupt once the work has ended, at once where nothing can
+    stop it, and whatever the work raised.
     """
     answer: list[ResultT] = []
     failure: list[BaseException] = []
@@ -165,10 +167,11 @@ def run_interruptibly(
             failure.append(error)
 
     thread = threading.Thread(target=target, name="backend", daemon=True)
+    glance = GLANCE_SECONDS if cancel is None else CANCEL_GLANCE_SECONDS
     try:
         thread.start()
         while thread.is_alive():
-            thread.join(GLANCE_SECONDS if cancel is None else CANCEL_GLANCE_SECONDS)
+            thread.join(glance)
             if stop is not None and cancel is not None and cancel.is_set():
                 stop()
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""A solver as a child process that never outlives the call."""
+"""Run a solver as a child process that never outlives the call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from ioopt.errors import BackendFailureError
 from ioopt.solvers.backends.answer import BackendLimits
 
 GRACE_SECONDS = 0.3
+"""How long after its limit a solver may still run."""
 _TERMINATE_SECONDS = 0.4
+"""How long it may take to end after SIGINT, before it is killed."""
 
 
 def run_child(
@@ -21,7 +23,7 @@ def run_child(
     limits: BackendLimits,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[str, bool]:
-    """Run a solver to its end or kill it past its limit; its output, and
+    """Run a solver to its end, or kill it past its limit; return its output, and
     whether it was cut off.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
@@ -33,17 +35,18 @@ def run_child(
             stderr=subprocess.STDOUT,
         )
         late = False
+        timeout = None
+        if limits.seconds is not None:
+            timeout = limits.seconds + GRACE_SECONDS
         try:
-            child.wait(
-                None if limits.seconds is None else limits.seconds + GRACE_SECONDS
-            )
+            child.wait(timeout)
         except subprocess.TimeoutExpired:
             late = True
             child.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_TERMINATE_SECONDS)
         finally:
-            child.kill()  # nothing where it has ended
+            child.kill()  # no effect where it has ended
             child.wait()
         output.seek(0)
         text = output.read()

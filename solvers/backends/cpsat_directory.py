@@ -1,9 +1,9 @@
-"""Work directories for CP-SAT (rule B12): an interval for each task and for each
-product that is held.
+"""Write work directories as programs of CP-SAT (rule B12).
 
-Whole ticks and bytes, both divided by what divides them all. Tasks of 0 seconds take no
-room in it, and times and bytes that are too many to be added are rounded down: each
-makes it a relaxation.
+There is an interval for each task and for the time that each product is held. Times are
+whole ticks, sizes whole bytes, both divided by their greatest common divisor. Tasks of
+0 seconds take no room in the program, and times and bytes whose sums would be too large
+are rounded down: each of these makes it a relaxation.
 """
 
 from __future__ import annotations
@@ -21,19 +21,18 @@ if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar
 
 MOST_TICKS = 10**12
-"""Of all times together. Rounded down, those of a thousand tasks lose less than
-the 1e-9 of a proof.
+"""Most ticks of all times together. When the times of a thousand tasks are rounded
+down to this, they lose less than the 1e-9 of a proof.
 """
 MOST_UNITS = 1 << 60
-"""Units of bytes, or of cores, of all tasks together: CP-SAT adds
-64-bit whole numbers.
+"""Most units of bytes, or of cores, of all tasks together: CP-SAT adds 64-bit numbers.
 """
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Times in units of a program: how many make a second, and
-    whether they are exact.
+    """Times in units of a program: how many make a second, and whether they are
+    exact.
     """
 
     per_second: Fraction
@@ -43,31 +42,34 @@ class Scale:
 
     @classmethod
     def of(cls, problem: WorkDirectoryProblem) -> Scale:
-        """Return ticks where there are not too many, else times rounded down."""
-        ticks, tasks = problem.ticks, problem.tasks
+        """Return ticks where there are few enough, else times rounded down."""
+        ticks = problem.ticks
+        tasks = problem.tasks
         seconds = ticks.all_of(task.compute_seconds for task in tasks)
         releases = ticks.all_of(task.release_seconds for task in tasks)
         whole = sum(seconds) + max(releases, default=0)
         if whole <= MOST_TICKS:
             return cls(Fraction(ticks.per_second), True, seconds, releases)
-        rounded = [
-            [value * MOST_TICKS // whole for value in row]
-            for row in (seconds, releases)
-        ]
-        return cls(Fraction(ticks.per_second * MOST_TICKS, whole), False, *rounded)
+        return cls(
+            Fraction(ticks.per_second * MOST_TICKS, whole),
+            False,
+            [value * MOST_TICKS // whole for value in seconds],
+            [value * MOST_TICKS // whole for value in releases],
+        )
 
     @classmethod
     def of_steps(cls, count: int) -> Scale:
-        """Return one unit for each of *count* tasks."""
+        """Return a scale on which each of *count* tasks takes one unit."""
         return cls(Fraction(1), True, [1] * count, [0] * count)
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes, and cores, in units of a program: those of each product and of each task.
+    """Bytes and cores in units of a program, of each product and of each task.
 
-    ``unit`` bytes are one; where not ``exact`` they are rounded down, and so is the
-    quota. What keeps a quota keeps it rounded: the program stays a relaxation.
+    ``loose`` are bytes that a task takes only while it runs. A unit has ``unit`` bytes;
+    where not ``exact``, sizes are rounded down, and so is the quota. A plan that keeps
+    the quota keeps the rounded one: the program stays a relaxation.
     """
 
     unit: int
@@ -79,7 +81,7 @@ class Sizes:
 
     @classmethod
     def of(cls, problem: WorkDirectoryProblem) -> Sizes:
-        """Return the least number of units that is exact, or few enough to be added."""
+        """Return the fewest units that are exact, else few enough to be added."""
         loose = [task.scratch_bytes for task in problem.tasks]
         products = [0] * len(problem.products)
         for k, files in enumerate(problem.outputs):
@@ -115,65 +117,127 @@ def program(
 ) -> CpModel:
     """Return the program of the least makespan under *quota*.
 
-    With *most* it is that of the least peak between *bound* and so many bytes. *bound*
-    is proven of the objective, *hint* the start of each task. The starts come first.
+    With *most* it is that of the least peak between *bound* and *most* bytes. *bound*
+    is a proven bound of the objective, *hint* the start of each task. The first
+    variables are the starts.
     """
-    model: CpModel = load_cp_model().CpModel()
-    s, releases = scale.seconds, scale.releases
-    horizon = sum(s) + max(releases, default=0)
-    # What is kept is held until the horizon: all tasks end by then.
-    rows = zip(s, releases, strict=True)
-    starts = [model.new_int_var(release, horizon - long, "") for long, release in rows]
-    spans = [
-        model.new_fixed_size_interval_var(at, long, "")
-        for at, long in zip(starts, s, strict=True)
-    ]
-    busy = [k for k in range(len(s)) if s[k] and sizes.cores[k]]
-    model.add_cumulative(
-        [spans[k] for k in busy], [sizes.cores[k] for k in busy], sizes.most_cores
-    )
-    intervals: list[IntervalVar] = []
-    amounts: list[int] = []
-    hints = dict(enumerate(hint.values())) if hint else {}
-    for k in range(len(s)):
-        for p in problem.predecessors[k]:
-            model.add(starts[k] >= starts[p] + s[p])
-        for f in problem.outputs[k]:
-            if not sizes.products[f]:
-                continue
-            keep = problem.products[f].keep
-            end = model.new_int_var(horizon if keep else 0, horizon, "")
-            holders = (k, *problem.readers[f])
-            for j in holders:
-                model.add(end >= starts[j] + s[j])
-            size = model.new_int_var(0, horizon, "")
-            intervals.append(model.new_interval_var(starts[k], size, end, ""))
-            amounts.append(sizes.products[f])
-            if hint:
-                last = horizon if keep else max(hint[j] + s[j] for j in holders)
-                hints |= {end.index: last, size.index: last - hint[k]}
-        if sizes.loose[k] and s[k]:
-            intervals.append(spans[k])
-            amounts.append(sizes.loose[k])
-    if most is not None:
-        least = bound // sizes.unit if not sizes.exact else -(-bound // sizes.unit)
-        goal = model.new_int_var(least, most // sizes.unit, "")
-        model.add_cumulative(intervals, amounts, goal)
-        hints[goal.index] = most // sizes.unit
+    draft = _Draft(problem, scale, sizes, hint)
+    if most is None:
+        draft.minimise_makespan(bound, quota)
     else:
-        goal = model.new_int_var(bound, horizon, "")
-        ends = [at + long for at, long in zip(starts, s, strict=True)]
-        model.add_max_equality(goal, ends or [0])
-        if quota is not None:
-            model.add_cumulative(intervals, amounts, quota // sizes.unit)
+        draft.minimise_peak(bound, most)
+    for index, value in draft.hints.items():
+        variable = draft.model.get_int_var_from_proto_index(index)
+        draft.model.add_hint(variable, value)
+    return draft.model
+
+
+class _Draft:
+    """A program without its objective: tasks, cores, and what takes room when.
+
+    ``intervals`` and ``amounts`` are the products and what tasks take while they run,
+    ``hints`` values of variables by their index.
+    """
+
+    def __init__(
+        self,
+        problem: WorkDirectoryProblem,
+        scale: Scale,
+        sizes: Sizes,
+        hint: Mapping[int, int] | None,
+    ) -> None:
+        self.model: CpModel = load_cp_model().CpModel()
+        self.intervals: list[IntervalVar] = []
+        self.amounts: list[int] = []
+        self.hints: dict[int, int] = {}
+        self._problem = problem
+        self._sizes = sizes
+        self._hint = hint
+        self._seconds = scale.seconds
+        self._horizon = sum(scale.seconds) + max(scale.releases, default=0)
         if hint:
-            hints[goal.index] = max((hint[k] + s[k] for k in hint), default=0)
-    model.minimize(goal)
-    for index, value in hints.items():
-        model.add_hint(model.get_int_var_from_proto_index(index), value)
-    return model
+            self.hints = dict(enumerate(hint.values()))
+        self._starts = [
+            self.model.new_int_var(release, self._horizon - long, "")
+            for long, release in zip(scale.seconds, scale.releases, strict=True)
+        ]
+        spans = self._spans()
+        for k in range(len(spans)):
+            self._task(k, spans[k])
+
+    def _spans(self) -> list[IntervalVar]:
+        """Return the interval of each task, and keep to the cores."""
+        spans = [
+            self.model.new_fixed_size_interval_var(at, long, "")
+            for at, long in zip(self._starts, self._seconds, strict=True)
+        ]
+        cores = self._sizes.cores
+        busy = [k for k in range(len(spans)) if self._seconds[k] and cores[k]]
+        self.model.add_cumulative(
+            [spans[k] for k in busy],
+            [cores[k] for k in busy],
+            self._sizes.most_cores,
+        )
+        return spans
+
+    def _task(self, k: int, span: IntervalVar) -> None:
+        """Start task *k* after its predecessors, and add what it takes and writes."""
+        for p in self._problem.predecessors[k]:
+            self.model.add(self._starts[k] >= self._starts[p] + self._seconds[p])
+        for f in self._problem.outputs[k]:
+            if self._sizes.products[f]:
+                self.intervals.append(self._held(k, f))
+                self.amounts.append(self._sizes.products[f])
+        if self._sizes.loose[k] and self._seconds[k]:
+            self.intervals.append(span)
+            self.amounts.append(self._sizes.loose[k])
+
+    def _held(self, writer: int, product: int) -> IntervalVar:
+        """Return the interval in which *product*, which *writer* writes, takes room.
+
+        It ends no earlier than the writer and all readers; for a product that is kept,
+        at the horizon, by which all tasks end.
+        """
+        kept = self._problem.products[product].keep
+        end = self.model.new_int_var(self._horizon if kept else 0, self._horizon, "")
+        holders = (writer, *self._problem.readers[product])
+        for k in holders:
+            self.model.add(end >= self._starts[k] + self._seconds[k])
+        size = self.model.new_int_var(0, self._horizon, "")
+        if self._hint:
+            last = self._horizon
+            if not kept:
+                last = max(self._hint[k] + self._seconds[k] for k in holders)
+            self.hints[end.index] = last
+            self.hints[size.index] = last - self._hint[writer]
+        return self.model.new_interval_var(self._starts[writer], size, end, "")
+
+    def minimise_peak(self, bound: int, most: int) -> None:
+        """Minimise the bytes in use at once, from *bound* to *most*."""
+        unit = self._sizes.unit
+        least = bound // unit
+        if self._sizes.exact:
+            least = -(-bound // unit)
+        peak = self.model.new_int_var(least, most // unit, "")
+        self.model.add_cumulative(self.intervals, self.amounts, peak)
+        self.hints[peak.index] = most // unit
+        self.model.minimize(peak)
+
+    def minimise_makespan(self, bound: int, quota: int | None) -> None:
+        """Minimise the last end of a task, no earlier than *bound*, under *quota*."""
+        makespan = self.model.new_int_var(bound, self._horizon, "")
+        ends = [at + long for at, long in zip(self._starts, self._seconds, strict=True)]
+        self.model.add_max_equality(makespan, ends or [0])
+        if quota is not None:
+            self.model.add_cumulative(
+                self.intervals, self.amounts, quota // self._sizes.unit
+            )
+        if self._hint:
+            hinted = (self._hint[k] + self._seconds[k] for k in self._hint)
+            self.hints[makespan.index] = max(hinted)
+        self.model.minimize(makespan)
 
 
 def in_order(starts: Sequence[int], topological: Sequence[int]) -> list[int]:
-    """The tasks by start, ties each after its predecessors."""
+    """Return the tasks by start; of equal starts each after its predecessors."""
     return sorted(topological, key=lambda k: starts[k])

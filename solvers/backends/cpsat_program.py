@@ -1,4 +1,4 @@
-"""Programs of whole numbers on CP-SAT of OR-Tools, and what a run of it earns."""
+"""Run programs of whole numbers on CP-SAT of OR-Tools, and judge what a run proves."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 NAME = "CP-SAT"
 CLOCK_SHARE = 0.95
-"""A run that took this part of its seconds was ended by the clock
-(CP-SAT does not say).
+"""A run that took this share of its seconds was ended by the clock: CP-SAT itself does
+not say why it ended.
 """
 
 
 def load_cp_model() -> Any:
-    """The module ``ortools.sat.python.cp_model``; BackendMissingError where
-    it is not installed.
+    """Import ``ortools.sat.python.cp_model``; BackendMissingError where it is not
+    installed.
     """
     try:
         from ortools.sat.python import cp_model
@@ -55,8 +55,8 @@ def solve_by_cpsat(
     on_solution: Notify | None = None,
     cancel: threading.Event | None = None,
 ) -> BackendAnswer:
-    """Write *program* for CP-SAT and solve it, both within *limits*;
-    see :func:`solve_cpsat`.
+    """Write *program* for CP-SAT and solve it, both within *limits*; see
+    :func:`solve_cpsat`.
     """
     begun = time.monotonic()
     model = to_cpsat(program, start, objective=objective)
@@ -73,8 +73,8 @@ def to_cpsat(
     *,
     objective: bool = True,
 ) -> CpModel:
-    """The program as a ``CpModel`` with the same positions, hinted with
-    *start* in its order.
+    """Return the program as a ``CpModel`` with the same positions; *start* is its hint,
+    in its order.
     """
     cp_model = load_cp_model()
     total = cp_model.LinearExpr.weighted_sum
@@ -95,7 +95,10 @@ def to_cpsat(
         goal = total(
             [made[at] for at in program.objective], list(program.objective.values())
         )
-        (model.maximize if program.maximise else model.minimize)(goal)
+        if program.maximise:
+            model.maximize(goal)
+        else:
+            model.minimize(goal)
     for at, value in (start or {}).items():
         model.add_hint(made[at], int(value))
     return model
@@ -109,7 +112,7 @@ def solve_cpsat(
     on_solution: Notify | None = None,
     cancel: threading.Event | None = None,
 ) -> BackendAnswer:
-    """Run CP-SAT on *model* and say what it earned.
+    """Run CP-SAT on *model* and return what the run proves.
 
     ``parameters`` are further SatParameters by name (such as
     ``symmetry_level``). ``on_solution`` is called with the solution callback at
@@ -127,7 +130,9 @@ def solve_cpsat(
         solver.parameters.log_search_progress = True
         solver.parameters.log_to_stdout = False
         solver.log_callback = logs.append
-    watcher = None if on_solution is None else _watcher(cp_model, on_solution)
+    watcher = None
+    if on_solution is not None:
+        watcher = _watcher(cp_model, on_solution)
     begun = time.monotonic()
     try:
         code = run_interruptibly(
@@ -139,30 +144,43 @@ def solve_cpsat(
     name = solver.status_name(code)
     if name == "MODEL_INVALID":
         raise BackendFailureError(f"CP-SAT answered {name}: {model.validate()}")
-    status, stop = Status[name], StopReason.FINISHED
-    found = status in (Status.OPTIMAL, Status.FEASIBLE)
-    objective = solver.objective_value if found and model.has_objective() else None
-    bound = solver.best_objective_bound if model.has_objective() else None
-    # A run that ended before the search began leaves a bound of 0 there, unproven.
-    early = (
-        solver.best_objective_bound == 0.0
-        and solver.num_branches == solver.num_conflicts == 0
-    )
-    if status is Status.INFEASIBLE or (status is not Status.OPTIMAL and early):
-        bound = None
-    values = dict(enumerate(solver.response_proto.solution)) if found else {}
+    status = Status[name]
+    stop = StopReason.FINISHED
+    objective = None
+    values: dict[int, float] = {}
+    if status in (Status.OPTIMAL, Status.FEASIBLE):
+        values = dict(enumerate(solver.response_proto.solution))
+        if model.has_objective():
+            objective = solver.objective_value
+    bound = None
+    if model.has_objective() and _has_bound(solver, status):
+        bound = solver.best_objective_bound
     if status is Status.OPTIMAL and not proven(objective, bound):
         # CP-SAT says OPTIMAL when the gap asked for is reached: that alone is no proof.
-        status, stop = Status.FEASIBLE, StopReason.GAP
+        status = Status.FEASIBLE
+        stop = StopReason.GAP
     elif status in (Status.FEASIBLE, Status.UNKNOWN):
-        late = limits.seconds is not None and seconds >= CLOCK_SHARE * limits.seconds
-        stop = StopReason.TIME if late else StopReason.ITERATIONS
+        stop = StopReason.ITERATIONS
+        if limits.seconds is not None and seconds >= CLOCK_SHARE * limits.seconds:
+            stop = StopReason.TIME
     return BackendAnswer(
         status, stop, values, objective, bound, seconds, NAME, ortools.__version__
     )
 
 
+def _has_bound(solver: Any, status: Status) -> bool:
+    """Whether a run that ended with *status* proved the bound that it states."""
+    if status is Status.INFEASIBLE:
+        return False
+    if status is Status.OPTIMAL or solver.best_objective_bound != 0.0:
+        return True
+    # A run that ended before its search began leaves a bound of 0, which is not proven.
+    return bool(solver.num_branches or solver.num_conflicts)
+
+
 def _watcher(cp_model: Any, notify: Notify) -> CpSolverSolutionCallback:
+    """Return a callback of CP-SAT that calls *notify* at every solution."""
+
     class Watcher(cp_model.CpSolverSolutionCallback):
         def on_solution_callback(self) -> None:
             notify(self)
@@ -173,6 +191,7 @@ def _watcher(cp_model: Any, notify: Notify) -> CpSolverSolutionCallback:
 def _configure(
     parameters: Any, limits: BackendLimits, more: Mapping[str, object]
 ) -> None:
+    """Set the parameters of a run from its limits, then those in *more*."""
     parameters.num_workers = limits.threads
     parameters.random_seed = limits.seed
     # Ctrl-C is handled by run_interruptibly, so that the caller learns of it.

@@ -1,15 +1,17 @@
-"""A relaxation of the replay for CP-SAT: every replay of every plan is a point of it.
+"""Bound the makespan by a relaxation of the replay, written for CP-SAT.
 
-Copy entries, dispatches and evictions are covered: an arrival is the first one of a
-file on a node, for whatever reason it comes. Times are whole ticks that divide them all
-or, where these would be too many, rounded down. A replay is a point with each of its
-times rounded down too: that keeps every row, for a row says only that one thing comes
-after another by a fixed time, or that intervals are apart.
+Every replay of every plan is a point of the relaxation. Copy entries, dispatches and
+evictions are covered: an arrival is the first one of a file on a node, for whatever
+reason it comes. Times are whole ticks of a common divisor or, where these would be too
+many, rounded down. With each of its times rounded down a replay is still a point: a
+constraint says only that one event follows another by a fixed time, or that intervals
+do not overlap.
 
-Proofs stand beside the rows (docs/replication-models.md has them in formulas). Left
-out: how the link is shared, which node sends a copy and what else it sends, fetching
-again, and disks. Not for ``sources=least-loaded``, nor for moves that a plan carries
-out: there nodes fetch what others have.
+Proofs are given beside the constraints (docs/replication-models.md has them in
+formulas). Left out are: how the link is shared, which node sends a copy and what else
+it sends, fetching again, and disks. The bound does not hold for
+``sources=least-loaded``, nor for moves that a plan carries out: there nodes fetch what
+others have.
 """
 
 from __future__ import annotations
@@ -38,37 +40,40 @@ if TYPE_CHECKING:
     )
 
 MOST_TICKS = 10**12
-"""Of a makespan. Rounding down loses less than one for each of the times in a row: all
-of it less than the 1e-9 within which a bound proves a plan."""
+"""Most ticks of a makespan. Rounding down loses less than one tick for each time on a
+path: in all less than the 1e-9 within which a bound proves a plan."""
 FLOAT_ERROR = Fraction(1, 10**10)
-"""Relative, of times that are given as floats."""
+"""Relative error of times that are given as floats."""
 MOST_PAIRS = 4000
-"""Of tasks and files with nodes; larger models are not built in a moment."""
-MOST_SECONDS, WORK = 20.0, 3.0
-"""Of the clock, and of CP-SAT's own time, by which it repeats."""
+"""Most pairs of a task or a file with a node; larger models take too long to build."""
+MOST_SECONDS = 20.0
+"""Seconds of the clock for all searches."""
+WORK = 3.0
+"""Seconds of CP-SAT's deterministic time for all searches, so that runs repeat."""
 SEARCHES: tuple[tuple[float, dict[str, object]], ...] = (
     (0.3, {"optimize_with_core": True}),
     (1.0, {"optimize_with_lb_tree_search": True}),
 )
-"""Shares and parameters. The first soon ends where today's bounds are near, the
-second raises them most.
+"""Shares of the time, and parameters. The first search ends soon where the other bounds
+are near the optimum, the second one raises them most.
 """
 
 
 def relaxed_seconds(
     problem: ReplicationProblem, upper: float, request: SolveRequest, seconds: float
 ) -> float:
-    """A bound of the makespans of all plans, of which one ends after *upper*
-    seconds; 0 for large ones.
+    """Return a bound of the makespans of all plans; 0 for large problems.
 
-    Takes *seconds* of the clock at most, the writing of the model among them.
+    One plan ends after *upper* seconds. The call takes *seconds* of the clock at most,
+    the writing of the model included.
     """
     deadline = request.deadline.within(min(seconds, MOST_SECONDS))
     pairs = len(problem.nodes) * (len(problem.tasks) + len(problem.files))
     if pairs > MOST_PAIRS or not 0.0 < upper < math.inf:
         return 0.0
     relaxation = Relaxation(problem, upper)
-    asked, best = request.options, 0.0
+    asked = request.options
+    best = 0.0
     for share, search in SEARCHES:
         limits = BackendLimits(
             max(LEAST_SECONDS, share * deadline.remaining()),
@@ -87,8 +92,8 @@ def relaxed_seconds(
 
 
 class Ticks:
-    """Whole units of time that divide all *times*, at most ``MOST_TICKS``
-    up to *upper* seconds.
+    """Whole units of time that divide all *times*, at most ``MOST_TICKS`` up to *upper*
+    seconds.
     """
 
     def __init__(self, times: Iterable[Fraction], upper: float) -> None:
@@ -100,42 +105,47 @@ class Ticks:
         """Ticks by which two ends that were both rounded may be out of order."""
 
     def of(self, seconds: Fraction) -> int:
-        """*seconds*, rounded down."""
+        """Return *seconds* in ticks, rounded down."""
         return int(seconds * self.per_second)
 
     def near(self, seconds: float) -> int:
-        """A float of *seconds*, rounded down but for its own last digits."""
+        """Return a float of *seconds* in ticks, rounded down but for the error of
+        floats.
+        """
         return int(exact(seconds) * self.per_second * (1 + FLOAT_ERROR))
 
     def seconds(self, ticks: float) -> float:
-        """The nearest float to a bound in *ticks*, which is a whole number but
-        for its last digits.
+        """Return the nearest float to a bound in *ticks*.
+
+        But for the error of floats the bound is a whole number.
         """
         return float(round(ticks) / self.per_second)
 
 
 class Relaxation:
-    """The model of *problem* for plans that end by *upper* seconds;
-    ``makespan`` is minimised.
+    """The model of *problem* for plans that end by *upper* seconds; it minimises
+    ``makespan``.
     """
 
     def __init__(self, problem: ReplicationProblem, upper: float) -> None:
-        self.problem, self.bounds = problem, TransferBound(problem)
+        self.problem = problem
+        self.bounds = TransferBound(problem)
         self.model: CpModel = load_cp_model().CpModel()
         network = problem.network
         self.remote = exact(network.remote_bytes_per_second)
         self.replica = exact(network.replica_bytes_per_second)
-        self.disks = {s.id: exact(s.bytes_per_second) for s in problem.storages}
-        work = {
-            (k, i): exact(problem.tasks[k].compute_seconds)
-            / exact(problem.nodes[i].speed)
-            for k, hosts in enumerate(problem.hosts)
-            for i in hosts
+        self.disks = {
+            storage.id: exact(storage.bytes_per_second) for storage in problem.storages
         }
-        rates = (self.remote, self.replica, *self.disks.values())
-        moved = [file.bytes / rate for file in problem.files for rate in rates]
-        late = [exact(task.release_seconds) for task in problem.tasks]
-        self.ticks = Ticks([*work.values(), *moved, *late], upper)
+        work: dict[tuple[int, int], Fraction] = {}
+        for k, hosts in enumerate(problem.hosts):
+            seconds = exact(problem.tasks[k].compute_seconds)
+            for i in hosts:
+                work[k, i] = seconds / exact(problem.nodes[i].speed)
+        times = [exact(task.release_seconds) for task in problem.tasks]
+        for rate in (self.remote, self.replica, *self.disks.values()):
+            times += [file.bytes / rate for file in problem.files]
+        self.ticks = Ticks([*work.values(), *times], upper)
         self.end = self.ticks.near(upper)
         self.work = {pair: self.ticks.of(seconds) for pair, seconds in work.items()}
         self.makespan = self._time(self.ticks.near(self.bounds.seconds))
@@ -154,14 +164,16 @@ class Relaxation:
         return self.model.new_int_var(min(least, self.end), self.end, "")
 
     def _after(self, late: LinearExprT, early: LinearExprT, *where: BoolVarT) -> None:
-        """*late* is no earlier than *early*, if all of *where* hold."""
+        """Add that *late* is no earlier than *early*, if all of *where* hold."""
         self.model.add(late - early >= 0).only_enforce_if(*where)
 
     def _tasks(self) -> None:
-        """A task is on one node, behind its producers, with the starts and tails
-        of workflow rule 18.
+        """Put each task on one node, after its producers, with the starts and tails of
+        workflow rule 18.
         """
-        problem, model, ticks = self.problem, self.model, self.ticks
+        problem = self.problem
+        model = self.model
+        ticks = self.ticks
         self.on = {pair: model.new_bool_var("") for pair in self.work}
         self.start = [
             self._time(ticks.near(seconds)) for seconds in self.bounds.earliest_start
@@ -176,10 +188,11 @@ class Relaxation:
                 self._after(self.start[k], self.stop[p])
 
     def _equals(self) -> None:
-        """Equal tasks start in order, and each of equal nodes is first
-        used by a later task.
+        """Break ties: equal tasks start in order, and each of equal nodes is first used
+        by a later task.
 
-        No row tells one from the other: exchanged, they make another point as good.
+        No constraint distinguishes them: exchanged, they make another point of the same
+        value.
         """
         last: dict[object, int] = {}
         for k, task in enumerate(self.problem.tasks):
@@ -190,41 +203,33 @@ class Relaxation:
         before: dict[object, int] = {}
         for i, node in enumerate(self.problem.nodes):
             key = node.model_copy(update={"id": "", "holds": tuple(sorted(node.holds))})
-            hosted = [k for k in range(len(self.start)) if (k, i) in self.on]
-            for k in hosted if key in before else ():
-                earlier = [self.on[m, before[key]] for m in hosted if m < k]
-                self.model.add(sum(earlier) >= self.on[k, i])
+            if key in before:
+                hosted = [k for k in range(len(self.start)) if (k, i) in self.on]
+                for k in hosted:
+                    earlier = [self.on[m, before[key]] for m in hosted if m < k]
+                    self.model.add(sum(earlier) >= self.on[k, i])
             before[key] = i
 
     def _file(self, f: int) -> None:
-        """When *f* is first on a node, and on each other node with a reader."""
-        problem, model, ticks = self.problem, self.model, self.ticks
-        size, maker = problem.files[f].bytes, problem.producer[f]
-        wire = ticks.of(size / self.replica)
+        """Add when *f* is first on a node, and on each other node with a reader."""
+        problem = self.problem
+        model = self.model
+        maker = problem.producer[f]
+        wire = self.ticks.of(problem.files[f].bytes / self.replica)
         holders = [i for i, held in enumerate(problem.holds) if f in held]
         has: dict[int, BoolVarT] = dict.fromkeys(holders, True)
         first: LinearExprT = 0
         if f in self.bounds.first_touch:
-            # Some node has it first, a reader's or one with a copy entry: from remote
-            # storage, at this rate.
-            storage = problem.files[f].storage
-            rate = min(
-                self.remote, self.replica, *[self.disks[s] for s in [storage] if s]
-            )
-            begun, far = self._time(), ticks.of(size / rate)
-            first = self.first[f] = begun + far
-            self._after(first + ticks.slack, ticks.near(self.bounds.first_arrival(f)))
-            has = {i: self._arrives(i, begun, far) for i in range(len(problem.nodes))}
-            model.add_exactly_one(has.values())
-            for k in problem.readers[f]:
-                self._after(self.start[k], first)
+            has = self._first_arrivals(f)
+            first = self.first[f]
         elif maker >= 0:
             first = self.stop[maker]
             has = {i: self.on[maker, i] for i in problem.hosts[maker]}
         early = []
         for i in set(range(len(problem.nodes))).difference(holders):
             readers = [k for k in problem.readers[f] if (k, i) in self.on]
-            begun, soon = self._time(), model.new_bool_var("")
+            begun = self._time()
+            soon = model.new_bool_var("")
             comes = self._arrives(i, begun, wire)
             self._after(begun, first, comes)
             self._after(begun, first + wire, comes, ~soon)
@@ -238,16 +243,38 @@ class Relaxation:
         # others wait for that.
         model.add(sum(early) <= max(1, len(holders)))
 
+    def _first_arrivals(self, f: int) -> dict[int, BoolVarT]:
+        """Let some node have *f* first, from remote storage; return which by node."""
+        rate = min(self.remote, self.replica)
+        storage = self.problem.files[f].storage
+        if storage:
+            rate = min(rate, self.disks[storage])
+        begun = self._time()
+        long = self.ticks.of(self.problem.files[f].bytes / rate)
+        first = begun + long
+        self.first[f] = first
+        self._after(
+            first + self.ticks.slack, self.ticks.near(self.bounds.first_arrival(f))
+        )
+        nodes = range(len(self.problem.nodes))
+        arrives = {i: self._arrives(i, begun, long) for i in nodes}
+        self.model.add_exactly_one(arrives.values())
+        for k in self.problem.readers[f]:
+            self._after(self.start[k], first)
+        return arrives
+
     def _arrives(self, i: int, begun: IntVar, long: int) -> BoolVarT:
-        """Whether something arrives on node *i* that takes *long* from *begun* on."""
+        """Return whether something arrives on node *i* that takes *long* from *begun*
+        on.
+        """
         comes = self.model.new_bool_var("")
         span = self.model.new_optional_fixed_size_interval_var(begun, long, comes, "")
         self.arrivals[i].append(span)
         return comes
 
     def _nodes(self) -> None:
-        """The cores of a node; one arrival at a time, for its head,
-        while nothing starts.
+        """Add the cores of each node, and that one file arrives at a time, while no
+        task starts.
         """
         optional = self.model.new_optional_fixed_size_interval_var
         for i, node in enumerate(self.problem.nodes):
@@ -262,11 +289,12 @@ class Relaxation:
                 self.model.add_no_overlap([*self.arrivals[i], *starts])
 
     def _links(self) -> None:
-        """Transfers that share a link or a storage's disk may be put one after another.
+        """Add that transfers over a shared link or from a storage do not overlap.
 
-        First arrivals in the order of their ends: the bytes of all up to one of them
-        have crossed by its end. Then saves in that of their producers' ends: those of
-        one and of all later ones cross after it, and all together by the makespan.
+        They may be put one after another. First arrivals in the order of their ends:
+        the bytes of all up to one of them have crossed by its end. Then saves in that
+        of their producers' ends: those of one and of all later ones cross after it, and
+        all together by the makespan.
         """
         problem = self.problem
         shared = []
@@ -279,7 +307,8 @@ class Relaxation:
         for rate, files in shared:
             spans = []
             for f in files:
-                begun, long = self._time(), self.ticks.of(problem.files[f].bytes / rate)
+                begun = self._time()
+                long = self.ticks.of(problem.files[f].bytes / rate)
                 span = self.model.new_fixed_size_interval_var(begun, long, "")
                 if f in self.first:
                     self._after(self.first[f] + self.ticks.slack, begun + long)

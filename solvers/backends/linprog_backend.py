@@ -1,15 +1,51 @@
-"""Small programs of continuous variables, solved often,
-through ``scipy.optimize.linprog``.
-"""
+"""Solve small programs of continuous variables by ``scipy.optimize.linprog``."""
 
 import math
+from dataclasses import dataclass, field
+from typing import Self
 
-from ioopt.models.program import Program
+from ioopt.models.program import Number, Program
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendAnswer
 
 _STATUS = {0: Status.OPTIMAL, 2: Status.INFEASIBLE}
-"""scipy's codes; by any other it found nothing and proved nothing."""
+"""By scipy's codes; with any other nothing was found and nothing proven."""
+
+
+@dataclass
+class _Rows:
+    """Rows as scipy takes them: *upper* x <= *limits* and *equal* x = *right*.
+
+    ``names`` are those of the rows with one limit.
+    """
+
+    upper: list[list[float]] = field(default_factory=list)
+    limits: list[Number] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    equal: list[list[float]] = field(default_factory=list)
+    right: list[Number] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, program: Program) -> Self:
+        """Return the rows of *program*."""
+        made = cls()
+        for name, columns, factors, least, most, _ in program.rows:
+            row = [0.0] * len(program.variables)
+            for at, factor in zip(columns, factors):
+                row[at] = float(factor)
+            if least is not None and least == most:
+                made.equal.append(row)
+                made.right.append(least)
+                continue
+            if most is not None:
+                made.upper.append(row)
+                made.limits.append(most)
+                made.names.append(name)
+            if least is not None:
+                made.upper.append([-factor for factor in row])
+                made.limits.append(-least)
+                made.names.append(name)
+        return made
 
 
 def solve_by_linprog(program: Program, seconds: float = math.inf) -> BackendAnswer:
@@ -19,38 +55,24 @@ def solve_by_linprog(program: Program, seconds: float = math.inf) -> BackendAnsw
     """
     from scipy.optimize import linprog
 
-    size, sign = len(program.variables), -1.0 if program.maximise else 1.0
+    size = len(program.variables)
     if not size:
         return BackendAnswer(
             Status.OPTIMAL, StopReason.FINISHED, {}, 0.0, 0.0, backend="linprog"
         )
-    table, limits, equal, right, names = [], [], [], [], []
-    for name, columns, factors, least, most, _ in program.rows:
-        row = [0.0] * size
-        for at, factor in zip(columns, factors):
-            row[at] = float(factor)
-        if least is not None and least == most:
-            equal.append(row)
-            right.append(least)
-            continue
-        if most is not None:
-            table.append(row)
-            limits.append(most)
-            names.append(name)
-        if least is not None:
-            table.append([-factor for factor in row])
-            limits.append(-least)
-            names.append(name)
+    sign = -1.0 if program.maximise else 1.0
+    rows = _Rows.of(program)
+    options: dict[str, float] = {}
+    if not math.isinf(seconds):
+        options["time_limit"] = max(LEAST_SECONDS, seconds)
     solved = linprog(
         [sign * program.objective.get(at, 0.0) for at in range(size)],
-        table or None,
-        limits or None,
-        equal or None,
-        right or None,
+        rows.upper or None,
+        rows.limits or None,
+        rows.equal or None,
+        rows.right or None,
         [(item.least, item.most) for item in program.variables],
-        options={}
-        if math.isinf(seconds)
-        else {"time_limit": max(LEAST_SECONDS, seconds)},
+        options=options,
     )
     status = _STATUS.get(solved.status, Status.UNKNOWN)
     if status is not Status.OPTIMAL:
@@ -59,7 +81,7 @@ def solve_by_linprog(program: Program, seconds: float = math.inf) -> BackendAnsw
     best = sign * float(solved.fun)
     prices = {
         name: abs(price)
-        for name, price in zip(names, map(float, solved.ineqlin.marginals))
+        for name, price in zip(rows.names, map(float, solved.ineqlin.marginals))
     }
     return BackendAnswer(
         status,

@@ -1,7 +1,7 @@
-"""Programs of :mod:`ioopt.models.program` on HiGHS and SCIP by MathOpt of OR-Tools.
+"""Run programs of :mod:`ioopt.models.program` on HiGHS and SCIP by MathOpt of OR-Tools.
 
-HiGHS cannot be asked to stop there, and looks at its clock only between certain steps,
-on large models seconds apart: such a model with a limit runs in a process of its own,
+MathOpt cannot stop HiGHS, which looks at its clock only between certain steps, on large
+models seconds apart. So a large model with a time limit runs in a process of its own,
 ``python -m ioopt.solvers.backends.mathopt_program JOB ANSWER`` with pickled files.
 """
 
@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import BackendFailureError, BackendMissingError
 from ioopt.models.program import Program
@@ -32,10 +32,15 @@ from ioopt.solvers.backends.answer import (
 from ioopt.solvers.backends.child import run_child
 
 if TYPE_CHECKING:
-    from ortools.math_opt.python.mathopt import Model, SolveParameters, Variable
+    from ortools.math_opt.python.mathopt import (
+        Model,
+        SolveParameters,
+        SolveResult,
+        Variable,
+    )
 
 APART_TERMS = 30_000
-"""Coefficients from which a run has a process of its own, where a time limit is set."""
+"""With more coefficients and a time limit, HiGHS runs in a process of its own."""
 
 _STATUS = {
     "OPTIMAL": Status.OPTIMAL,
@@ -43,13 +48,13 @@ _STATUS = {
     "FEASIBLE": Status.FEASIBLE,
     "NO_SOLUTION_FOUND": Status.UNKNOWN,
 }
-"""By MathOpt's reason of termination."""
+"""Status by MathOpt's reason of termination."""
 _STOP = {
     None: StopReason.FINISHED,
     "TIME": StopReason.TIME,
     "INTERRUPTED": StopReason.INTERRUPTED,
 }
-"""By the limit that was met; any other is one of counts."""
+"""Stop reason by the limit that was met; other limits are counts."""
 
 
 def solve_by_mathopt(
@@ -58,7 +63,7 @@ def solve_by_mathopt(
     limits: BackendLimits,
     start: Mapping[int, float],
 ) -> BackendAnswer:
-    """What ``HiGHS`` or ``SCIP`` says of *program*, which is in seconds."""
+    """Solve *program*, which is in seconds, by ``HiGHS`` or ``SCIP``."""
     large = limits.seconds is not None and program.size > APART_TERMS
     if solver == "HiGHS" and large:
         return _apart(program, solver, limits, start)
@@ -71,10 +76,13 @@ def _apart(
     limits: BackendLimits,
     start: Mapping[int, float],
 ) -> BackendAnswer:
-    """:func:`run` in a process of its own, which finds modules where this one does."""
+    """Call :func:`run` in a process of its own, which finds modules where this one
+    does.
+    """
     begun = time.time()
     with tempfile.TemporaryDirectory(prefix="ioopt-mathopt-") as folder:
-        asked, answer = Path(folder, "job"), Path(folder, "answer")
+        asked = Path(folder, "job")
+        answer = Path(folder, "answer")
         asked.write_bytes(pickle.dumps((begun, program, solver, limits, dict(start))))
         left = replace(limits.after(time.time() - begun), log=None)
         command = [sys.executable, "-m", __name__, str(asked), str(answer)]
@@ -88,7 +96,9 @@ def _apart(
 
 
 def main(job: str, answer: str) -> None:
-    """Read, solve, write; the answer appears when it is complete."""
+    """Read a job, solve it, and write the answer; its file appears when it is
+    complete.
+    """
     begun, program, solver, limits, start = pickle.loads(Path(job).read_bytes())
     found = run(program, solver, limits.after(time.time() - begun), start)
     Path(f"{answer}.part").write_bytes(pickle.dumps(found))
@@ -98,7 +108,7 @@ def main(job: str, answer: str) -> None:
 def run(
     program: Program, solver: str, limits: BackendLimits, start: Mapping[int, float]
 ) -> BackendAnswer:
-    """One run, here; writing the model counts."""
+    """Solve *program* in this process; writing the model counts against the limits."""
     begun = time.monotonic()
     try:
         import ortools
@@ -113,25 +123,18 @@ def run(
     if start:
         hint = {columns[at]: value for at, value in start.items()}
         given.solution_hints.append(mathopt.SolutionHint(variable_values=hint))
-    how = _parameters(solver, limits.after(time.monotonic() - begun))
-    kind = mathopt.SolverType.HIGHS if solver == "HiGHS" else mathopt.SolverType.GSCIP
+    parameters = _parameters(solver, limits.after(time.monotonic() - begun))
     lines: list[str] = []
-    hear = lines.extend if limits.log is not None else None
     try:
-        result = mathopt.solve(model, kind, params=how, model_params=given, msg_cb=hear)
-        if (
-            result.termination.reason
-            is mathopt.TerminationReason.INFEASIBLE_OR_UNBOUNDED
-        ):
-            # Presolve saw only that there is no optimum; the simplex tells
-            # which of the two it is.
-            how.presolve = mathopt.Emphasis.OFF
-            result = mathopt.solve(
-                model, kind, params=how, model_params=given, msg_cb=hear
-            )
+        result = _solved(
+            model,
+            solver,
+            params=parameters,
+            model_params=given,
+            msg_cb=lines.extend if limits.log is not None else None,
+        )
     except Exception as error:
-        # MathOpt 9.15 fails while it words a refusal, which then is what
-        # this one came from.
+        # MathOpt 9.15 fails while it formats an error, which then is the context.
         raise BackendFailureError(f"{solver}: {error.__context__ or error}") from None
     limits.note("".join(f"{line}\n" for line in lines))
     end = result.termination
@@ -143,20 +146,46 @@ def run(
     values: dict[int, float] = {}
     if result.has_primal_feasible_solution():
         values = dict(enumerate(map(float, result.variable_values(columns))))
-    bound = end.objective_bounds.dual_bound
-    integer = any(variable.nature == "whole" for variable in program.variables)
     return BackendAnswer(
         status,
         stop,
         values,
-        bound=bound if integer and math.isfinite(bound) else None,
+        bound=_bound(program, result),
         backend=solver,
         version=f"OR-Tools {ortools.__version__}",
     )
 
 
+def _bound(program: Program, result: SolveResult) -> float | None:
+    """Return the bound of a run on a program of whole numbers; None: there is none."""
+    bound = float(result.termination.objective_bounds.dual_bound)
+    if not math.isfinite(bound):
+        return None
+    if all(variable.nature != "whole" for variable in program.variables):
+        return None
+    return bound
+
+
+def _solved(
+    model: Model, solver: str, *, params: SolveParameters, **more: Any
+) -> SolveResult:
+    """Run *solver* on *model*, a second time where the first leaves its status open."""
+    from ortools.math_opt.python import mathopt
+
+    kind = mathopt.SolverType.GSCIP
+    if solver == "HiGHS":
+        kind = mathopt.SolverType.HIGHS
+    result = mathopt.solve(model, kind, params=params, **more)
+    unclear = mathopt.TerminationReason.INFEASIBLE_OR_UNBOUNDED
+    if result.termination.reason is not unclear:
+        return result
+    # Presolve found that there is no optimum; the simplex tells which of the two it is.
+    params.presolve = mathopt.Emphasis.OFF
+    return mathopt.solve(model, kind, params=params, **more)
+
+
 def _parameters(solver: str, limits: BackendLimits) -> SolveParameters:
-    """Without a gap only a proof ends a run."""
+    """Return the parameters of a run; without a gap only a proof ends it."""
     from ortools.math_opt.python import mathopt
     from ortools.math_opt.solvers import highs_pb2
 
@@ -176,7 +205,9 @@ def _parameters(solver: str, limits: BackendLimits) -> SolveParameters:
 
 @collector_paused()
 def to_mathopt(program: Program) -> tuple[Model, list[Variable]]:
-    """The program as a MathOpt model without names, and its variables by position."""
+    """Return the program as a MathOpt model without names, and its variables by
+    position.
+    """
     from ortools.math_opt.python import mathopt
 
     model: Model = mathopt.Model()
@@ -201,14 +232,18 @@ def to_mathopt(program: Program) -> tuple[Model, list[Variable]]:
 
 
 def _or(limit: float | None, none: float) -> float:
-    return none if limit is None else float(limit)
+    """Return *limit* as a float, *none* where there is no limit."""
+    if limit is None:
+        return none
+    return float(limit)
 
 
 def mathopt_status(
     solver: str, reason: str, limit: str | None, detail: str
 ) -> tuple[Status, StopReason]:
-    """Status and stop reason for how a run ended; errors and endings that
-    no table knows raise.
+    """Return status and stop reason for how a run ended.
+
+    Raises BackendFailureError for errors and endings that no table has.
     """
     if reason not in _STATUS:
         raise BackendFailureError(f"{solver} answered {reason}: {detail}")

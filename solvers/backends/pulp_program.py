@@ -1,15 +1,12 @@
-"""Programs of :mod:`ioopt.models.program` as PuLP models: for files,
-and for CBC and GLPK.
+"""Write programs of :mod:`ioopt.models.program` as PuLP models, and run CBC on them.
 
-PuLP's own drivers wait for the child without a limit, leave it running after
-Ctrl-C, and call every solution of GLPK optimal. Here PuLP writes the model and
-reads the solution; the child and its status line are handled here, the latter
-by one table a solver.
+PuLP's own driver of CBC waits for the child process without a limit and leaves it
+running after Ctrl-C. Here PuLP only writes the model and reads the solution; the
+child process and its status line are handled in this module.
 """
 
 from __future__ import annotations
 
-import math
 import re
 import shutil
 import tempfile
@@ -33,35 +30,35 @@ _FOUND = (Status.OPTIMAL, Status.FEASIBLE)
 
 @collector_paused()
 def to_pulp(program: Program) -> tuple[LpProblem, list[LpVariable]]:
-    """*program*, which is in seconds, for PuLP, and its variables by position."""
+    """Return *program*, which is in seconds, for PuLP, and its variables by
+    position.
+    """
     import pulp
 
-    lp = pulp.LpProblem(
-        program.name, pulp.LpMaximize if program.maximise else pulp.LpMinimize
-    )
-    columns = [
-        pulp.LpVariable(
-            item.name,
-            item.least,
-            item.most,
-            "Integer" if item.nature == "whole" else "Continuous",
-        )
-        for item in program.variables
-    ]
+    sense = pulp.LpMaximize if program.maximise else pulp.LpMinimize
+    lp = pulp.LpProblem(program.name, sense)
+    columns = []
+    for item in program.variables:
+        category = "Integer" if item.nature == "whole" else "Continuous"
+        columns.append(pulp.LpVariable(item.name, item.least, item.most, category))
     terms = [(columns[at], factor) for at, factor in program.objective.items()]
     lp.setObjective(pulp.LpAffineExpression(terms))
     for row in program.rows:
         made = [columns[at] for at in row.columns]
-        for name, sense, right in _sides(row):
+        for name, direction, right in _sides(row):
             total = pulp.LpAffineExpression(list(zip(made, row.factors)))
-            lp.addConstraint(pulp.LpConstraint(total, sense, rhs=right), name)
+            lp.addConstraint(pulp.LpConstraint(total, direction, rhs=right), name)
     return lp, columns
 
 
 def _sides(row: Row) -> list[tuple[str, int, Number]]:
-    """(name, PuLP's sense, right-hand side) of the one or two constraints of a row."""
+    """Return name, PuLP's sense and right-hand side of the one or two constraints of a
+    row.
+    """
     if row.most is None:
-        return [] if row.least is None else [(row.name, 1, row.least)]
+        if row.least is None:
+            return []
+        return [(row.name, 1, row.least)]
     if row.least is None:
         return [(row.name, -1, row.most)]
     if row.least == row.most:
@@ -72,19 +69,18 @@ def _sides(row: Row) -> list[tuple[str, int, Number]]:
 def _by_position(
     columns: list[LpVariable], named: Mapping[str, float]
 ) -> dict[int, float]:
-    """Values by position; a variable that stands in no row takes its limit."""
+    """Return values by position; a variable that is in no row takes its limit."""
     return {
         at: named.get(column.name, column.lowBound) for at, column in enumerate(columns)
     }
 
 
 def _last(pattern: str, text: str) -> str:
-    """What the last line of *text* that matches names; empty where none does."""
+    """Return the group of *pattern* in the last line of *text* that matches; empty:
+    none does.
+    """
     return (re.findall(pattern, text, re.M) or [""])[-1]
 
-
-# -------------------------------------------------------------------------------------------
-# CBC
 
 # First word of CBC's solution file. CBC exits 0 even on infeasible models.
 _CBC_STATUS = {
@@ -106,7 +102,9 @@ _CBC_STOP = {
 
 
 def cbc_path() -> str | None:
-    """The CBC program: one on the PATH, else the one that PuLP brings along."""
+    """Return the path of CBC: on the PATH, else the one that PuLP ships; None: neither
+    is here.
+    """
     from pulp.apis import coin_api
 
     return shutil.which("cbc") or shutil.which(coin_api.pulp_cbc_path)
@@ -115,89 +113,116 @@ def cbc_path() -> str | None:
 def solve_cbc(
     program: Program, limits: BackendLimits, start: Mapping[int, float]
 ) -> BackendAnswer:
-    """Run CBC; the bound is read from the closing lines of its log
-    (minimisation only).
-    """
-    import pulp
-
+    """Run CBC; when minimising, the bound is read from the last lines of its log."""
     path = cbc_path()
     if path is None:
         raise BackendMissingError(
             "backend CBC is not here: put cbc on the PATH or reinstall pulp"
         )
-    lp, columns = to_pulp(program)
     with tempfile.TemporaryDirectory(prefix="ioopt-cbc-") as folder:
-        model, solution, begin = (
-            Path(folder, f"model.{end}") for end in ("mps", "sol", "mst")
-        )
-        variables, names, rows, _ = lp.writeMPS(str(model), rename=1)
-        reader = pulp.COIN_CMD(path=path, msg=False)
-        command = [path, str(model)]
-        if program.maximise:
-            command.append("-max")
-        if start:
-            for at, column in enumerate(columns):
-                column.varValue = start.get(at, 0.0)
-            reader.writesol(str(begin), lp, variables, names, rows)
-            command += ["-mips", str(begin)]
-        command += _cbc_options(limits)
-        command += ["-solve", "-printingOptions", "all", "-solution", str(solution)]
+        files = _CbcFiles(program, path, Path(folder))
+        command = files.command(limits, start)
         begun = time.monotonic()
         text, cut_off = run_child(command, limits)
-        late = (
-            limits.seconds is not None
-            and time.monotonic() - begun > 0.8 * limits.seconds
-        )
+        seconds = time.monotonic() - begun
         version = _last(r"^Version: (\S+)", text)
         unknown = BackendAnswer(
             Status.UNKNOWN, StopReason.TIME, backend="CBC", version=version
         )
         if cut_off:
             return unknown
-        if not solution.exists() or not (
-            first := solution.read_text("utf-8").partition("\n")[0]
-        ):
+        first = files.first_line()
+        if not first:
             raise BackendFailureError(
                 f"CBC wrote no solution file: {text[-200:].strip()}"
             )
         status, stop = cbc_status(first)
+        late = limits.seconds is not None and seconds > 0.8 * limits.seconds
         if status is Status.INFEASIBLE and late:
             # Out of time during preprocessing, CBC 2.10 calls feasible
             # models infeasible.
             return unknown
         values: Mapping[int, float] = {}
         if status in _FOUND:
-            named = reader.readsol_MPS(str(solution), lp, variables, names, rows)[1]
-            values = _by_position(columns, named)
-        bound = (
-            None if program.maximise else _bound(_last(r"^Lower bound:\s+(\S+)", text))
-        )
+            values = files.values()
+        bound = None
+        if not program.maximise:
+            bound = _bound(_last(r"^Lower bound:\s+(\S+)", text))
         return BackendAnswer(
             status, stop, values, bound=bound, backend="CBC", version=version
         )
 
 
+class _CbcFiles:
+    """The files of one run of CBC, in a folder: model, solution and start."""
+
+    def __init__(self, program: Program, path: str, folder: Path) -> None:
+        import pulp
+
+        self._path = path
+        self._maximise = program.maximise
+        self._model = folder / "model.mps"
+        self._solution = folder / "model.sol"
+        self._start = folder / "model.mst"
+        self._lp, self._columns = to_pulp(program)
+        variables, names, rows, _ = self._lp.writeMPS(str(self._model), rename=1)
+        self._mps = (self._lp, variables, names, rows)
+        self._reader = pulp.COIN_CMD(path=path, msg=False)
+
+    def command(self, limits: BackendLimits, start: Mapping[int, float]) -> list[str]:
+        """Write *start*, if there is one, and return the command that runs CBC."""
+        command = [self._path, str(self._model)]
+        if self._maximise:
+            command.append("-max")
+        if start:
+            for at, column in enumerate(self._columns):
+                column.varValue = start.get(at, 0.0)
+            self._reader.writesol(str(self._start), *self._mps)
+            command += ["-mips", str(self._start)]
+        command += _cbc_options(limits)
+        command += ["-solve", "-printingOptions", "all"]
+        command += ["-solution", str(self._solution)]
+        return command
+
+    def first_line(self) -> str:
+        """Return the first line of the solution file; empty where there is none."""
+        if not self._solution.exists():
+            return ""
+        return self._solution.read_text("utf-8").partition("\n")[0]
+
+    def values(self) -> dict[int, float]:
+        """Return the values of the solution by position."""
+        named = self._reader.readsol_MPS(str(self._solution), *self._mps)[1]
+        return _by_position(self._columns, named)
+
+
 def _bound(text: str) -> float | None:
-    """A bound in the log of a run; None where it is none."""
+    """Return the bound in the log of a run; None where *text* is none."""
     try:
         bound = float(text)
     except ValueError:
         return None
-    return bound if abs(bound) < 1e49 else None
+    if abs(bound) >= 1e49:
+        return None
+    return bound
 
 
 def _cbc_options(limits: BackendLimits) -> list[str]:
+    """Return the options of CBC that *limits* ask for."""
     options = ["-timeMode", "elapsed", "-randomCbcSeed", str(limits.seed + 1)]
-    threads = limits.threads if limits.threads > 1 else None
-    pairs = (("-sec", limits.seconds), ("-ratio", limits.gap), ("-threads", threads))
-    return options + [
-        str(part) for pair in pairs if pair[1] is not None for part in pair
-    ]
+    if limits.seconds is not None:
+        options += ["-sec", str(limits.seconds)]
+    if limits.gap is not None:
+        options += ["-ratio", str(limits.gap)]
+    if limits.threads > 1:
+        options += ["-threads", str(limits.threads)]
+    return options
 
 
 def cbc_status(line: str) -> tuple[Status, StopReason]:
-    """Status and stop reason in the first line of CBC's solution file;
-    unknown words raise.
+    """Return status and stop reason from the first line of CBC's solution file.
+
+    Raises BackendFailureError for words that no table has.
     """
     words = line.split()
     if words[0] not in _CBC_STATUS:
@@ -205,10 +230,13 @@ def cbc_status(line: str) -> tuple[Status, StopReason]:
             f"CBC answered {line.strip()!r}, which is not in its table"
         )
     status = _CBC_STATUS[words[0]]
+    if status is Status.OPTIMAL and "gap" in words:
+        return status, StopReason.GAP
     if status is not Status.FEASIBLE:
-        within_gap = status is Status.OPTIMAL and "gap" in words
-        return status, StopReason.GAP if within_gap else StopReason.FINISHED
-    reason = words[2].lower() if len(words) > 2 else ""
+        return status, StopReason.FINISHED
+    reason = ""
+    if len(words) > 2:
+        reason = words[2].lower()
     if reason not in _CBC_STOP:
         raise BackendFailureError(
             f"CBC stopped for a reason not in its table: {line.strip()!r}"
@@ -216,73 +244,3 @@ def cbc_status(line: str) -> tuple[Status, StopReason]:
     if "(no" in words:
         status = Status.UNKNOWN
     return status, _CBC_STOP[reason]
-
-
-# ------------------------------------------------------------------------------------------
-# GLPK
-
-_GLPK_STATUS = {
-    "INTEGER OPTIMAL": (Status.OPTIMAL, StopReason.FINISHED),
-    "OPTIMAL": (Status.OPTIMAL, StopReason.FINISHED),
-    "INTEGER NON-OPTIMAL": (Status.FEASIBLE, StopReason.TIME),
-    "FEASIBLE": (Status.FEASIBLE, StopReason.TIME),
-    "INTEGER UNDEFINED": (Status.UNKNOWN, StopReason.TIME),
-    "UNDEFINED": (Status.UNKNOWN, StopReason.TIME),
-    "INTEGER EMPTY": (Status.INFEASIBLE, StopReason.FINISHED),
-    "INFEASIBLE (FINAL)": (Status.INFEASIBLE, StopReason.FINISHED),
-    "INFEASIBLE (INTERMEDIATE)": (Status.UNKNOWN, StopReason.TIME),
-}
-
-
-def solve_glpk(program: Program, limits: BackendLimits) -> BackendAnswer:
-    """Run glpsol; it takes no start, gives no bound and has no threads."""
-    import pulp
-
-    path = shutil.which("glpsol")
-    if path is None:
-        raise BackendMissingError(
-            "backend GLPK needs the program glpsol (Debian: glpk-utils)"
-        )
-    lp, columns = to_pulp(program)
-    with tempfile.TemporaryDirectory(prefix="ioopt-glpk-") as folder:
-        model, out, sol = (
-            str(Path(folder, name)) for name in ("m.lp", "m.out", "m.sol")
-        )
-        lp.writeLP(model, writeSOS=False)
-        command = [
-            path,
-            "--cpxlp",
-            model,
-            "-o",
-            out,
-            "-w",
-            sol,
-            "--seed",
-            str(limits.seed + 1),
-        ]
-        if limits.seconds is not None:
-            command += ["--tmlim", str(max(1, math.floor(limits.seconds)))]
-        if limits.gap is not None:
-            command += ["--mipgap", str(limits.gap)]
-        text, cut_off = run_child(command, limits)
-        version = _last(r"GLPSOL.*?(\d+\.\d+)", text)
-        status, stop = Status.UNKNOWN, StopReason.TIME
-        if "PROBLEM HAS NO PRIMAL FEASIBLE SOLUTION" in text:
-            status, stop = Status.INFEASIBLE, StopReason.FINISHED
-        elif not cut_off and Path(out).exists():
-            status, stop = glpk_status(Path(out).read_text("utf-8"))
-        values: Mapping[int, float] = {}
-        if status in _FOUND:
-            texts = pulp.GLPK_CMD(path=path, msg=False).readsol(out, sol)[1]
-            values = _by_position(
-                columns, {name: float(text) for name, text in texts.items()}
-            )
-        return BackendAnswer(status, stop, values, backend="GLPK", version=version)
-
-
-def glpk_status(report: str) -> tuple[Status, StopReason]:
-    """Status in the ``Status:`` line of glpsol's report; unknown text raises."""
-    text = _last(r"^Status:\s+(.*?)\s*$", report) or "no status"
-    if text not in _GLPK_STATUS:
-        raise BackendFailureError(f"GLPK answered {text!r}, which is not in its table")
-    return _GLPK_STATUS[text]

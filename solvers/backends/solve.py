@@ -1,8 +1,7 @@
-"""One call for the floating-point backends: HiGHS, SCIP, CBC and GLPK."""
+"""Solve a program by one of the floating-point backends: HiGHS, SCIP and CBC."""
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,11 +12,11 @@ from ioopt.errors import UsageError
 from ioopt.models.program import Number, Program
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits, judged
 
-BACKENDS = ("HiGHS", "CBC", "SCIP", "GLPK")
+BACKENDS = ("HiGHS", "CBC", "SCIP")
 
 
 def available() -> tuple[str, ...]:
-    """The backends that can run here, in the order of preference."""
+    """Return the backends that can run here, in the order of preference."""
     from ioopt.solvers.backends import pulp_program
 
     ortools = find_spec("ortools") is not None
@@ -25,7 +24,6 @@ def available() -> tuple[str, ...]:
         "HiGHS": ortools,
         "CBC": pulp_program.cbc_path() is not None,
         "SCIP": ortools,
-        "GLPK": shutil.which("glpsol") is not None,
     }
     return tuple(name for name in BACKENDS if here[name])
 
@@ -36,39 +34,41 @@ def solve_program(
     limits: BackendLimits,
     start: Mapping[int, Number] | None = None,
 ) -> BackendAnswer:
-    """Write *program* for one of :data:`BACKENDS` (None: HiGHS) and solve it,
-    both within *limits*.
+    """Write *program* for one of :data:`BACKENDS` (None: HiGHS) and solve it within
+    *limits*.
 
-    Without ``limits.gap`` only a proof ends a run. *start* is by position (GLPK takes
-    none). What is called a solution is put back into the rows before it is believed.
-    Values of times are in seconds, objective and bound in the program's units. Raises
-    BackendMissingError, and BackendFailureError for statuses that no table knows.
+    Without ``limits.gap`` only a proof ends a run. *start* is by position. A solution
+    counts only if its values keep every row. Values of times are in seconds, objective
+    and bound in the program's units. Raises BackendMissingError, and
+    BackendFailureError for statuses that no table has.
     """
     name = backend or "HiGHS"
     if name not in BACKENDS:
         raise UsageError(f"no backend {name!r}; known: {', '.join(BACKENDS)}")
-    # Most runs need neither: what is not asked for is not loaded.
+    # Imported here, as most runs need neither.
     from ioopt.solvers.backends import mathopt_program, pulp_program
 
     begun = time.monotonic()
-    unit, written = program.unit, program.in_seconds()
-    begin = {
-        at: float(value * unit if program.variables[at].nature == "time" else value)
-        for at, value in (start or {}).items()
-    }
+    unit = program.unit
+    written = program.in_seconds()
+    begin: dict[int, float] = {}
+    for at, value in (start or {}).items():
+        if program.variables[at].nature == "time":
+            begin[at] = float(value * unit)
+        else:
+            begin[at] = float(value)
     limits = limits.after(time.monotonic() - begun)
     if name == "CBC":
         answer = pulp_program.solve_cbc(written, limits, begin)
-    elif name == "GLPK":
-        answer = pulp_program.solve_glpk(written, limits)
     else:
         answer = mathopt_program.solve_by_mathopt(written, name, limits, begin)
     answer = judged(written, answer)
 
     def units(seconds: float | None) -> float | None:
-        return (
-            seconds if seconds is None or unit == 1 else float(Fraction(seconds) / unit)
-        )
+        """Return *seconds* in units of the program."""
+        if seconds is None or unit == 1:
+            return seconds
+        return float(Fraction(seconds) / unit)
 
     return replace(
         answer,

@@ -203,7 +203,7 @@ def test_what_does_not_hold_together_is_no_internal_error(
     }
     path.write_text(json.dumps({"plan": plan}))
     line = refused(["simulate", "flexgang-tiny", str(path)], capsys)
-    assert "does not hold together" in line and "no job 'nobody'" in line
+    assert "is inconsistent and cannot be used" in line and "no job 'nobody'" in line
     with (
         pytest.raises(InstanceError, match=r"a\.json: .*KeyError: 'x'"),
         reading("a.json"),

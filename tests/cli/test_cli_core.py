@@ -456,6 +456,26 @@ def test_help_lists_few_commands_and_old_ones_still_answer(run):
     )
 
 
+def test_what_left_names_what_to_take(run, tmp_path):
+    result = tmp_path / "result.json"
+    run("solve", "cycle3", "--solver", "ip-printed", "-o", str(result))
+    data = json.loads(result.read_text())
+    data["options"]["backend"] = "GLPK"
+    result.write_text(json.dumps(data))
+    for words in (
+        ("solve", "cycle3", "--solver", "ip-printed", "--backend", "GLPK"),
+        ("compare", "cycle3", "--backend", "GLPK"),
+        ("check", "cycle3", str(result)),
+    ):
+        code, _, errors = run(*words)
+        assert code == 2 and errors.count("\n") == 1
+        assert "GLPK is no longer a backend; take CP-SAT, HiGHS, CBC or SCIP" in errors
+    for words in (("submit",), ("instances", "submit", "cycle3", str(result))):
+        code, _, errors = run(*words)
+        assert code == 2 and errors.count("\n") == 1
+        assert "`python scripts/tools/library.py submit FILE RESULT`" in errors
+
+
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [

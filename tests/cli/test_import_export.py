@@ -27,8 +27,8 @@ def test_swf_to_a_compared_instance(run, tmp_path):
     told = [text.removeprefix("ioopt: warning: ") for text in err.splitlines()]
     assert told[0] == "a.swf: 1 jobs left out, without a run time: 3"
     assert [text.split(":")[1] for text in told[1:]] == [
-        " invented I/O",
-        " invented rates",
+        " I/O assumed",
+        " rates assumed",
     ]
     problem = ioopt.load("a.json")
     assert [job.id for job in problem.jobs] == [1, 2]
@@ -96,7 +96,7 @@ def test_batsim_there_and_back(run, tmp_path):
     }
     (tmp_path / "w.json").write_text(json.dumps(workload))
     code, _, err = run("import", "batsim", "w.json", "-o", "b.json")
-    assert code == 0 and "invented rates" in err and "invented platform" in err
+    assert code == 0 and "rates assumed" in err and "platform assumed" in err
     assert run("solve", "b.json", "--solver", "fill", "-o", "r.json")[0] == 0
     assert run("export", "batsim", "b.json", "r.json", "-o", "jobs.csv")[0] == 0
     with (tmp_path / "jobs.csv").open() as stream:
@@ -153,15 +153,18 @@ SOURCES = {
     ),
 }
 TOLD = {
-    "swf": ("invented I/O", "invented rates"),
-    "swf --family gang": ("machine of 8 nodes is not used", "local", "invented I/O"),
-    "darshan": ("does not see the queue", "invented rates"),
-    "wfformat": ("invented machine", "invented files of 0 bytes"),
-    "wfformat --flatten": ("precedence is dropped: 1 of 2 tasks", "invented machine"),
-    "estee": ("1 tasks are planned with expected durations", "invented machine"),
-    "saga": ("its network is not used", "invented machine"),
-    "nextflow-trace": ("precedence is unknown", "invented files: one product a task"),
-    "batsim": ("reads and writes are one", "invented rates", "invented platform"),
+    "swf": ("I/O assumed", "rates assumed"),
+    "swf --family gang": ("machine of 8 nodes is not used", "local", "I/O assumed"),
+    "darshan": ("does not see the queue", "rates assumed"),
+    "wfformat": ("machine assumed", "files of 0 bytes assumed"),
+    "wfformat --flatten": ("precedence is dropped: 1 of 2 tasks", "machine assumed"),
+    "estee": ("1 tasks are planned with expected durations", "machine assumed"),
+    "saga": ("its network is not used", "machine assumed"),
+    "nextflow-trace": (
+        "precedence is unknown",
+        "file names assumed: the trace has byte counts only",
+    ),
+    "batsim": ("reads and writes are one", "rates assumed", "platform assumed"),
 }
 
 
@@ -178,7 +181,9 @@ def test_every_importer_tells_what_it_changes(run, tmp_path, words):
     for what in TOLD[words]:
         assert any(what in text for text in told), (what, told)
     assert set(problem.meta.get("synthetic", ())) == {
-        text.split("invented ")[1].split(":")[0] for text in told if "invented " in text
+        text.partition(" assumed: ")[0].rpartition(": ")[2]
+        for text in told
+        if " assumed: " in text
     }
     # What stands in meta is no part of the problem.
     assert ioopt.load(

@@ -90,7 +90,7 @@ LAYERS = (
         "pictures",
         "kernels",
     },
-    {"explaining", "building"},
+    {"explaining", "building", "library"},
     {"embed", "campaign", "advice"},
     {"cli", "__main__", "ioopt"},
 )

@@ -5,7 +5,8 @@ import click
 from ioopt.cli.lazy import IooptGroup
 from ioopt.registry import entry_points, origin
 
-_LOGS, _FLOWS = "ioopt.cli.imports.logs:import_", "ioopt.cli.imports.workflows:import_"
+_LOGS = "ioopt.cli.imports.logs:import_"
+_FLOWS = "ioopt.cli.imports.workflows:import_"
 COMMANDS = {
     "swf": (_LOGS + "swf", "Batch traces in the Standard Workload Format."),
     "sacct": (_LOGS + "sacct", "Job logs of Slurm, as sacct prints them."),

@@ -1,4 +1,4 @@
-"""What the import commands share: SOURCE and -o, --machine, and how they end."""
+"""Define what the import commands share: SOURCE and -o, --machine, and how they end."""
 
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -18,28 +18,27 @@ from ioopt.problems.base import Json, Problem
 from ioopt.problems.batch_io import QueueOptions
 
 Reader = Callable[..., Problem]
-"""From the values of a command's arguments and options to the instance."""
-
-
+"""Makes the instance from the values of a command's arguments and options."""
 Described = Callable[[tuple[str, ...]], Mapping[str, Any]]
-"""From the words of ``--machine`` to arguments of the reader."""
+"""Makes arguments of the reader from the words of ``--machine``."""
 
 
 def import_command(
     name: str, epilog: str, *, machine: Described | None = None, several: bool = False
 ) -> Callable[[Reader], click.Command]:
-    """Make a command of a reader of ``source`` (or *several* ``sources``); -o
-    says where to write.
+    """Make a command of a reader of ``source`` (or *several* ``sources``).
 
-    What ``meta.warnings`` says is said on standard error too. Sources can hold values
-    that no instance may have: what is raised for them becomes an InstanceError.
+    The option -o says where to write the instance. The warnings of its ``meta`` are
+    printed on standard error too. Sources can hold values that no instance may have:
+    what is raised for them becomes an InstanceError.
     """
 
     def decorate(reader: Reader) -> click.Command:
         def run(output: str, **given: Any) -> None:
             if machine is not None:
                 given |= machine(given["machine"])
-            with reading(", ".join(given["sources"]) if several else given["source"]):
+            named = ", ".join(given["sources"]) if several else given["source"]
+            with reading(named):
                 problem = reader(**given)
             if not quiet():
                 for text in problem.warnings:
@@ -51,7 +50,9 @@ def import_command(
         # click lists the options that were added last first: the reader's own
         # stand in the middle.
         target = output_option(required=True, text="Where to write the instance.")
-        command = target(run) if machine is None else machine_option(target(run))
+        command = target(run)
+        if machine is not None:
+            command = machine_option(command)
         own = getattr(reader, "__click_params__", [])
         command = wraps(reader, updated=())(command)
         command.__click_params__ += own  # type: ignore[attr-defined]
@@ -80,25 +81,18 @@ machine_option = click.option(
 
 
 def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
-    """What *words* say of each of *classes*; a file may describe more than those,
-    and is read as text is.
+    """Return the keys of each of *classes* that *words* of ``--machine`` state.
+
+    A file may state keys of any machine, text only those of *classes*.
     """
-
-    def keys(*some: type[BaseModel]) -> list[str]:
-        return [
-            field.alias or name
-            for cls in some
-            for name, field in cls.model_fields.items()
-        ]
-
     found: Json = {}
     for word in words:
-        inline = "=" in word
-        known = keys(*classes) if inline else keys(MachineRule, QueueOptions, Machine)
-        read = read_toml if word.endswith(".toml") else read_json
-        given = (
-            parse_assignments(word.split(","), "--machine") if inline else read(word)
-        )
+        if "=" in word:
+            given: object = parse_assignments(word.split(","), "--machine")
+            known = _keys(*classes)
+        else:
+            given = _read_machine(word)
+            known = _keys(MachineRule, QueueOptions, Machine)
         if not isinstance(given, dict):
             raise UsageError(
                 f"--machine {word}: wanted an object, such as {{nodes: 4}}"
@@ -109,10 +103,27 @@ def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
                     f"--machine {word}: no key {key!r}; {suggest(key, known)}"
                 )
         found |= given
-    return [
-        {key: value for key, value in found.items() if key in keys(cls)}
-        for cls in classes
-    ]
+    stated: list[Json] = []
+    for cls in classes:
+        own = _keys(cls)
+        stated.append({key: value for key, value in found.items() if key in own})
+    return stated
+
+
+def _read_machine(path: str) -> object:
+    """Return what a TOML or JSON file holds."""
+    if path.endswith(".toml"):
+        return read_toml(path)
+    return read_json(path)
+
+
+def _keys(*classes: type[BaseModel]) -> list[str]:
+    """Return the keys that *classes* read."""
+    found: list[str] = []
+    for cls in classes:
+        for name, field in cls.model_fields.items():
+            found.append(field.alias or name)
+    return found
 
 
 def _owner(words: tuple[str, ...]) -> str:
@@ -122,7 +133,7 @@ def _owner(words: tuple[str, ...]) -> str:
 
 
 def batch_machine(words: tuple[str, ...]) -> Json:
-    """``machine``, a rule, and ``options``, the batch queue."""
+    """Return the arguments ``machine``, a rule, and ``options``, the batch queue."""
     rule, queue = _told(words, MachineRule, QueueOptions)
     stated = parse_settings(QueueOptions, queue, _owner(words)).model_dump(
         exclude_unset=True, by_alias=True
@@ -135,6 +146,6 @@ def batch_machine(words: tuple[str, ...]) -> Json:
 
 
 def cluster(words: tuple[str, ...]) -> Json:
-    """``machine``, the cluster that a workflow runs on."""
+    """Return the argument ``machine``, the cluster that a workflow runs on."""
     (given,) = _told(words, Machine)
     return {"machine": parse_settings(Machine, given, _owner(words))}

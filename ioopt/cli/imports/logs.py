@@ -1,7 +1,7 @@
-"""``ioopt import``: job logs and traces of other programs as
-batch-io or gang instances.
+"""``ioopt import``: job logs and traces as batch-io or gang instances.
 
-Readers get the machine options as keywords ``how``: ``machine`` and ``options``.
+Readers get the machine options as the keywords ``machine`` and ``options``, here
+``how``.
 """
 
 from typing import Any
@@ -15,6 +15,7 @@ from ioopt.errors import UsageError
 from ioopt.formats.batsim.profiles import Platform
 from ioopt.formats.batsim.workload import read_batsim
 from ioopt.formats.darshan.io import batch_io_from_darshan, read_darshan_logs
+from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule
 from ioopt.formats.swf.io import batch_io_from_swf
 from ioopt.formats.swf.log import read_swf
@@ -27,14 +28,15 @@ from ioopt.units import parse_rate
 SWF = """\b
 Examples:
   ioopt import swf KTH-SP2.swf --jobs 1000 -o kth.json
-  ioopt import swf RICC.swf.gz --io-fraction 0.2 --io-period 1800 --seed 3 -o ricc.json.gz
+  ioopt import swf RICC.swf.gz --io-fraction 0.2 --io-period 1800 -o ricc.json.gz
   ioopt import swf trace.swf --darshan logs/ -o joined.json
-  ioopt import swf NASA.swf --family gang --set nodes=128 --set intensity=0.33 -o gang.json
+  ioopt import swf NASA.swf --family gang --set nodes=128 -o gang.json
 """
 SACCT = """\b
 Examples:
-  sacct -a -P --noconvert -S 2024-01-01 -E 2024-06-30 -o jobidraw,jobid,submit,eligible,start,end,elapsed,\\
-state,alloccpus,alloctres,timelimitraw,user,account,qos,partition | ioopt import sacct - -o half-year.json
+  sacct -a -P --noconvert -S 2024-01-01 -E 2024-06-30 -o jobidraw,jobid,submit,\\
+eligible,start,end,elapsed,state,alloccpus,alloctres,timelimitraw,user,account,qos,\\
+partition | ioopt import sacct - -o half-year.json
   ioopt import sacct sacct.txt --time-zone Europe/Stockholm -o jobs.json
 """
 PBS = """\b
@@ -45,13 +47,13 @@ Examples:
 DARSHAN = """\b
 Examples:
   darshan-parser job.darshan > job.txt; ioopt import darshan job.txt -o job.json
-  ioopt import darshan *.darshan --machine nodes=49152,processors_per_node=16 -o month.json
+  ioopt import darshan *.darshan --machine nodes=49152 -o month.json
   ioopt import darshan *.darshan --skip-bad 0.2 -o what-can-be-read.json
 """
 BATSIM = """\b
 Examples:
   ioopt import batsim workload.json -o instance.json
-  ioopt import batsim KTH-io-aware.json --machine node_rate=1250MB/s,storage_rate=5000MB/s -o kth.json
+  ioopt import batsim KTH.json --machine storage_rate=5000MB/s -o kth.json
 """
 
 
@@ -89,7 +91,7 @@ TRACE = together(
     ),
     skip_bad_option,
 )
-"""How a job log is read."""
+"""Options of the commands that read a job log."""
 
 
 @import_command("swf", SWF, machine=batch_machine)
@@ -140,14 +142,13 @@ def import_swf(
     "--cluster", metavar="NAME", help="Which cluster to read, of several in SOURCE."
 )
 def import_sacct(source: str, **batch_io: Any) -> BatchIoProblem:
-    """Make a batch-io instance of SOURCE, the output of Slurm's sacct -a -P
-    --noconvert (also .gz or -).
+    """Make a batch-io instance of the output of Slurm's sacct -a -P --noconvert.
 
-    Needed are the columns JobID, Submit, Start, End, State and one of AllocCPUS,
-    NCPUS, AllocTRES, ReqCPUS, ReqTRES; read are also JobIDRaw, Cluster, Eligible,
-    Elapsed or ElapsedRaw, Suspended, Timelimit or TimelimitRaw, User, Account, QOS,
-    Partition. JobName and other texts of users can hold the | that separates
-    columns: leave them out.
+    SOURCE may be .gz or -. Needed are the columns JobID, Submit, Start, End, State
+    and one of AllocCPUS, NCPUS, AllocTRES, ReqCPUS, ReqTRES; read are also JobIDRaw,
+    Cluster, Eligible, Elapsed or ElapsedRaw, Suspended, Timelimit or TimelimitRaw,
+    User, Account, QOS, Partition. JobName and other texts of users can hold the |
+    that separates columns: leave them out.
     """
     return _batch_io(source, kind="sacct", **batch_io)
 
@@ -155,8 +156,9 @@ def import_sacct(source: str, **batch_io: Any) -> BatchIoProblem:
 @import_command("pbs", PBS, machine=batch_machine)
 @TRACE
 def import_pbs(source: str, **batch_io: Any) -> BatchIoProblem:
-    """Make a batch-io instance of SOURCE, accounting records of PBS or
-    Torque (also .gz or -).
+    """Make a batch-io instance of accounting records of PBS or Torque.
+
+    SOURCE may be .gz or -.
     """
     return _batch_io(source, kind="pbs", **batch_io)
 
@@ -180,16 +182,19 @@ def read_trace(
     skip_bad: float | None = None,
     **how: Any,
 ) -> Json:
-    """The log *source* and what the options of TRACE (and *how*) say of it, as
-    batch_io_from_swf takes it.
+    """Read the log *source*; return the arguments of batch_io_from_swf.
 
-    It is of *kind* swf, sacct or pbs; by default what it looks like.
+    The keywords are the options of TRACE; *how* is passed on. The log is of *kind* swf,
+    sacct or pbs; by default it is recognised.
     """
     from ioopt.formats.job_log import read_log
 
     if source in logs:
         raise UsageError(f"{source} cannot be the trace and a Darshan log at once")
-    darshan, skipped = read_darshan_logs(logs) if logs else ([], [])
+    darshan: list[DarshanLog] = []
+    skipped: list[str] = []
+    if logs:
+        darshan, skipped = read_darshan_logs(logs)
     return {
         "trace": read_log(source, kind, time_zone, cluster, skip_bad),
         "io": IoRule(io_fraction, io_period, seed),

@@ -1,6 +1,4 @@
-"""``ioopt import wfformat``, ``estee``, ``saga``,
-``nextflow-trace``, ``work-directory``.
-"""
+"""``ioopt import`` of workflows: WfFormat, Estee, SAGA, Nextflow, work directories."""
 
 from typing import Any
 
@@ -20,20 +18,20 @@ from ioopt.problems.work_directory import WorkDirectoryProblem
 
 WFFORMAT = """\b
 Examples:
-  ioopt import wfformat montage.json --machine nodes=4,cores=4,disk=33% -o montage-flow.json
+  ioopt import wfformat montage.json --machine nodes=4,disk=33% -o montage-flow.json
   ioopt import wfformat genome.json --machine cluster.toml -o genome-flow.json
   ioopt import wfformat montage.json --flatten -o montage-batch.json
 """
 ESTEE = """\b
 Examples:
-  ioopt import estee pegasus.zip --graph montage --machine nodes=4,remote_rate=16MB/s -o montage.json
-  ioopt import estee elementary.zip --graph 3 --actual triplets-actual.json -o triplets.json
+  ioopt import estee pegasus.zip --graph montage --machine nodes=4 -o montage.json
+  ioopt import estee elementary.zip --graph 3 --actual actual.json -o triplets.json
 """
 SAGA = "Example: ioopt import saga graph.json --machine nodes=4,disk=1GB -o fft.json"
 NEXTFLOW = """\b
 Examples:
   ioopt import nextflow-trace trace.txt -o tasks.json
-  ioopt import nextflow-trace trace.txt --dag dag.html --machine nodes=4,cores=16,disk=200GB -o flow.json
+  ioopt import nextflow-trace trace.txt --dag dag.html --machine nodes=4 -o flow.json
 """
 
 
@@ -47,10 +45,10 @@ Examples:
 def import_wfformat(source: str, flatten: bool, machine: Machine) -> ReplicationProblem:
     """Make a replication instance from a WfFormat 1.4, 1.5 or 1.6 workflow.
 
-    Files become inputs and outputs with their sizes, run times compute seconds; what
-    nobody reads is to be kept. What was odd about the file, dropped or invented is said
-    on standard error and kept in the instance's meta. The machines of the file are the
-    nodes unless --machine says others.
+    Files become inputs and outputs with their sizes, run times compute seconds;
+    outputs that no task reads are to be kept. What was odd about the file, dropped or
+    assumed is printed on standard error and kept in the instance's meta. The machines
+    of the file are the nodes unless --machine says others.
     """
     return read_wfformat(source, machine, flatten)
 
@@ -70,11 +68,10 @@ def import_wfformat(source: str, flatten: bool, machine: Machine) -> Replication
 def import_estee(
     source: str, graph: str | None, keep: bool, actual: str | None, machine: Machine
 ) -> ReplicationProblem:
-    """Make a replication instance from a graph of an Estee data set
-    (JSON, also zipped).
+    """Make a replication instance from a graph of an Estee data set (JSON or zip).
 
-    Expected durations are planned with where the file has them; what
-    differs goes to --actual.
+    Tasks have their expected durations where the file has them; actual ones that
+    differ are written to --actual.
     """
     problem, seconds = read_estee(source, graph, machine, keep)
     if actual is not None:
@@ -84,11 +81,10 @@ def import_estee(
 
 @import_command("saga", SAGA, machine=cluster)
 def import_saga(source: str, machine: Machine) -> ReplicationProblem:
-    """Make a replication instance from a task graph of SAGA, such as
-    DAGBench's graph.json.
+    """Make a replication instance from a task graph of SAGA, such as DAGBench's.
 
-    A cost of 1 is 1 s at speed 1, a size of 1 is 1 MB. The network of
-    the file is not used.
+    A cost of 1 is 1 s at speed 1, a size of 1 is 1 MB. The network of the file is not
+    used.
     """
     return read_saga(source, machine)
 
@@ -115,18 +111,18 @@ def import_nextflow_trace(
 ) -> ReplicationProblem:
     """Make a replication instance from a Nextflow trace (tabs, commas or semicolons).
 
-    A trace names neither files nor edges: each task gets one product and one input
-    of the bytes that it wrote and read. A DAG joins processes, not tasks: tasks of
-    one tag wait for each other, else a task for all of the earlier process. All that
-    is invented is said.
+    A trace has byte counts, but no files and no edges: each task gets one output and
+    one input of the bytes that it wrote and read. A DAG joins processes, not tasks: a
+    task waits for those of the earlier process with its tag, else for all of them.
+    What is assumed is printed on standard error.
     """
     return read_nextflow_trace(source, dag, machine, read, skip_bad)
 
 
 WORK_DIRECTORY = """\b
 Examples:
-  ioopt import work-directory montage.json --cores 64 --quota 2TB --samples 8 -o directory.json
-  ioopt import work-directory trace.txt --dag dag.html --cores 32 --quota 500GB -o directory.json
+  ioopt import work-directory montage.json --cores 64 --quota 2TB -o directory.json
+  ioopt import work-directory trace.txt --dag dag.html --quota 500GB -o directory.json
 """
 
 
@@ -135,7 +131,7 @@ Examples:
 def import_work_directory(source: str, **told: Any) -> WorkDirectoryProblem:
     """Make a work-directory instance from a WfFormat workflow or a Nextflow trace.
 
-    What nobody reads counts as moved out when it is there; `ioopt budget`
+    Outputs that no task reads count as moved out once they are written. `ioopt budget`
     takes the same options.
     """
     return read_recorded(source, **told)

@@ -1,4 +1,6 @@
-"""Batsim's job profiles as phases of compute and I/O: the table is in docs/formats.md.
+"""Turn Batsim's job profiles into phases of compute and I/O.
+
+The table of profile types is in docs/formats.md.
 
 Compute and communication between nodes are one activity here, as in Zhou et al.,
 Section III.A.1: the nodes of a job have its network to themselves. A parallel task's
@@ -10,7 +12,7 @@ raise :class:`UnsupportedProfileError`.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field, StrictInt
 
@@ -18,7 +20,9 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
 from ioopt.formats.values import LARGEST, Amount
 
-MAX_PHASES, MAX_DEPTH = 100_000, 50
+MAX_PHASES = 100_000
+MAX_DEPTH = 50
+"""Levels of sequences within sequences."""
 _EACH = ("DefinedAmountsUsedForEachValue", "defined_amount_used_for_each_value")
 _SPREAD = ("DefinedAmountsSpreadUniformly", "defined_amount_spread_uniformly")
 
@@ -58,7 +62,7 @@ _KEYS = {
     "staging": frozenset({"nb_bytes"}),
     "sequence": frozenset({"seq", "repeat", "nb"}),
 }
-"""What is read of each kind."""
+"""Keys that are read of each kind."""
 _PASSED_OVER = frozenset(
     {"type", "ret", "extra_data", "command", "storage", "host", "from", "to"}
 )
@@ -81,8 +85,8 @@ class PhaseRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Platform:
-    """What Batsim takes from its platform file: operations per second of a
-    node, its network rate.
+    """The rates that Batsim takes from its platform file: operations of a node, bytes
+    of its network.
 
     The defaults are those of ``dragonfly96.xml`` (1 Gflop/s, 1250 MB/s), which the
     burst-buffer workloads are made for.
@@ -97,7 +101,7 @@ class Platform:
                 raise UsageError(f"{name} must be above 0, not {getattr(self, name)}")
 
     def describe(self) -> str:
-        """One line for the instance's ``meta``."""
+        """Return one line for the instance's ``meta``."""
         return (
             f"{self.flops:g} flop/s a node, {self.network_bytes_per_second:g} bytes/s "
             "network"
@@ -108,7 +112,7 @@ Times = Annotated[StrictInt, Field(ge=0, le=LARGEST)]
 
 
 class Profile(BaseModel, extra="allow"):
-    """A profile of any type, with the keys that are read of one type or another."""
+    """A profile of any type, with the keys that are read of at least one type."""
 
     type: str
     generation_strategy: str | None = None
@@ -130,13 +134,18 @@ class Profile(BaseModel, extra="allow"):
 
     @property
     def times(self) -> int:
-        """How often a sequence runs: ``repeat``, which older releases call ``nb``."""
-        given = self.nb if self.repeat is None else self.repeat
-        return 1 if given is None else given
+        """Return how often a sequence runs: ``repeat``, which older releases call
+        ``nb``.
+        """
+        if self.repeat is not None:
+            return self.repeat
+        if self.nb is not None:
+            return self.nb
+        return 1
 
     def contradiction(self) -> str:
-        """Say which keys contradict each other or mean nothing;
-        empty where none does.
+        """Return which keys contradict each other or have no meaning; empty where none
+        does.
         """
         if None not in (self.nb, self.repeat) and self.nb != self.repeat:
             return (
@@ -156,21 +165,23 @@ class Profiles:
     """The profiles of a workload, turned into phases for a given number of nodes."""
 
     def __init__(
-        self, profiles: Mapping[str, Any], platform: Platform, name: str
+        self, profiles: Mapping[str, object], platform: Platform, name: str
     ) -> None:
-        self._profiles, self._platform, self.name = profiles, platform, name
+        self._profiles = profiles
+        self._platform = platform
+        self.name = name
         self._found: dict[tuple[str, int], tuple[PhaseRow, ...]] = {}
         self._unread: dict[str, dict[str, None]] = {}
 
     def unread(self) -> dict[str, list[str]]:
-        """Return each key that was found and not read, with the
-        profiles that have it.
+        """Return each key that was found and not read, with the profiles that have
+        it.
         """
         return {key: list(profiles) for key, profiles in self._unread.items()}
 
     def phases(self, key: str, nodes: int, where: str) -> tuple[PhaseRow, ...]:
-        """Phases of the profile *key* on *nodes* nodes (at least one phase);
-        *where* names the job.
+        """Return the phases (at least one) of the profile *key* on *nodes* nodes;
+        *where* names the job in messages.
         """
         known = (key, nodes)
         if known not in self._found:
@@ -181,8 +192,8 @@ class Profiles:
     def _build(
         self, key: str, nodes: int, where: str, above: tuple[str, ...]
     ) -> list[PhaseRow]:
-        """Phases of a profile; a sequence that is one phase repeats it,
-        others are written out.
+        """Return the phases of a profile; a sequence of one phase becomes a repeated
+        phase, others are written out.
         """
         profile, place = self._profile(key, where, above)
         kind = _kind(profile, place)
@@ -205,8 +216,8 @@ class Profiles:
         return once * repeat
 
     def leaves(self, key: str, most: int, above: tuple[str, ...] = ()) -> Iterator[str]:
-        """Names of the profiles that are no sequence, as they follow each
-        other; each *most* times.
+        """Yield the names of the profiles that are no sequence, in the order in which
+        they run; each sequence at most *most* + 1 times.
         """
         profile, _ = self._profile(key, self.name, above)
         if profile.seq is None:
@@ -219,8 +230,9 @@ class Profiles:
     def _profile(
         self, key: str, where: str, above: tuple[str, ...]
     ) -> tuple[Profile, str]:
-        """The profile called *key*, which exists and does not contain
-        itself, and its place.
+        """Return the profile called *key*, and its place for messages.
+
+        Raises InstanceError where it is missing or contains itself.
         """
         if key not in self._profiles:
             raise InstanceError(f"{where}: there is no profile {key!r}")
@@ -239,12 +251,13 @@ class Profiles:
 
 
 def _limit(count: int, place: str) -> None:
+    """Raise InstanceError for more than ``MAX_PHASES`` phases."""
     if count > MAX_PHASES:
         raise InstanceError(f"{place}: more than {MAX_PHASES} phases")
 
 
 def _kind(profile: Profile, place: str) -> str:
-    """Which of the kinds above a profile is, whatever its release calls it."""
+    """Return which of ``_KINDS`` a profile is, whatever its release calls it."""
     name = profile.type
     if name.lower() in _REPLAYED:
         raise UnsupportedProfileError(
@@ -253,13 +266,15 @@ def _kind(profile: Profile, place: str) -> str:
     kind = _KIND_OF.get(name.lower())
     if kind is None:
         raise InstanceError(f"{place}: type {name!r} is not a profile type ioopt knows")
-    return "homogeneous_total" if kind == "homogeneous" and profile.spread else kind
+    if kind == "homogeneous" and profile.spread:
+        return "homogeneous_total"
+    return kind
 
 
 def _simple(
     kind: str, profile: Profile, nodes: int, place: str, platform: Platform
 ) -> list[PhaseRow]:
-    """Phases of a profile that contains no other profiles."""
+    """Return the phases of a profile that contains no other profiles."""
     if kind == "delay":
         if profile.delay is None:
             raise InstanceError(f"{place}: delay: missing")
@@ -269,35 +284,51 @@ def _simple(
             raise InstanceError(f"{place}: nb_bytes: missing")
         return [PhaseRow(0.0, profile.nb_bytes)]
     if kind == "storage":
-        if profile.bytes_to_read is None and profile.bytes_to_write is None:
-            raise InstanceError(
-                f"{place}: bytes_to_read, bytes_to_write: both are missing"
-            )
-        total = (profile.bytes_to_read or 0.0) + (profile.bytes_to_write or 0.0)
-        return [PhaseRow(0.0, total if profile.spread else total * nodes)]
+        return [PhaseRow(0.0, _storage_bytes(profile, nodes, place))]
     if profile.cpu is None and profile.com is None:
         raise InstanceError(f"{place}: cpu, com: both are missing")
     if kind == "task":
         return [PhaseRow(_task_seconds(profile, nodes, place, platform), 0.0)]
-    cpu, com = profile.cpu or 0.0, profile.com or 0.0
+    seconds = _homogeneous_seconds(kind, profile, nodes, place, platform)
+    staged = profile.bb * nodes
+    return [PhaseRow(0.0, staged), PhaseRow(seconds, staged)]
+
+
+def _storage_bytes(profile: Profile, nodes: int, place: str) -> float:
+    """Return the bytes that a task on a storage reads and writes."""
+    if profile.bytes_to_read is None and profile.bytes_to_write is None:
+        raise InstanceError(f"{place}: bytes_to_read, bytes_to_write: both are missing")
+    total = (profile.bytes_to_read or 0.0) + (profile.bytes_to_write or 0.0)
+    if profile.spread:
+        return total
+    return total * nodes
+
+
+def _homogeneous_seconds(
+    kind: str, profile: Profile, nodes: int, place: str, platform: Platform
+) -> float:
+    """Return the seconds of a parallel task whose nodes all do the same."""
+    cpu = profile.cpu or 0.0
+    com = profile.com or 0.0
     if isinstance(cpu, list) or isinstance(com, list):
         raise InstanceError(
             f"{place}: cpu and com: wanted a number of each, as all nodes are alike"
         )
     if kind == "homogeneous_total":
-        cpu, com = cpu / nodes, com / nodes if nodes > 1 else 0.0
+        cpu /= nodes
+        com /= nodes
+        if nodes == 1:
+            com = 0.0
     else:
         com *= nodes - 1
-    seconds = max(cpu / platform.flops, com / platform.network_bytes_per_second)
-    staged = profile.bb * nodes
-    return [PhaseRow(0.0, staged), PhaseRow(seconds, staged)]
+    return max(cpu / platform.flops, com / platform.network_bytes_per_second)
 
 
 def _task_seconds(
     profile: Profile, nodes: int, place: str, platform: Platform
 ) -> float:
-    """Seconds of the longest part: a node's operations, or what
-    it sends or receives.
+    """Return the seconds of the longest part: the operations of a node, or what it
+    sends or receives.
     """
     cpu = _vector(profile.cpu, nodes, f"{place}: cpu")
     com = _vector(profile.com, nodes * nodes, f"{place}: com")
@@ -313,18 +344,22 @@ def _task_seconds(
 
 
 def _vector(values: float | list[float] | None, length: int, place: str) -> list[float]:
-    """As many numbers as the job's size asks for; empty where there are none."""
+    """Return the *length* numbers that the size of the job asks for; empty where none
+    is given.
+    """
     if values is None or (isinstance(values, list) and len(values) == length):
         return values or []
-    given = f"{len(values)} numbers" if isinstance(values, list) else repr(values)
+    given = repr(values)
+    if isinstance(values, list):
+        given = f"{len(values)} numbers"
     raise InstanceError(
         f"{place}: wanted {length} numbers for a job of this size, not {given}"
     )
 
 
 def merge(phases: list[PhaseRow]) -> list[PhaseRow]:
-    """The same activity in fewer phases: compute joins the phase after
-    it, nothing is dropped.
+    """Return the same activity in fewer phases: compute joins the phase after it,
+    nothing is dropped.
 
     >>> merge([PhaseRow(1, 0), PhaseRow(2, 5), PhaseRow(0, 0)])
     [PhaseRow(compute_seconds=3, io_bytes=5, repeat=1)]
@@ -335,18 +370,16 @@ def merge(phases: list[PhaseRow]) -> list[PhaseRow]:
             phase = PhaseRow(phase.compute_seconds * phase.repeat, 0.0)
             if phase.compute_seconds == 0:
                 continue
-        last = out[-1] if out else None
-        if last is not None and last.io_bytes == 0 and phase.repeat == 1:
-            out[-1] = PhaseRow(
-                last.compute_seconds + phase.compute_seconds, phase.io_bytes
-            )
+        if out and out[-1].io_bytes == 0 and phase.repeat == 1:
+            compute = out[-1].compute_seconds + phase.compute_seconds
+            out[-1] = PhaseRow(compute, phase.io_bytes)
         else:
             out.append(phase)
     return out
 
 
 def intervals(resources: list[int]) -> str:
-    """Batsim's interval sets.
+    """Return *resources* as one of Batsim's interval sets.
 
     >>> intervals([0, 1, 2, 5, 7, 8])
     '0-2 5 7-8'
@@ -361,12 +394,13 @@ def intervals(resources: list[int]) -> str:
 
 
 def numbers(text: str) -> set[int]:
-    """What an interval set holds.
+    """Return the members of an interval set.
 
     >>> sorted(numbers('0-2 5'))
     [0, 1, 2, 5]
     """
-    ends = [part.partition("-") for part in text.split()]
-    return {
-        k for first, _, last in ends for k in range(int(first), int(last or first) + 1)
-    }
+    found: set[int] = set()
+    for part in text.split():
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found

@@ -1,9 +1,8 @@
-"""Batsim workloads (JSON): three dialects read, one written; the
-``_jobs.csv`` of results.
+"""Read Batsim workloads (JSON) in three dialects, write one, and write ``_jobs.csv``.
 
 Source: the documentation of Batsim (input-workload, output-jobs) and, for the
 burst-buffer dialect, Kopanski and Rzadca, Euro-Par 2021. What each profile type becomes
-is said in :mod:`ioopt.formats.batsim.profiles`. Times are seconds, sizes bytes.
+is described in :mod:`ioopt.formats.batsim.profiles`. Times are seconds, sizes bytes.
 """
 
 import csv
@@ -17,6 +16,7 @@ from pydantic import BaseModel, Field, StrictInt, StrictStr
 
 from ioopt.errors import InstanceError
 from ioopt.formats.batsim.profiles import (
+    PhaseRow,
     Platform,
     Profile,
     Profiles,
@@ -30,6 +30,8 @@ from ioopt.formats.values import LARGEST, Amount, Count
 from ioopt.options import nearest
 from ioopt.problems.base import BytesPerSecond, Json
 from ioopt.problems.batch_io import BatchIoProblem, Machine
+
+JobId = int | str
 
 
 class _Job(BaseModel, extra="allow"):
@@ -54,9 +56,7 @@ def read_batsim(
     platform: Platform = Platform(),
     options: Json | None = None,
 ) -> BatchIoProblem:
-    """Read a workload file (plain or gzipped) as a batch-io problem;
-    see :func:`batch_io_from_batsim`.
-    """
+    """Read a workload file as a batch-io problem; see :func:`batch_io_from_batsim`."""
     return batch_io_from_batsim(
         read_json(source),
         named(source),
@@ -124,12 +124,12 @@ def batch_io_from_batsim(
 _PASSED_OVER = frozenset(
     {"description", "command", "date", "name", "version", "extra_data"}
 )
-"""Keys of a workload and of jobs that say nothing of what runs when."""
+"""Keys of a workload and of jobs that do not change what runs when."""
 
 
 def _unread(given: _Workload, known: Profiles) -> list[str]:
-    """Return a warning for each key of the workload, of jobs and of
-    profiles that was not read.
+    """Return a warning for each key of the workload, of jobs and of profiles that is
+    not read.
     """
     top = sorted((given.model_extra or {}).keys() - _PASSED_OVER)
     said = [f"{known.name}: key {key[:40]!r} is not read" for key in top]
@@ -150,19 +150,23 @@ def _unread(given: _Workload, known: Profiles) -> list[str]:
 
 def _not_read(what: str, key: str, form: type[BaseModel]) -> str:
     """Say that *key* of *what* is not read, and which key of *form* may be meant."""
-    near = None if key in form.model_fields else nearest(key, form.model_fields)
-    meant = f" (did you mean {near!r}?)" if near else ""
-    return f"key {key[:40]!r} of {what} is not read{meant}"
+    text = f"key {key[:40]!r} of {what} is not read"
+    if key in form.model_fields:
+        return text
+    near = nearest(key, form.model_fields)
+    if near is None:
+        return text
+    return f"{text} (did you mean {near!r}?)"
 
 
 def _rows(
     jobs: Iterable[_Job], known: Profiles, rule: MachineRule, machine: Machine
-) -> tuple[list[Json], dict[str, list[Any]], list[Any]]:
-    """Jobs as the instance has them, ids of those left out by reason, and of
-    those without walltime.
+) -> tuple[list[Json], dict[str, list[JobId]], list[JobId]]:
+    """Return the rows of the instance, the ids of jobs left out by reason, and those of
+    jobs without walltime.
     """
-    left_out: dict[str, list[Any]] = defaultdict(list)
-    unlimited: list[Any] = []
+    left_out: dict[str, list[JobId]] = defaultdict(list)
+    unlimited: list[JobId] = []
     rows = []
     for k, job in enumerate(jobs):
         nodes = rule.nodes_for(job.res)
@@ -179,10 +183,7 @@ def _rows(
         walltime = max(job.walltime or 0.0, 0.0)
         if not walltime:
             unlimited.append(job.id)
-            peak = machine.peak(machine.allocated_nodes(nodes), job.io_bytes_per_second)
-            run = sum(
-                (p.compute_seconds + p.io_bytes / peak) * p.repeat for p in phases
-            )
+            run = _run_seconds(job, phases, machine, nodes)
             walltime = max(run, SHORTEST_WALLTIME_SECONDS)
         rows.append(
             {
@@ -197,11 +198,22 @@ def _rows(
     return rows, left_out, unlimited
 
 
+def _run_seconds(
+    job: _Job, phases: Iterable[PhaseRow], machine: Machine, nodes: int
+) -> float:
+    """Return the run time of a job of *phases* on *nodes* nodes without congestion."""
+    peak = machine.peak(machine.allocated_nodes(nodes), job.io_bytes_per_second)
+    return sum(
+        (phase.compute_seconds + phase.io_bytes / peak) * phase.repeat
+        for phase in phases
+    )
+
+
 def _resources(
     given: _Workload, rule: MachineRule, name: str, warnings: list[str]
 ) -> int:
-    """Resources of the machine: stated, else ``nb_res``, else the largest
-    job (with a warning).
+    """Return the resources of the machine: as stated, else ``nb_res``, else those of
+    the largest job (with a warning).
     """
     if rule.nodes is not None:
         return rule.nodes * rule.processors_per_node
@@ -219,8 +231,8 @@ def _resources(
 
 
 def export_batsim(problem: BatchIoProblem) -> Json:
-    """A workload of Batsim 5 for *problem*: a delay for compute, a
-    task on storage for I/O.
+    """Return a workload of Batsim 5: compute phases as delays, I/O phases as tasks on a
+    storage.
 
     Bytes count for the whole job (``DefinedAmountsSpreadUniformly``) and are written,
     since ioopt does not tell reads from writes. Rates belong to Batsim's platform file
@@ -258,19 +270,20 @@ def export_batsim(problem: BatchIoProblem) -> Json:
                 profiles[f"{key}:{k}"] = _sequence(steps, phase.repeat)
                 steps = [f"{key}:{k}"]
             parts += steps
-        profiles[key] = (
-            _sequence(parts) if parts else {"type": "DelayProfile", "delay": 0.0}
-        )
-        jobs.append(
-            {
-                "id": key,
-                "subtime": job.submit_seconds,
-                "walltime": job.walltime_seconds,
-                "res": job.nodes,
-                "profile": key,
-            }
-            | ({"io_bytes_per_second": own} if (own := job.io_bytes_per_second) else {})
-        )
+        if parts:
+            profiles[key] = _sequence(parts)
+        else:
+            profiles[key] = {"type": "DelayProfile", "delay": 0.0}
+        row = {
+            "id": key,
+            "subtime": job.submit_seconds,
+            "walltime": job.walltime_seconds,
+            "res": job.nodes,
+            "profile": key,
+        }
+        if job.io_bytes_per_second:
+            row["io_bytes_per_second"] = job.io_bytes_per_second
+        jobs.append(row)
     return {
         "description": f"{problem.name}, written by ioopt",
         "nb_res": problem.machine.nodes,
@@ -280,6 +293,7 @@ def export_batsim(problem: BatchIoProblem) -> Json:
 
 
 def _sequence(names: list[str], repeat: int = 1) -> Json:
+    """Return a profile that runs the profiles *names* in order, *repeat* times."""
     return {"type": "SequentialCompositionProfile", "repeat": repeat, "seq": names}
 
 
@@ -305,7 +319,7 @@ JOB_COLUMNS = (
 
 
 def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
-    """The ``_jobs.csv`` that Batsim would write for a batch-io *schedule*, in
+    """Return the ``_jobs.csv`` that Batsim would write for a batch-io *schedule*, in
     the order of finish.
     """
     jobs = {job.id: job for job in problem.jobs}
@@ -320,8 +334,13 @@ def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
             raise InstanceError(
                 f"the schedule names a job {row['id']!r} that the instance lacks"
             )
-        start, end = row["start_seconds"], row["end_seconds"]
-        turnaround, run = end - job.submit_seconds, end - start
+        start = row["start_seconds"]
+        end = row["end_seconds"]
+        run = end - start
+        turnaround = end - job.submit_seconds
+        state = "COMPLETED_SUCCESSFULLY"
+        if row["killed"]:
+            state = "COMPLETED_WALLTIME_REACHED"
         writer.writerow(
             {
                 "job_id": job.id,
@@ -331,9 +350,7 @@ def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
                 "requested_number_of_resources": job.nodes,
                 "requested_time": job.walltime_seconds,
                 "success": int(not row["killed"]),
-                "final_state": "COMPLETED_WALLTIME_REACHED"
-                if row["killed"]
-                else "COMPLETED_SUCCESSFULLY",
+                "final_state": state,
                 "starting_time": start,
                 "execution_time": run,
                 "finish_time": end,

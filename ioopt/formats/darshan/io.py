@@ -1,4 +1,4 @@
-"""Darshan logs, those of one job joined, as batch-io problems."""
+"""Turn Darshan logs, those of one job joined, into batch-io problems."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from ioopt.errors import BackendMissingError, InstanceError, UsageError
-from ioopt.formats.darshan.log import SLACK_SECONDS, DarshanLog, read_raw, summarise
+from ioopt.formats.darshan.log import (
+    SLACK_SECONDS,
+    DarshanLog,
+    DarshanPhase,
+    read_raw,
+    summarise,
+)
 from ioopt.formats.darshan.raw import RawLog
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.report import file_name, imported, some
@@ -16,31 +22,22 @@ from ioopt.problems.batch_io import BatchIoProblem, Machine
 from ioopt.timeline import covered_seconds
 
 ENDINGS = (".darshan", ".darshan.gz", ".txt", ".txt.gz")
-"""What files in a folder are called that may be logs."""
+"""Endings of files in a folder that may be logs."""
 UNLIKE = 2.0
-"""Rates of reading and writing that differ by more are said."""
+"""Rates of reading and writing that differ by a larger factor are warned of."""
 
 
 def read_darshan_logs(
     sources: Sequence[str], *, gap_seconds: float = 1.0, skip_bad: float | None = None
 ) -> tuple[list[DarshanLog], list[str]]:
-    """One log a job, and the reasons why some cannot be read.
+    """Read one log for each job, and the reasons why some logs cannot be read.
 
-    A folder stands for the logs in it; what cannot be read there is left out. Elsewhere
-    the first reason is raised, or, with *skip_bad*, that share of all logs may be left
-    out. InstanceError as well when none can be read. Binary log and text of one run are
-    one log, several runs of one job are joined.
+    A folder stands for the logs in it; one that cannot be read there is left out.
+    Elsewhere the first reason is raised, or, with *skip_bad*, that share of all logs
+    may be left out. Raises InstanceError as well when no log can be read. A binary log
+    and a text of one run are one log, several runs of one job are joined.
     """
-    raws: list[RawLog] = []
-    reasons: list[str] = []
-    for source, lenient in _files(sources):
-        try:
-            raws.append(read_raw(source))
-        except (InstanceError, BackendMissingError) as error:
-            skipped = skip_bad is not None and isinstance(error, InstanceError)
-            if not (lenient or skipped):
-                raise
-            reasons.append(str(error))
+    raws, reasons = _read_raws(sources, skip_bad is not None)
     logs: list[DarshanLog] = []
     for raw in _one_a_run(raws):
         try:
@@ -49,11 +46,13 @@ def read_darshan_logs(
             if skip_bad is None and raw.name in sources:
                 raise
             reasons.append(str(error))
-    if not logs:
+    if not logs and reasons:
         raise InstanceError(
             f"none of {len(reasons)} logs can be read; the first: {reasons[0]}"
-            if reasons
-            else f"no Darshan log in {', '.join(sources)} ({', '.join(ENDINGS)})"
+        )
+    if not logs:
+        raise InstanceError(
+            f"no Darshan log in {', '.join(sources)} ({', '.join(ENDINGS)})"
         )
     if skip_bad is not None:
         count = len(logs) + len(reasons)
@@ -66,8 +65,30 @@ def read_darshan_logs(
     return [join_logs(runs) for runs in by_job.values()], reasons
 
 
+def _read_raws(sources: Iterable[str], lenient: bool) -> tuple[list[RawLog], list[str]]:
+    """Parse the files of *sources*; return the reasons why some cannot be read.
+
+    Outside of a folder a reason is raised, unless *lenient*. A missing package, which
+    binary logs need, is raised there in any case.
+    """
+    raws: list[RawLog] = []
+    reasons: list[str] = []
+    for source, in_folder in _files(sources):
+        try:
+            raws.append(read_raw(source))
+        except InstanceError as error:
+            if not in_folder and not lenient:
+                raise
+            reasons.append(str(error))
+        except BackendMissingError as error:
+            if not in_folder:
+                raise
+            reasons.append(str(error))
+    return raws, reasons
+
+
 def _files(sources: Iterable[str]) -> Iterable[tuple[str, bool]]:
-    """Every file, and whether it stands in a folder that was named."""
+    """Yield every file, and whether it is in a folder that was named."""
     for source in sources:
         folder = Path(source)
         if source != "-" and folder.is_dir():
@@ -79,28 +100,36 @@ def _files(sources: Iterable[str]) -> Iterable[tuple[str, bool]]:
 
 
 def _one_a_run(raws: Iterable[RawLog]) -> Iterable[RawLog]:
-    """Text and binary of one run as one log, the one that has a
-    trace; the other is named.
-    """
+    """Keep one log for each run; of a text and a binary log, that with a trace."""
     found: dict[tuple[object, ...], RawLog] = {}
     for raw in raws:
         header = raw.header
-        # Texts round what binary logs know to the nanosecond.
-        run = int(header.start_seconds), round(header.run_seconds, 3)
-        counted = frozenset(key for key, counters in raw.records.items() if counters)
-        key = (header.job_id, header.processes, *run, counted)
-        kept, other = found.get(key), raw
-        if kept is None or raw.segments:
-            kept, other = raw, kept
-        if other is not None:
-            said = f"{other.name} is of the same run and does not count"
-            kept = replace(kept, warnings=(*kept.warnings, said))
-        found[key] = kept
+        key = (
+            header.job_id,
+            header.processes,
+            # Texts round what binary logs give to the nanosecond.
+            int(header.start_seconds),
+            round(header.run_seconds, 3),
+            frozenset(key for key, counters in raw.records.items() if counters),
+        )
+        known = found.get(key)
+        if known is None:
+            found[key] = raw
+        elif raw.segments:
+            found[key] = _preferred(raw, known)
+        else:
+            found[key] = _preferred(known, raw)
     return found.values()
 
 
+def _preferred(kept: RawLog, other: RawLog) -> RawLog:
+    """Return *kept* with a warning that *other*, of the same run, is not used."""
+    text = f"{other.name} is of the same run and does not count"
+    return replace(kept, warnings=(*kept.warnings, text))
+
+
 def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
-    """The runs of one job (applications that its script started) as one log.
+    """Join the runs of one job (applications that its script started) to one log.
 
     It begins with the first and ends with the last run; what lies between runs is
     compute. It has as many processes as ever ran at once. Where runs overlap, their I/O
@@ -110,37 +139,26 @@ def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
     if len(runs) == 1:
         return runs[0]
     start = min(log.start_seconds for log in runs)
-    ends = [log.start_seconds + log.run_seconds for log in runs]
-    covered = covered_seconds((log.start_seconds, end) for log, end in zip(runs, ends))
-    longest = sum(log.run_seconds for log in runs)
-    overlap = covered / longest if longest > covered else 1.0
-    phases = [
-        replace(
-            phase,
-            start_seconds=phase.start_seconds + log.start_seconds - start,
-            end_seconds=phase.end_seconds + log.start_seconds - start,
-        )
-        for log in runs
-        for phase in log.phases
-    ]
-    said = (
+    spans = [(log.start_seconds, log.start_seconds + log.run_seconds) for log in runs]
+    last_end = max(end for _, end in spans)
+    covered = covered_seconds(spans)
+    total = sum(log.run_seconds for log in runs)
+    overlap = covered / total if total > covered else 1.0
+    phases: list[DarshanPhase] = []
+    warnings: list[str] = []
+    for log in runs:
+        phases += _moved(log, start)
+        warnings += log.warnings
+    warnings.append(
         f"{len(runs)} logs of job {runs[0].job_id} are one job of "
-        f"{max(ends) - start:g} s, {covered:g} s of them in its runs"
+        f"{last_end - start:g} s, {covered:g} s of them in its runs"
     )
     return replace(
         runs[0],
         name=", ".join(file_name(log.name) for log in runs),
-        processes=max(
-            sum(
-                log.processes
-                for log, end in zip(runs, ends)
-                if log is other
-                or log.start_seconds <= other.start_seconds < end - SLACK_SECONDS
-            )
-            for other in runs
-        ),
+        processes=max(_processes_at_start(log, runs) for log in runs),
         start_seconds=start,
-        run_seconds=max(ends) - start,
+        run_seconds=last_end - start,
         bytes_read=sum(log.bytes_read for log in runs),
         bytes_written=sum(log.bytes_written for log in runs),
         io_seconds=overlap * sum(log.io_seconds for log in runs),
@@ -149,56 +167,93 @@ def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
         phases=tuple(
             sorted(phases, key=lambda phase: (phase.start_seconds, phase.end_seconds))
         ),
-        warnings=(*(text for log in runs for text in log.warnings), said),
+        warnings=tuple(warnings),
     )
 
 
+def _moved(log: DarshanLog, start_seconds: float) -> list[DarshanPhase]:
+    """Return the phases of *log* in seconds since *start_seconds*."""
+    return [
+        replace(
+            phase,
+            start_seconds=phase.start_seconds + log.start_seconds - start_seconds,
+            end_seconds=phase.end_seconds + log.start_seconds - start_seconds,
+        )
+        for phase in log.phases
+    ]
+
+
+def _processes_at_start(log: DarshanLog, runs: Iterable[DarshanLog]) -> int:
+    """Return the processes of all *runs* that run when *log* starts."""
+    processes = log.processes
+    for other in runs:
+        end = other.start_seconds + other.run_seconds - SLACK_SECONDS
+        if other is not log and other.start_seconds <= log.start_seconds < end:
+            processes += other.processes
+    return processes
+
+
 def phases_of(log: DarshanLog, run_seconds: float | None = None) -> list[Json]:
-    """Compute and I/O phases of one log, *run_seconds* long (default:
-    as long as the log).
+    """Return the compute and I/O phases of one log, *run_seconds* long (default: as
+    long as the log).
 
     The log's I/O time is shared out over its phases by bytes; what is left of the time
     from the end of one phase to the end of the next is compute, scaled so that compute
     and I/O time add up to the run. Time after the last phase is a closing phase without
     I/O. Where the I/O alone takes longer than the run, its bytes are scaled down to it.
     """
-    run = log.run_seconds if run_seconds is None else run_seconds
-    total = log.total_bytes
-    part = min(1.0, run / log.io_seconds) if log.io_seconds else 1.0
-    gaps, before = [], 0.0
-    for phase in log.phases:
-        busy = log.io_seconds * phase.total_bytes / total if total else 0.0
-        gaps.append(max(0.0, phase.end_seconds - before - busy))
-        before = max(before, phase.end_seconds)
-    gaps.append(max(0.0, log.run_seconds - before))
+    run = run_seconds
+    if run is None:
+        run = log.run_seconds
+    part = 1.0
+    if log.io_seconds:
+        part = min(1.0, run / log.io_seconds)
+    gaps = _compute_gaps(log)
     compute = max(0.0, run - part * log.io_seconds)
-    scale = compute / sum(gaps) if sum(gaps) > 0 else 0.0
-    if scale == 0.0:
-        gaps, scale = [0.0] * len(log.phases) + [compute], 1.0
-    rows = [
-        {
-            "compute_seconds": gap * scale,
-            "io_bytes": phase.total_bytes
-            if part == 1.0
-            else round(part * phase.total_bytes),
-        }
-        for gap, phase in zip(gaps, log.phases)
-    ]
+    scale = 0.0
+    if sum(gaps) > 0:
+        scale = compute / sum(gaps)
+    if scale == 0.0:  # nothing to scale: compute after the last phase
+        gaps = [0.0] * len(log.phases) + [compute]
+        scale = 1.0
+    rows: list[Json] = []
+    for gap, phase in zip(gaps, log.phases):
+        count = phase.total_bytes
+        if part != 1.0:
+            count = round(part * count)
+        rows.append({"compute_seconds": gap * scale, "io_bytes": count})
     if gaps[-1] > 0 or not rows:
         rows.append({"compute_seconds": gaps[-1] * scale, "io_bytes": 0})
     return rows
 
 
+def _compute_gaps(log: DarshanLog) -> list[float]:
+    """Return the seconds without I/O up to the end of each phase, and those after."""
+    gaps = []
+    before = 0.0
+    for phase in log.phases:
+        busy = 0.0
+        if log.total_bytes:
+            busy = log.io_seconds * phase.total_bytes / log.total_bytes
+        gaps.append(max(0.0, phase.end_seconds - before - busy))
+        before = max(before, phase.end_seconds)
+    gaps.append(max(0.0, log.run_seconds - before))
+    return gaps
+
+
 def io_of(log: DarshanLog, run_seconds: float | None = None) -> Json:
-    """The keys of a job that say its I/O: phases, and the rate that it
-    achieved as its peak rate.
+    """Return the keys of a job that describe its I/O.
+
+    These are its phases and, as its peak rate, the rate that it achieved.
     """
-    rate = {} if log.rate is None else {"io_bytes_per_second": log.rate}
-    return {"phases": phases_of(log, run_seconds), **rate}
+    keys: Json = {"phases": phases_of(log, run_seconds)}
+    if log.rate is not None:
+        keys["io_bytes_per_second"] = log.rate
+    return keys
 
 
 def rate_remarks(logs: Iterable[DarshanLog]) -> list[str]:
-    """What one rate a job cannot say of the logs."""
+    """Return a warning for each log that one rate cannot describe."""
     said = []
     for log in logs:
         if log.total_bytes and log.rate is None:
@@ -217,20 +272,21 @@ def rate_remarks(logs: Iterable[DarshanLog]) -> list[str]:
 
 
 def slow_machine(block: Json, rows: Iterable[Json]) -> list[str]:
-    """Which jobs achieved more than the machine gives them, and so run
-    longer than they did.
+    """Warn of jobs that achieved more than the machine gives them, and so run longer
+    than they did.
     """
     machine = Machine.model_validate(block)
-    slower = [
-        row["id"]
-        for row in rows
-        if row.get("io_bytes_per_second", 0.0)
-        > machine.peak(machine.allocated_nodes(row["nodes"])) * (1 + 1e-9)
-    ]
+    slower = []
+    for row in rows:
+        peak = machine.peak(machine.allocated_nodes(row["nodes"]))
+        if row.get("io_bytes_per_second", 0.0) > peak * (1 + 1e-9):
+            slower.append(row["id"])
+    if not slower:
+        return []
     return [
         f"{len(slower)} jobs achieved more than the rates of the machine give them "
         f"and run longer than they did: {some(slower)}"
-    ] * bool(slower)
+    ]
 
 
 def batch_io_from_darshan(
@@ -240,18 +296,19 @@ def batch_io_from_darshan(
     options: Json | None = None,
     skipped: Sequence[str] = (),
 ) -> BatchIoProblem:
-    """Make a batch-io problem of one log a job; *skipped* says which
-    others are not in it.
+    """Make a batch-io problem of the logs, one job for each.
 
-    Submitted when the log starts (Darshan does not see the queue), as long a walltime
-    as the run (at least a second). Nodes are processes over ``processors_per_node``;
-    the machine is as large as the largest job, and its rates are at least what the jobs
-    achieved, unless *machine* says otherwise.
+    *skipped* says which other logs are not in it. A job is submitted when its log
+    starts (Darshan does not record the queue), and its walltime is the run time (at
+    least a second). Nodes are processes over ``processors_per_node``; the machine is as
+    large as the largest job, and its rates are at least what the jobs achieved, unless
+    *machine* says otherwise.
     """
     if not logs:
         raise UsageError("no Darshan log to import")
     warnings = [f"log left out: {reason}" for reason in skipped]
-    warnings += [text for log in logs for text in log.warnings]
+    for log in logs:
+        warnings += log.warnings
     warnings += rate_remarks(logs)
     achieved = [(log.processes, log.rate) for log in logs if log.rate is not None]
     block = machine.machine(max(log.processes for log in logs), achieved)
@@ -265,24 +322,17 @@ def batch_io_from_darshan(
         "Darshan does not see the queue; reads and writes are one kind of I/O"
     )
     logs = sorted(logs, key=lambda log: (log.start_seconds, log.job_id, log.name))
-    rows = []
-    for log in logs:
-        nodes = machine.nodes_for(log.processes)
-        if nodes > block["nodes"]:
-            raise InstanceError(
-                f"{log.name}: {log.processes} processes need {nodes} nodes, the "
-                f"machine has {block['nodes']}; state a larger machine or more "
-                "processes per node"
-            )
-        rows.append(
-            {
-                "id": log.job_id,
-                "submit_seconds": log.start_seconds - logs[0].start_seconds,
-                "nodes": nodes,
-                "walltime_seconds": max(log.run_seconds, SHORTEST_WALLTIME_SECONDS),
-                **io_of(log),
-            }
-        )
+    first = logs[0].start_seconds
+    rows = [
+        {
+            "id": log.job_id,
+            "submit_seconds": log.start_seconds - first,
+            "nodes": _nodes_of(log, machine, block["nodes"]),
+            "walltime_seconds": max(log.run_seconds, SHORTEST_WALLTIME_SECONDS),
+            **io_of(log),
+        }
+        for log in logs
+    ]
     warnings += slow_machine(block, rows)
     data = {
         "name": f"darshan-{logs[0].job_id}",
@@ -298,7 +348,19 @@ def batch_io_from_darshan(
     return imported(BatchIoProblem, data, warnings, logs[0].name, synthetic)
 
 
+def _nodes_of(log: DarshanLog, machine: MachineRule, most: int) -> int:
+    """Return the nodes that the processes of *log* take; InstanceError above *most*."""
+    nodes = machine.nodes_for(log.processes)
+    if nodes > most:
+        raise InstanceError(
+            f"{log.name}: {log.processes} processes need {nodes} nodes, the machine "
+            f"has {most}; state a larger machine or more processes per node"
+        )
+    return nodes
+
+
 def _summary(log: DarshanLog) -> Json:
+    """Return what ``meta`` keeps of a log."""
     return {
         "job_id": log.job_id,
         "processes": log.processes,

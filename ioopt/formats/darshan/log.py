@@ -1,12 +1,12 @@
-"""Darshan logs: what a job read and wrote, how long that took, and in how many phases.
+"""Summarise Darshan logs: what a job read and wrote, for how long, in which phases.
 
-What stands in them is read by :mod:`ioopt.formats.darshan.raw`. Source: Carns et
-al., ACM TOS 7(3), 2011, and the documentation of darshan-util 3.5. Times are seconds
-since the job's start.
+The files are parsed by :mod:`ioopt.formats.darshan.raw`. Source: Carns et al., ACM TOS
+7(3), 2011, and the documentation of darshan-util 3.5. Times are seconds since the job's
+start.
 
 Bytes are those of the POSIX and STDIO layers (MPI-IO calls end in POSIX and are counted
 there; they are used only where a log has no POSIX data). I/O time is how long at least
-one process was reading or writing, where a DXT trace knows that; else Darshan's
+one process was reading or writing, where a DXT trace records that; else Darshan's
 ``agg_time_by_slowest``: the slowest rank over its own files plus, for every shared
 file, its slowest rank; of POSIX and MPI-IO the longer, plus STDIO.
 
@@ -22,6 +22,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from ioopt.errors import InstanceError
 from ioopt.formats.darshan.raw import (
@@ -37,13 +38,16 @@ from ioopt.formats.native import decoded, named, read_bytes
 from ioopt.formats.report import some
 from ioopt.timeline import covered_seconds
 
+Record = tuple[int, Mapping[str, float]]
+"""The rank of a record and its counters."""
 _OTHER_STORAGE = ("DFS", "DAOS")
 _BINARY = re.compile(rb"[0-9]\.[0-9]{2}\x00")
 SHARED_RANK = -1
 NOT_MONITORED = -1.0
 OVERFLOW = 2.0**63
-"""Counters have 64 bits and a sign."""
-SLACK_SECONDS = 1.0  # texts tell the start of a job in whole seconds
+"""Counters are signed 64-bit numbers; values from here on have overflowed."""
+SLACK_SECONDS = 1.0
+"""By how much times of one log may differ: text logs give whole seconds."""
 _COUNTERS: tuple[tuple[Kind, str, str], ...] = (
     ("read", "READ", "BYTES_READ"),
     ("write", "WRITE", "BYTES_WRITTEN"),
@@ -54,12 +58,11 @@ _TIMES = frozenset(
     for which in ("START_TIMESTAMP", "END_TIMESTAMP", "TIME")
 ) | {"F_SLOWEST_RANK_TIME"}
 _ENOUGH = 0.9
-"""A trace or heatmap that holds less of the bytes than this is not used (they
-can run out of memory).
+"""A trace or heatmap that holds a smaller share of the bytes than this is not used:
+Darshan stops recording when its memory is full.
 """
-
-
 MINOR_SHARE = 1e-3
+"""The smallest accesses with together this share of the bytes form no phase."""
 
 
 @dataclass(slots=True)
@@ -73,11 +76,17 @@ class DarshanPhase:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes read and written."""
+        """Return the bytes read and written."""
         return self.bytes_read + self.bytes_written
 
+    def bytes_of(self, kind: Kind) -> int:
+        """Return the bytes of one kind."""
+        if kind == "read":
+            return self.bytes_read
+        return self.bytes_written
+
     def add(self, kind: Kind, count: int) -> None:
-        """Count more bytes."""
+        """Count more bytes of one kind."""
         if kind == "read":
             self.bytes_read += count
         else:
@@ -87,27 +96,20 @@ class DarshanPhase:
 def find_phases(
     accesses: Sequence[Access], run_seconds: float, gap_seconds: float
 ) -> tuple[tuple[DarshanPhase, ...], list[str]]:
-    """Phases in order of time, holding all bytes, and remarks for the user.
+    """Return the phases in order of time, which hold all bytes, and remarks.
 
     Bytes of the smallest accesses, and those whose time is unknown, join the
     largest phase of their kind (of any kind where there is none), or make one
     at the end of the run.
 
-    >>> found = find_phases([Access("read", 10, (1, 2)), Access("write", 5, (1.5, 4))], 9.0, 1.0)[0]
-    >>> [(phase.start_seconds, phase.bytes_read, phase.bytes_written) for phase in found]
+    >>> reads = Access("read", 10, (1, 2))
+    >>> writes = Access("write", 5, (1.5, 4))
+    >>> phases, remarks = find_phases([reads, writes], 9.0, 1.0)
+    >>> [(each.start_seconds, each.bytes_read, each.bytes_written) for each in phases]
     [(1, 10, 0), (1.5, 0, 5)]
     """
     total = sum(access.moved for access in accesses)
-    allowance = MINOR_SHARE * total
-    placed: list[tuple[Span, Access]] = []
-    rest: list[Access] = []
-    for access in sorted(accesses, key=lambda access: access.moved):
-        if access.span is not None:
-            allowance -= access.moved
-        if access.span is None or allowance >= 0:
-            rest.append(access)
-        else:
-            placed.append((access.span, access))
+    placed, rest = _minor_apart(accesses, MINOR_SHARE * total)
     phases: list[DarshanPhase] = []
     latest: dict[Kind, DarshanPhase] = {}
     for (start, end), access in sorted(placed):
@@ -124,29 +126,58 @@ def find_phases(
         remarks.append(f"{unknown} bytes without usable times are put in {where}")
     if rest and not phases:
         phases.append(DarshanPhase(run_seconds, run_seconds))
-    largest = {
-        kind: max(phases, key=lambda phase: _bytes(phase, kind)) for kind in latest
-    }
-    widest = max(phases, key=lambda phase: phase.total_bytes, default=None)
-    for access in rest:
-        into = largest.get(access.kind, widest)
-        if into is not None:
-            into.add(access.kind, access.moved)
+    _add_to_largest(phases, rest, latest.keys())
     return tuple(phases), remarks
 
 
-def _bytes(phase: DarshanPhase, kind: Kind) -> int:
-    return phase.bytes_read if kind == "read" else phase.bytes_written
+def _minor_apart(
+    accesses: Iterable[Access], allowance: float
+) -> tuple[list[tuple[Span, Access]], list[Access]]:
+    """Return the accesses that make phases with their spans, and the others.
+
+    The others are those of unknown time and the smallest ones, which together have at
+    most *allowance* bytes.
+    """
+    placed: list[tuple[Span, Access]] = []
+    rest: list[Access] = []
+    for access in sorted(accesses, key=lambda access: access.moved):
+        if access.span is None:
+            rest.append(access)
+            continue
+        allowance -= access.moved
+        if allowance >= 0:
+            rest.append(access)
+        else:
+            placed.append((access.span, access))
+    return placed, rest
+
+
+def _add_to_largest(
+    phases: Sequence[DarshanPhase], accesses: Iterable[Access], kinds: Iterable[Kind]
+) -> None:
+    """Add *accesses* to the phase with most bytes of their kind.
+
+    Accesses of none of *kinds* join the phase with most bytes.
+    """
+    largest = {
+        kind: max(phases, key=lambda phase: phase.bytes_of(kind)) for kind in kinds
+    }
+    widest = max(phases, key=lambda phase: phase.total_bytes, default=None)
+    for access in accesses:
+        into = largest.get(access.kind, widest)
+        if into is not None:
+            into.add(access.kind, access.moved)
 
 
 @dataclass(frozen=True, slots=True)
 class DarshanLog:
-    """One job as Darshan saw it; ``phases`` in order of time, their bytes
-    summing to the totals.
+    """One job as Darshan recorded it.
 
+    ``phases`` are in order of time, and their bytes add up to the totals.
     ``io_seconds`` is the time of reading and writing together; ``read_seconds`` and
     ``write_seconds`` those of each, ``layer_seconds`` those of POSIX, MPI-IO and STDIO
-    as Darshan counts them. ``times_from`` says what the phases are made of.
+    as Darshan counts them. ``times_from`` says what the phases are made of: ``DXT``,
+    ``heatmap`` or ``files``.
     """
 
     name: str
@@ -167,19 +198,18 @@ class DarshanLog:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes read and written."""
+        """Return the bytes read and written."""
         return self.bytes_read + self.bytes_written
 
     @property
     def rate(self) -> float | None:
-        """Bytes per second achieved: all bytes over the I/O time;
+        """Return the bytes per second achieved: all bytes over the I/O time.
+
         None where either is 0.
         """
-        return (
-            self.total_bytes / self.io_seconds
-            if self.total_bytes and self.io_seconds
-            else None
-        )
+        if not self.total_bytes or not self.io_seconds:
+            return None
+        return self.total_bytes / self.io_seconds
 
 
 def read_darshan(
@@ -195,7 +225,7 @@ def read_darshan(
 
 
 def read_raw(source: str | os.PathLike[str]) -> RawLog:
-    """What stands in one log; see :func:`read_darshan`."""
+    """Read and parse one log; see :func:`read_darshan`."""
     name = named(source)
     raw = read_bytes(source)
     if _BINARY.match(raw):
@@ -204,14 +234,14 @@ def read_raw(source: str | os.PathLike[str]) -> RawLog:
 
 
 def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
-    """Totals, times and phases of a parsed log; refuses one that lost its data,
-    warns of lost parts.
+    """Return totals, times and phases of a parsed log.
+
+    Raises InstanceError for a log that lost its data; lost parts are warned of.
     """
-    name, header, warnings = raw.name, raw.header, list(raw.warnings)
-    by_module: dict[str, list[tuple[int, Mapping[str, float]]]] = defaultdict(list)
-    for (module, rank, _), counters in raw.records.items():
-        if counters:
-            by_module[module].append((rank, counters))
+    name = raw.name
+    header = raw.header
+    warnings = list(raw.warnings)
+    by_module = _counters_by_module(raw)
     segments = raw.segments.get("DXT_POSIX") or raw.segments.get("DXT_MPIIO") or []
     warnings += _lost(raw, by_module, segments)
     warnings += _impossible(by_module)
@@ -224,27 +254,16 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
         warnings.append(
             f"no POSIX, MPI-IO or STDIO data, only {some(found)}: no I/O counted"
         )
-    counted = ["POSIX", "STDIO"]
-    if "MPI-IO" in layers and "POSIX" not in layers:  # else its bytes are counted there
-        warnings.append("no POSIX data: bytes are those of MPI-IO")
-        counted = ["MPI-IO", "STDIO"]
-    rows = [counters for module in counted for _, counters in by_module.get(module, ())]
+    rows = _counted_rows(by_module, warnings)
     accesses = segments
     if rows:
         accesses = _within_run(_accesses(rows), header.run_seconds, warnings, "files")
-    moved = {
-        kind: sum(a.moved for a in accesses if a.kind == kind) for kind, *_ in _COUNTERS
-    }
-    seconds = _seconds_by_kind(rows, layers)
+    moved = _moved_by_kind(accesses)
     times, times_from = _times(raw, segments, moved, warnings)
     if times_from == "DXT":
-        spans = [(access.kind, access.span) for access in segments if access.span]
-        seconds = {
-            kind: covered_seconds(span for each, span in spans if each == kind)
-            for kind in seconds
-        }
-        io_seconds = covered_seconds(span for _, span in spans)
+        seconds, io_seconds = _traced_seconds(segments)
     else:
+        seconds = _seconds_by_kind(rows, layers)
         io_seconds = sum(seconds.values())
     if io_seconds > header.run_seconds > 0:
         if io_seconds > header.run_seconds + SLACK_SECONDS or times_from != "DXT":
@@ -280,16 +299,61 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
     )
 
 
+def _moved_by_kind(accesses: Iterable[Access]) -> dict[Kind, int]:
+    """Return the bytes read and the bytes written."""
+    moved: dict[Kind, int] = {kind: 0 for kind, *_ in _COUNTERS}
+    for access in accesses:
+        moved[access.kind] += access.moved
+    return moved
+
+
+def _counters_by_module(raw: RawLog) -> dict[str, list[Record]]:
+    """Return rank and counters of every record that has counters, by module."""
+    by_module: dict[str, list[Record]] = defaultdict(list)
+    for (module, rank, _), counters in raw.records.items():
+        if counters:
+            by_module[module].append((rank, counters))
+    return by_module
+
+
+def _counted_rows(
+    by_module: Mapping[str, list[Record]], warnings: list[str]
+) -> list[Mapping[str, float]]:
+    """Return the counters of the layers whose bytes count.
+
+    Calls of MPI-IO end in POSIX, so they count only where there is no POSIX data.
+    """
+    counted = ["POSIX", "STDIO"]
+    if "MPI-IO" in by_module and "POSIX" not in by_module:
+        warnings.append("no POSIX data: bytes are those of MPI-IO")
+        counted = ["MPI-IO", "STDIO"]
+    rows: list[Mapping[str, float]] = []
+    for module in counted:
+        rows += [counters for _, counters in by_module.get(module, ())]
+    return rows
+
+
+def _traced_seconds(segments: Sequence[Access]) -> tuple[dict[Kind, float], float]:
+    """Return for how long at least one process read, or wrote, and did either."""
+    spans: dict[Kind, list[Span]] = {kind: [] for kind, *_ in _COUNTERS}
+    for access in segments:
+        if access.span:
+            spans[access.kind].append(access.span)
+    seconds = {kind: covered_seconds(of_kind) for kind, of_kind in spans.items()}
+    return seconds, covered_seconds(chain.from_iterable(spans.values()))
+
+
 def _times(
     raw: RawLog,
     segments: Sequence[Access],
     moved: Mapping[Kind, int],
     warnings: list[str],
 ) -> tuple[list[Access], str]:
-    """The best accesses that the log has, holding the bytes *moved*,
-    and what they are from.
+    """Return the best accesses that the log has, scaled to the bytes *moved*, and their
+    source.
 
-    Empty, with ``files``, where neither a trace nor a heatmap holds most of the bytes.
+    Where neither a trace nor a heatmap holds most of the bytes, the accesses are empty
+    and the source is ``files``.
     """
     width = raw.bin_seconds
     bins = [
@@ -313,39 +377,42 @@ def _times(
                 f"{source} holds {held} of {total} bytes: its times are not used"
             )
         elif held:
-            same = {
-                kind: [each for each in accesses if each.kind == kind] for kind in moved
-            }
-            return [
-                access
-                for kind in moved
-                for access in _scaled(same[kind], kind, moved[kind])
-            ], source
+            scaled: list[Access] = []
+            for kind, count in moved.items():
+                same = [access for access in accesses if access.kind == kind]
+                scaled += _scaled(same, kind, count)
+            return scaled, source
     return [], "files"
 
 
 def _scaled(accesses: Sequence[Access], kind: Kind, count: int) -> list[Access]:
-    """*accesses* of one kind with *count* bytes in all: what a trace holds
-    differs by STDIO's, say.
+    """Return *accesses* of one kind scaled to *count* bytes in all: a trace need not
+    hold the bytes of all layers.
     """
     held = sum(access.moved for access in accesses)
+    if not held and not count:
+        return []
     if not held:
-        return [Access(kind, count, None)] if count else []
-    scaled, seen, given = [], 0, 0
+        return [Access(kind, count, None)]
+    scaled = []
+    seen = 0
+    given = 0
     for access in accesses:
         seen += access.moved
-        scaled.append(access._replace(moved=count * seen // held - given))
-        given = count * seen // held
+        share = count * seen // held
+        scaled.append(access._replace(moved=share - given))
+        given = share
     return scaled
 
 
 def _lost(
     raw: RawLog,
-    by_module: Mapping[str, list[tuple[int, Mapping[str, float]]]],
+    by_module: Mapping[str, list[Record]],
     segments: Sequence[Access],
 ) -> list[str]:
-    """Warnings about data that should be there and is not;
-    InstanceError when none of it is.
+    """Return warnings about data that should be there and are not.
+
+    Raises InstanceError where none of them are there.
     """
     announced = {
         module: size
@@ -371,29 +438,35 @@ def _lost(
         if module in raw.listed
     ]
     for module, rows in by_module.items():
-        sizes = Counter(len(counters) for _, counters in rows)
-        full = max(sizes)
-        if len(sizes) > 1:
-            cut = len(rows) - sizes[full]
-            warnings.append(
-                f"incomplete: {cut} {module} records have less than {full} counters"
-            )
+        warnings += _cut_records(module, rows)
     return warnings
 
 
+def _cut_records(module: str, rows: Sequence[Record]) -> list[str]:
+    """Return a warning where some records of *module* lack counters."""
+    sizes = Counter(len(counters) for _, counters in rows)
+    if len(sizes) == 1:
+        return []
+    full = max(sizes)
+    cut = len(rows) - sizes[full]
+    return [f"incomplete: {cut} {module} records have less than {full} counters"]
+
+
 def _amount(counters: Mapping[str, float], name: str) -> float:
-    """A counter, 0 where Darshan could not monitor it (-1), does not have
-    it, or it overflowed.
+    """Return a counter; 0 where it overflowed, or Darshan did not record it (-1 or
+    none).
     """
     value = counters.get(name, 0.0)
-    return value if 0 <= value < OVERFLOW else 0.0
+    if not 0 <= value < OVERFLOW:
+        return 0.0
+    return value
 
 
 def _impossible(
-    by_module: Mapping[str, list[tuple[int, Mapping[str, float]]]],
+    by_module: Mapping[str, list[Record]],
 ) -> list[str]:
-    """Remark on counters of bytes that overflowed and on negative
-    times, which count as 0.
+    """Return a warning for counters of bytes that overflowed, and one for negative
+    times; both count as 0.
     """
     found: dict[str, list[str]] = {"counters that overflowed": [], "negative times": []}
     for module, rows in by_module.items():
@@ -420,10 +493,11 @@ def _within_run(
     what: str,
     slack_seconds: float = SLACK_SECONDS,
 ) -> list[Access]:
-    """Return *accesses* with their spans cut to the run, as clocks differ.
+    """Return *accesses* with their spans cut to the run.
 
-    Those with a span that cannot be have an unknown one; bytes that cannot be are none.
-    It is said where a span was cut by more than *slack_seconds*.
+    Clocks differ, so a span may end after the run; a cut by more than *slack_seconds*
+    is warned of. An access with an impossible span gets an unknown one; one with an
+    impossible number of bytes is left out.
     """
     kept = []
     late: list[float] = []
@@ -450,14 +524,14 @@ def _within_run(
         )
     if wrong:
         warnings.append(
-            f"{wrong} {what} have times or bytes that cannot be, which are not used"
+            f"{wrong} {what} have impossible times or bytes, which are not used"
         )
     return kept
 
 
-def _layer_seconds(rows: Iterable[tuple[int, Mapping[str, float]]]) -> float:
-    """I/O seconds of one layer: the slowest rank on its own files,
-    and each shared file's.
+def _layer_seconds(rows: Iterable[Record]) -> float:
+    """Return the I/O seconds of one layer: the slowest rank's on its own files, plus
+    those of each shared file.
     """
     shared = 0.0
     by_rank: dict[int, float] = defaultdict(float)
@@ -476,29 +550,27 @@ def _layer_seconds(rows: Iterable[tuple[int, Mapping[str, float]]]) -> float:
 def _seconds_by_kind(
     rows: Sequence[Mapping[str, float]], layers: Mapping[str, float]
 ) -> dict[Kind, float]:
-    """I/O time of the layers, split as their ranks' times of reading and
-    writing are (or bytes).
+    """Split the I/O time of the layers into reading and writing, by the times of the
+    ranks or, without these, by bytes.
     """
     whole = max(layers.get("POSIX", 0.0), layers.get("MPI-IO", 0.0)) + layers.get(
         "STDIO", 0.0
     )
-    weight: dict[Kind, float] = {"read": 0.0, "write": 0.0}
-    for by_time in (True, False):
-        for kind, what, count in _COUNTERS:
-            name = f"F_{what}_TIME" if by_time else count
-            weight[kind] = sum(
-                _amount(row, name) for row in rows if _amount(row, count)
-            )
-        if any(weight.values()):
-            break
-    total = sum(weight.values())
-    return {
-        kind: whole * each / total if total else 0.0 for kind, each in weight.items()
-    }
+    times: dict[Kind, float] = {}
+    sizes: dict[Kind, float] = {}
+    for kind, what, count in _COUNTERS:
+        moving = [row for row in rows if _amount(row, count)]
+        times[kind] = sum(_amount(row, f"F_{what}_TIME") for row in moving)
+        sizes[kind] = sum(_amount(row, count) for row in moving)
+    weights = times if any(times.values()) else sizes
+    total = sum(weights.values())
+    if not total:
+        return dict.fromkeys(weights, 0.0)
+    return {kind: whole * weight / total for kind, weight in weights.items()}
 
 
 def _accesses(rows: Iterable[Mapping[str, float]]) -> list[Access]:
-    """What each record read and wrote, and when it says so."""
+    """Return what each record read and wrote, and when, if it says so."""
     accesses = []
     for counters in rows:
         for kind, what, total in _COUNTERS:

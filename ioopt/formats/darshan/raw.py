@@ -1,9 +1,8 @@
-"""What stands in a Darshan log: the text of ``darshan-parser`` 3.x, and
-binary logs of format 3.x.
+"""Parse Darshan logs: text of ``darshan-parser`` 3.x, and binary logs of format 3.x.
 
-These are read by the optional ``darshan`` package (PyDarshan), which wraps a C library
-that can crash on a damaged log: so it runs in a process of its own (this module as a
-program), and a crash is an error message like any other.
+Binary logs are read by the optional ``darshan`` package (PyDarshan), which wraps a C
+library that can crash on a damaged log. So it runs in a process of its own (this module
+as a program), and a crash becomes an error message.
 """
 
 import importlib.util
@@ -26,13 +25,13 @@ from ioopt.formats.rows import number_of
 from ioopt.problems.base import Record
 
 MODULES = {"POSIX": "POSIX_", "MPI-IO": "MPIIO_", "STDIO": "STDIO_"}
-"""The layers that are read, and how their counters begin."""
+"""The layers that are read, and the prefixes of their counters."""
 LARGEST = float(1 << 128)
-"""Counters have 64 bits, and there are variances of them."""
+"""Largest value of a counter: variances of 64-bit numbers are below."""
 _HEAD_LINES = 5000
 _COLUMNS = 8
-"""Of a counter line: module, rank, record, counter, value, file,
-mount point, file system.
+"""A counter line has module, rank, record, counter, value, file, mount point and file
+system.
 """
 _DXT_LINE = re.compile(r"\s*X_(?:POSIX|MPIIO)\s")
 TIME_LIMIT_SECONDS = 300
@@ -45,8 +44,8 @@ Seconds = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
 
 
 class Access(NamedTuple):
-    """Bytes read or written, and when (seconds since the job's
-    start; None: unknown).
+    """Bytes read or written, and when in seconds since the job's start (None:
+    unknown).
     """
 
     kind: Kind
@@ -102,8 +101,8 @@ class RawLog:
 
 
 def parse_text(text: str, name: str) -> RawLog:
-    """Parse the output of ``darshan-parser`` without options; *name*
-    is used in messages.
+    """Parse the output of ``darshan-parser`` without options; *name* is used in
+    messages.
     """
     lines = text.split("\n")
     if not any(
@@ -134,9 +133,8 @@ def parse_text(text: str, name: str) -> RawLog:
             try:
                 _counter(line, records)
             except ValueError as error:
-                validate(
-                    Header, header, name
-                )  # lines of another format differ: that is said
+                # Lines of another format differ: first refuse its version.
+                validate(Header, header, name)
                 raise InstanceError(f"{name}: line {number}: {error}") from None
     return RawLog(
         name, validate(Header, header, name), records, listed, tuple(warnings)
@@ -155,7 +153,7 @@ def _counter(line: str, records: dict[tuple[str, int, str], dict[str, float]]) -
             "a trace of darshan-dxt-parser; import the output of darshan-parser"
         )
     words = line.split("\t")
-    if len(words) < _COLUMNS:  # a name with tabs makes more
+    if len(words) < _COLUMNS:  # a file name with tabs adds columns
         raise ValueError(
             f"fewer columns than a counter line has ({len(words)}, not {_COLUMNS}): "
             "cut off, or a line break in the name of a file"
@@ -188,7 +186,8 @@ def read_binary(raw: bytes, name: str) -> RawLog:
             f"'ioopt[darshan]'){_HINT}"
         )
     with tempfile.TemporaryDirectory() as folder:
-        log, answer = Path(folder, "log.darshan"), Path(folder, "answer")
+        log = Path(folder, "log.darshan")
+        answer = Path(folder, "answer")
         log.write_bytes(raw)
         try:
             done = subprocess.run(
@@ -204,18 +203,16 @@ def read_binary(raw: bytes, name: str) -> RawLog:
             ) from None
         if done.returncode != 0:
             said = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
-            why = (
-                said[-1]
-                if said
-                else f"the darshan library ended with code {done.returncode}"
-            )
+            why = f"the darshan library ended with code {done.returncode}"
+            if said:
+                why = said[-1]
             raise InstanceError(f"{name}: damaged or unreadable: {why}{_HINT}")
         found: RawLog = pickle.loads(answer.read_bytes())
     return found
 
 
 def parse_binary(path: str, name: str) -> RawLog:
-    """What stands in the log at *path*; errors are those of the ``darshan`` package."""
+    """Parse the log at *path*; errors are those of the ``darshan`` package."""
     import darshan  # type: ignore[import-not-found,unused-ignore]
 
     report = darshan.DarshanReport(path, read_all=False)
@@ -234,7 +231,10 @@ def parse_binary(path: str, name: str) -> RawLog:
             records |= _records(report, module)
         if module.startswith("DXT_"):
             segments[module] = _segments(report, module)
-    bins, width = _bins(report) if "HEATMAP" in report.modules else ({}, 0.0)
+    bins: dict[tuple[Kind, int], int] = {}
+    width = 0.0
+    if "HEATMAP" in report.modules:
+        bins, width = _bins(report)
     return RawLog(
         name,
         validate(Header, header, name),
@@ -252,54 +252,54 @@ def parse_binary(path: str, name: str) -> RawLog:
 
 
 def _records(report: Any, module: str) -> dict[tuple[str, int, str], dict[str, float]]:
-    """The counters of one module by (module, rank, record), without
-    the module's prefix.
+    """Return the counters of one module by (module, rank, record), without the module's
+    prefix.
     """
     report.mod_read_all_records(module)
-    tables, prefix = report.records[module].to_df(), MODULES[module]
+    prefix = MODULES[module]
+    tables = report.records[module].to_df()
     rows = (
         tables["counters"]
         .merge(tables["fcounters"], on=["id", "rank"])
         .to_dict("records")
     )
-    return {
-        (module, int(row["rank"]), str(row["id"])): {
+    records: dict[tuple[str, int, str], dict[str, float]] = {}
+    for row in rows:
+        records[module, int(row["rank"]), str(row["id"])] = {
             key.removeprefix(prefix): float(value)
             for key, value in row.items()
             if key.startswith(prefix)
         }
-        for row in rows
-    }
+    return records
 
 
 def _segments(report: Any, module: str) -> list[Access]:
-    """The accesses of one DXT module."""
+    """Return the accesses of one DXT module."""
     report.mod_read_all_dxt_records(module, dtype="dict")
-    return [
-        Access(
-            kind,
-            int(part["length"]),
-            (float(part["start_time"]), float(part["end_time"])),
-        )
-        for record in report.records[module]
-        for kind in KINDS
-        for part in record[f"{kind}_segments"]
-    ]
+    accesses: list[Access] = []
+    for record in report.records[module]:
+        for kind in KINDS:
+            for part in record[f"{kind}_segments"]:
+                span = (float(part["start_time"]), float(part["end_time"]))
+                accesses.append(Access(kind, int(part["length"]), span))
+    return accesses
 
 
 def _bins(report: Any) -> tuple[dict[tuple[Kind, int], int], float]:
-    """Bytes of the HEATMAP module by kind and bin, and the width
-    of a bin in seconds.
+    """Return the bytes of the HEATMAP module by kind and bin, and the width of a bin in
+    seconds.
     """
     report.read_all_heatmap_records()
     bins: dict[tuple[Kind, int], int] = {}
     width = 0.0
     for name, heatmap in report.heatmaps.items():
-        if name == "heatmap:MPIIO":  # ends in POSIX and is counted there
+        if name == "heatmap:MPIIO":  # counted in POSIX
             continue
         for kind in KINDS:
             frame = heatmap.to_df(ops=[kind])
-            width = float(frame.columns[0].right) if len(frame.columns) else 0.0
+            width = 0.0
+            if len(frame.columns):
+                width = float(frame.columns[0].right)
             for place, count in enumerate(frame.sum()):
                 if count:
                     bins[kind, place] = bins.get((kind, place), 0) + int(count)
@@ -307,9 +307,8 @@ def _bins(report: Any) -> tuple[dict[tuple[Kind, int], int], float]:
 
 
 if __name__ == "__main__":
-    from ioopt.formats.darshan import (
-        raw,
-    )  # classes of __main__ are not those of the caller
+    # Imported, as classes of __main__ are not those of the caller.
+    from ioopt.formats.darshan import raw
 
     Path(sys.argv[2]).write_bytes(
         pickle.dumps(raw.parse_binary(sys.argv[1], sys.argv[3]))

@@ -1,4 +1,4 @@
-"""Task graphs of Estee (Böhm and Beránek 2022) as workflows.
+"""Read task graphs of Estee (Böhm and Beránek 2022) as workflows.
 
 A file is a pandas table as JSON, often zipped under any name: columns ``graph_name``
 and ``graph``, the latter JSON text again. A task has a duration ``d``, an expected
@@ -16,7 +16,7 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
 from ioopt.formats.native import named, parse_json, read_json, shown, validate
 from ioopt.formats.report import some
-from ioopt.problems.base import Record
+from ioopt.problems.base import Json, Record
 from ioopt.problems.replication import ReplicationProblem
 
 MB = 10**6
@@ -52,13 +52,13 @@ def read_estee(
     machine: Machine = FOUR_NODES,
     keep: bool = False,
 ) -> tuple[ReplicationProblem, dict[str, float]]:
-    """The workflow called *graph* (its name or its place in the file), and
-    actual compute seconds.
+    """Return the workflow called *graph* (its name or its place in the file), and
+    actual compute seconds by task.
 
     Planned times are the expected ones where the file has them, else the durations; the
-    actual seconds by task are those of tasks for which the two differ. Sizes are the
-    actual ones, as a plan knows no others. With *keep*, products that no task reads are
-    to be saved. Raises InstanceError for a file that is no such table, UsageError for a
+    actual seconds are those of tasks for which the two differ. Sizes are the actual
+    ones, as a plan knows no others. With *keep*, outputs that no task reads are to be
+    saved. Raises InstanceError for a file that is no such table, UsageError for a
     graph that is not in it.
     """
     name = named(source)
@@ -71,7 +71,7 @@ def read_estee(
 
 
 def _chosen(table: _Table, graph: str | None, name: str) -> str:
-    """The key of the graph that is meant."""
+    """Return the key of the graph that is asked for."""
     keys = list(table.graph)
     known = [table.graph_name.get(key, key) for key in keys]
     if graph is None and len(keys) == 1:
@@ -81,7 +81,9 @@ def _chosen(table: _Table, graph: str | None, name: str) -> str:
     if graph is not None and graph.isdecimal() and int(graph[:9]) < len(keys):
         return keys[int(graph[:9])]
     listed = some(known, most=40)
-    missing = "several graphs" if graph is None else f"no graph {graph!r}"
+    missing = "several graphs"
+    if graph is not None:
+        missing = f"no graph {graph!r}"
     raise UsageError(
         f"{name}: {missing}; --graph takes a place from 0 or one of: {listed}"
     )
@@ -90,60 +92,62 @@ def _chosen(table: _Table, graph: str | None, name: str) -> str:
 def _problem(
     given: tuple[_Task, ...], title: str, name: str, machine: Machine, keep: bool
 ) -> tuple[ReplicationProblem, dict[str, float]]:
-    inputs: dict[str, list[str]] = {}
+    """Return the instance of the tasks of one graph, and actual compute seconds."""
+    warnings: list[str] = []
+    try:
+        inputs = _inputs(given, warnings)
+    except InstanceError as error:
+        raise InstanceError(f"{name}: graph {title!r}: {error}") from None
+    outputs: dict[str, list[str]] = {}
     sizes: dict[str, int] = {}
-    warnings = []
+    actual: dict[str, float] = {}
+    rows: list[Json] = []
+    wrong = 0
     for k, task in enumerate(given):
-        sizes |= {
-            f"t{k}.{x}": math.ceil(output.s * MB)
-            for x, output in enumerate(task.outputs)
-        }
-        rows = [f"t{j}.{x}" for j, x in task.inputs]
-        for j, x in task.inputs:
-            if j >= len(given) or x >= len(given[j].outputs):
-                raise InstanceError(
-                    f"{name}: graph {title!r}: task {k} reads {shown([j, x])}, "
-                    "which is not there"
-                )
-        inputs[f"t{k}"] = list(dict.fromkeys(rows))
-        if len(inputs[f"t{k}"]) < len(rows):
-            warnings.append(f"an input listed twice was taken once, in task: t{k}")
-    read = {file for files in inputs.values() for file in files}
-    wrong = sum(
-        o.e_s is not None and o.e_s != o.s for task in given for o in task.outputs
-    )
+        for x, output in enumerate(task.outputs):
+            sizes[f"t{k}.{x}"] = math.ceil(output.s * MB)
+            if output.e_s is not None and output.e_s != output.s:
+                wrong += 1
+        outputs[f"t{k}"] = [f"t{k}.{x}" for x in range(len(task.outputs))]
+        seconds = task.d
+        if task.e_d is not None and task.e_d != task.d:
+            seconds = task.e_d
+            actual[f"t{k}"] = float(task.d)
+        rows.append(
+            {"id": f"t{k}", "cores": task.cpus, "compute_seconds": float(seconds)}
+        )
     if wrong:
         warnings.append(
             f"expected sizes of {wrong} files are dropped: the actual ones are "
             "planned with"
         )
-    actual = {
-        f"t{k}": float(task.d)
-        for k, task in enumerate(given)
-        if task.e_d is not None and task.e_d != task.d
-    }
     if actual:
         warnings.append(
             f"{len(actual)} tasks are planned with expected durations (--actual "
             "FILE: the others)"
         )
-    part = Part(
-        inputs,
-        {
-            f"t{k}": [f"t{k}.{x}" for x in range(len(task.outputs))]
-            for k, task in enumerate(given)
-        },
-        sizes,
-        frozenset(sizes.keys() - read if keep else ()),
-        tuple(warnings),
-    )
-    rows_of_tasks = [
-        {
-            "id": f"t{k}",
-            "cores": task.cpus,
-            "compute_seconds": float(task.d if task.e_d is None else task.e_d),
-        }
-        for k, task in enumerate(given)
-    ]
+    kept = frozenset[str]()
+    if keep:
+        kept = frozenset(sizes).difference(*inputs.values())
+    part = Part(inputs, outputs, sizes, kept, tuple(warnings))
     head = {"name": title, "meta": {"source": "Estee"}}
-    return built(head, rows_of_tasks, part, machine, (), name), actual
+    return built(head, rows, part, machine, (), name), actual
+
+
+def _inputs(given: tuple[_Task, ...], warnings: list[str]) -> dict[str, list[str]]:
+    """Return the files that each task reads, each once.
+
+    Raises InstanceError for an output that is not there.
+    """
+    inputs: dict[str, list[str]] = {}
+    for k, task in enumerate(given):
+        for j, x in task.inputs:
+            if j >= len(given) or x >= len(given[j].outputs):
+                raise InstanceError(
+                    f"task {k} reads {shown([j, x])}, which is not there"
+                )
+        files = dict.fromkeys(f"t{j}.{x}" for j, x in task.inputs)
+        inputs[f"t{k}"] = list(files)
+        if len(files) < len(task.inputs):
+            warnings.append(f"an input listed twice was taken once, in task: t{k}")
+    return inputs

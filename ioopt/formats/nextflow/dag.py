@@ -1,16 +1,16 @@
-"""The graph of processes that Nextflow writes with ``-with-dag``, in every form it has.
+"""Read the graph of processes that Nextflow writes with ``-with-dag``, in all forms.
 
 Nextflow's default is ``dag.html``: a page with a Mermaid flowchart, or in older
 versions with the elements of Cytoscape.js. Other endings give the flowchart alone
 (``.mmd``) or Graphviz (``.dot``). All of them become a :class:`ProcessGraph`, whose
-vertices are processes, operators and channels. What a form does not say in words that
-are known here is refused, with its line, not passed over.
+vertices are processes, operators and channels. Anything else in a file is refused with
+its line.
 """
 
 import html
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -20,14 +20,15 @@ from ioopt.formats.native import named, read_text
 from ioopt.formats.report import Warnings
 
 _SHOWN = 8
+"""Processes of a dependency cycle that a message names."""
 
 
 @dataclass(frozen=True)
 class Vertex:
-    """One box of the drawing: its label, and the subworkflows that it is drawn
-    in, outermost first.
+    """A vertex of the drawing.
 
-    ``may_run`` is false for what the form marks as an operator, a channel or an output.
+    ``within`` are the subworkflows that it is drawn in, outermost first. ``may_run`` is
+    false for what the form marks as an operator, a channel or an output.
     """
 
     label: str = ""
@@ -35,20 +36,22 @@ class Vertex:
     may_run: bool = False
 
     def name_parts(self) -> tuple[str, ...]:
-        """Return the parts of ``SUB:ALIGN``, which may be labelled so or be
-        ``ALIGN`` within SUB.
+        """Return the parts of the name ``SUB:ALIGN``.
+
+        The label may be that name, or ``ALIGN`` alone within the subworkflow SUB.
         """
         *above, last = self.label.split(":")
         outer = self.within
-        if above:
-            outer = outer[: -len(above)] if list(outer[-len(above) :]) == above else ()
+        if above and list(outer[-len(above) :]) == above:
+            outer = outer[: -len(above)]
+        elif above:
+            outer = ()
         return (*outer, *above, last)
 
 
 @dataclass
 class ProcessGraph:
-    """Vertices by their id, and which vertices each one hands something to,
-    in the file's order.
+    """Vertices by their id, and the edges from each one, in the order of the file.
 
     ``collapses`` is true for a form that may draw several operators as one.
     """
@@ -64,10 +67,12 @@ class ProcessGraph:
 
 
 def read_dag(source: str) -> ProcessGraph:
-    """Read *source*, a ``dag.html``, ``.mmd`` or ``.dot`` of Nextflow;
-    InstanceError for other files.
+    """Read *source*, a ``dag.html``, ``.mmd`` or ``.dot`` of Nextflow.
+
+    Raises InstanceError for other files.
     """
-    text, name = read_text(source), named(source)
+    text = read_text(source)
+    name = named(source)
     start = text.lstrip()
     if start.startswith("<"):
         return _from_page(text, name)
@@ -82,11 +87,11 @@ def read_dag(source: str) -> ProcessGraph:
     )
 
 
-# -- pages
-# ----------------------------------------------------------------------------------------
+# Pages
 
 _MERMAID_BLOCK = re.compile(
-    r"<(pre|div)\b[^>]*\bclass\s*=\s*[\"'][^\"'>]*\bmermaid\b[^\"'>]*[\"'][^>]*>(.*?)</\1\s*>",
+    r"<(pre|div)\b[^>]*\bclass\s*=\s*[\"'][^\"'>]*\bmermaid\b[^\"'>]*[\"'][^>]*>"
+    r"(.*?)</\1\s*>",
     re.DOTALL | re.IGNORECASE,
 )
 _CYTOSCAPE_ELEMENTS = re.compile(r"[\"']?\belements\b[\"']?\s*:\s*[\[{]")
@@ -101,9 +106,7 @@ _CYTOSCAPE_BETWEEN = re.compile(
     r"(?:[\s{}\[\],]|[\"']?\b(?:nodes|edges)\b[\"']?\s*:"
     r"|[\"']?\b(?:classes|group)\b[\"']?\s*:\s*[\"'][\w ]*[\"'])*"
 )
-"""What may stand between two items; anything else would be an item
-that is passed over.
-"""
+"""What may stand between two items; anything else is refused."""
 
 
 def _from_page(text: str, name: str) -> ProcessGraph:
@@ -129,27 +132,16 @@ def _from_cytoscape(text: str, start: int, name: str) -> ProcessGraph:
     graph = ProcessGraph(name)
     end = start
     while item := _CYTOSCAPE_ITEM.match(text, _past(_CYTOSCAPE_BETWEEN, text, end)):
-        given: dict[str, str] = {}
-        end = item.end()
-        while pair := _CYTOSCAPE_PAIR.match(text, end):
-            given[pair[1]] = pair[2] if pair[2] is not None else pair[3]
-            end = pair.end()
         where = f"{name}: line {_line(text, item.start())}"
+        given, end = _cytoscape_pairs(text, item.end())
         if not text.startswith("}", end):
             raise InstanceError(f"{where}: not a node or an edge of Cytoscape")
         if given.get("source") and given.get("target"):
             graph.join(given["source"], given["target"])
-            continue
-        node = given.get("id", "")
-        if not node or "source" in given or "target" in given:
-            raise InstanceError(
-                f"{where}: neither a node nor an edge with both its ends"
-            )
-        if node in graph.vertices:
-            raise InstanceError(f"{where}: node {node[:40]!r} is given twice")
-        classes = _CYTOSCAPE_CLASSES.match(text, end)
-        runs = classes is None or classes[1] == "PROCESS"
-        graph.vertices[node] = Vertex(given.get("label", "").strip(), (), runs)
+        else:
+            classes = _CYTOSCAPE_CLASSES.match(text, end)
+            runs = classes is None or classes[1] == "PROCESS"
+            _add_cytoscape_node(graph, given, runs, where)
     rest = _past(_CYTOSCAPE_BETWEEN, text, end)
     if not text.startswith(")", rest) or "]" not in text[end:rest]:
         raise InstanceError(
@@ -164,15 +156,40 @@ def _from_cytoscape(text: str, start: int, name: str) -> ProcessGraph:
     return graph
 
 
+def _cytoscape_pairs(text: str, start: int) -> tuple[dict[str, str], int]:
+    """Return the keys and values of the item at *start*, and where they end."""
+    given: dict[str, str] = {}
+    end = start
+    while pair := _CYTOSCAPE_PAIR.match(text, end):
+        key, single_quoted, double_quoted, _ = pair.groups()
+        given[key] = double_quoted if single_quoted is None else single_quoted
+        end = pair.end()
+    return given, end
+
+
+def _add_cytoscape_node(
+    graph: ProcessGraph, given: dict[str, str], runs: bool, where: str
+) -> None:
+    """Add the node that *given* describes; InstanceError where it is none."""
+    node = given.get("id", "")
+    if not node or "source" in given or "target" in given:
+        raise InstanceError(f"{where}: neither a node nor an edge with both its ends")
+    if node in graph.vertices:
+        raise InstanceError(f"{where}: node {node[:40]!r} is given twice")
+    graph.vertices[node] = Vertex(given.get("label", "").strip(), (), runs)
+
+
 def _line(text: str, at: int) -> int:
     """Return the number of the line that *at* is in."""
     return text.count("\n", 0, at) + 1
 
 
 def _past(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Return the place behind what *pattern* finds at *at*, or *at*."""
+    """Return the end of what *pattern* matches at *at*, else *at*."""
     found = pattern.match(text, at)
-    return at if found is None else found.end()
+    if found is None:
+        return at
+    return found.end()
 
 
 def _ends(graph: ProcessGraph) -> Iterator[str]:
@@ -182,8 +199,7 @@ def _ends(graph: ProcessGraph) -> Iterator[str]:
         yield from targets
 
 
-# -- Mermaid
-# --------------------------------------------------------------------------------------
+# Mermaid
 
 _MERMAID_START = re.compile(
     r"\s*(?:flowchart|graph)\b[ \t]*(?:TB|TD|BT|LR|RL)?\s*(?:;|\n|$)"
@@ -209,7 +225,7 @@ _SHAPES = {
     "{": "}",
     ">": "]",
 }
-"""How each shape of a node opens and closes; the longer ones are looked for first."""
+"""How each shape of a node opens and closes, longer marks first."""
 _PROCESS_SHAPES = ("([", "(")
 _ARROW = re.compile(r"\s*(?:--+>|==+>|-\.+->)\s*(?:\|[^|]*\|\s*)?")
 _ARROW_WITH_TEXT = re.compile(r"\s*(?:--|==|-\.)\s[^|]*?\s(?:--+>|==+>|\.+->)\s*")
@@ -219,21 +235,16 @@ _SUBGRAPH = re.compile(r"subgraph\b\s*(?P<rest>.*)")
 
 
 def _blanked(found: re.Match[str]) -> str:
-    """Return as many line ends as *found* has, so that the lines
-    below keep their numbers.
-    """
+    """Return the line ends in *found*, so that the lines below keep their numbers."""
     return "\n" * found[0].count("\n")
 
 
 def _without_comments(text: str, name: str) -> str:
-    """Return the flowchart without front matter, comments and directives,
-    also of several lines.
+    """Return the flowchart without front matter, comments and directives, which may
+    have several lines.
     """
-    text = (
-        _FRONT_MATTER.sub(_blanked, text, count=1)
-        if text.lstrip()[:3] == "---"
-        else text
-    )
+    if text.lstrip().startswith("---"):
+        text = _FRONT_MATTER.sub(_blanked, text, count=1)
     text = _DIRECTIVE.sub(_blanked, text)
     if "%%{" in text:
         raise InstanceError(f"{name}: a directive %%{{ is not closed by }}%%")
@@ -267,8 +278,8 @@ def _from_mermaid(text: str, name: str) -> ProcessGraph:
 
 
 def _subworkflow(text: str) -> str:
-    """Return the last part of a subgraph's id, which may be quoted:
-    ``RNA:ALIGN [ALIGN]``.
+    """Return the last part of a subgraph's id, which may be quoted: ``RNA:ALIGN
+    [ALIGN]``.
     """
     found = re.fullmatch(r"\s*\"?([^\[\"]*)(?:\[(.*)\])?\"?\s*", text)
     if found is None:
@@ -280,8 +291,8 @@ def _subworkflow(text: str) -> str:
 def _read_statement(
     graph: ProcessGraph, statement: str, within: tuple[str, ...], where: str
 ) -> None:
-    """Add what one line says: nodes, joined by arrows, such as
-    ``v1([A]) --> v2 & v3``.
+    """Add what one line says: nodes, joined by arrows, such as ``v1([A]) --> v2 &
+    v3``.
     """
     sources: list[str] = []
     at = 0
@@ -309,7 +320,7 @@ def _read_statement(
 def _read_nodes(
     graph: ProcessGraph, statement: str, at: int, within: tuple[str, ...], where: str
 ) -> tuple[list[str], int]:
-    """Return the ids of the nodes at *at*, which ``&`` joins, and where they end."""
+    """Return the ids of the nodes at *at*, joined by ``&``, and where they end."""
     found: list[str] = []
     while True:
         name = _ID.match(statement, at)
@@ -334,8 +345,8 @@ def _read_shape(
     within: tuple[str, ...],
     where: str,
 ) -> int:
-    """Note the shape and the label of node *name* that begin at *at*, if
-    any; return their end.
+    """Add the node *name* with the shape and the label that begin at *at*, if any;
+    return their end.
     """
     opening = next((mark for mark in _SHAPES if statement.startswith(mark, at)), None)
     if opening is None:
@@ -344,14 +355,16 @@ def _read_shape(
     start = at + len(opening)
     quoted = re.compile(rf'\s*"([^"]*)"\s*{re.escape(closing)}').match(statement, start)
     if quoted is not None:
-        label, end = quoted[1], quoted.end()
+        label = quoted[1]
+        end = quoted.end()
     else:
         close = statement.find(closing, start)
         if close < 0:
             raise InstanceError(
                 f"{where}: node {name[:40]!r} is not closed by {closing}"
             )
-        label, end = statement[start:close], close + len(closing)
+        label = statement[start:close]
+        end = close + len(closing)
     vertex = Vertex(label.strip(), within, opening in _PROCESS_SHAPES)
     if graph.vertices.setdefault(name, vertex).label != vertex.label:
         raise InstanceError(
@@ -360,8 +373,7 @@ def _read_shape(
     return end
 
 
-# -- DOT
-# ------------------------------------------------------------------------------------------
+# Graphviz
 
 _DOT_COMMENT = re.compile(
     r"//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*", re.DOTALL | re.MULTILINE
@@ -374,14 +386,15 @@ _DOT_TOKEN = re.compile(
 
 
 class _Dot:
-    """The tokens of a Graphviz file, each with its line, and the
-    statements that they make.
+    """The tokens of a Graphviz file, each with its line, and a parser of its
+    statements.
     """
 
     def __init__(self, text: str, name: str) -> None:
         self.graph = ProcessGraph(name)
         self._tokens: list[tuple[str, int]] = []
-        at, line = 0, 1
+        at = 0
+        line = 1
         while at < len(text):
             token = _DOT_TOKEN.match(text, at)
             if token is None:
@@ -396,22 +409,28 @@ class _Dot:
 
     def peek(self) -> str:
         """Return the next token, empty at the end of the file."""
-        return self._tokens[self._next][0] if self._next < len(self._tokens) else ""
+        if self._next == len(self._tokens):
+            return ""
+        return self._tokens[self._next][0]
 
     def take(self, wanted: str = "") -> str:
-        """Return the next token and go past it; refuse another one than
+        """Return the next token and move past it; raise an error where it is not
         *wanted*, if that is given.
         """
         token = self.peek()
+        if not token and not wanted:
+            raise self._refused("more")
         if not token or (wanted and token != wanted):
-            raise self._refused(repr(wanted) if wanted else "more")
+            raise self._refused(repr(wanted))
         self._next += 1
         return token
 
     def _refused(self, wanted: str) -> InstanceError:
         """Return the error that names the line where *wanted* is missing."""
         line = self._tokens[min(self._next, len(self._tokens) - 1)][1]
-        found = repr(self.peek()[:40]) if self.peek() else "the end of the file"
+        found = "the end of the file"
+        if self.peek():
+            found = repr(self.peek()[:40])
         return InstanceError(
             f"{self.graph.name}: line {line}: not DOT: wanted {wanted}, not {found}"
         )
@@ -504,14 +523,16 @@ class _Dot:
         return self.take()
 
     def _end(self) -> None:
-        """Go past what may end a statement."""
+        """Move past what may end a statement."""
         if self.peek() in (";", ","):
             self.take()
 
 
 def _unquoted(token: str) -> str:
     """Return the text that a token of DOT stands for."""
-    return token[1:-1].replace('\\"', '"') if token.startswith('"') else token
+    if not token.startswith('"'):
+        return token
+    return token[1:-1].replace('\\"', '"')
 
 
 def _from_dot(text: str, name: str) -> ProcessGraph:
@@ -524,15 +545,13 @@ def _from_dot(text: str, name: str) -> ProcessGraph:
         ) from None
 
 
-# -- from vertices to processes
-# -------------------------------------------------------------------
+# From vertices to processes
 
 
 def earlier_processes(
     graph: ProcessGraph, processes: Collection[str], warnings: Warnings
 ) -> dict[str, list[str]]:
-    """Return the processes that each of *processes*, the names in a trace,
-    waits for by *graph*.
+    """Return the processes that each of *processes*, the names in a trace, waits for.
 
     Between two of them lie operators, channels and processes that did not run. Raises
     InstanceError when the processes wait for each other.
@@ -541,16 +560,15 @@ def earlier_processes(
     named_in_dag = set(process_of.values())
     for process in processes:
         if process not in named_in_dag:
-            warnings[
-                "the DAG does not name a process, whose tasks are independent"
-            ].append(process)
+            what = "the DAG does not name a process, whose tasks are independent"
+            warnings[what].append(process)
     earlier: dict[str, list[str]] = defaultdict(list)
     direct: set[tuple[str, str]] = set()
     for vertex in [vertex for vertex in graph.after if vertex in process_of]:
         process = process_of[vertex]
-        direct |= {
-            (process, process_of[x]) for x in graph.after[vertex] if x in process_of
-        }
+        for next_vertex in graph.after[vertex]:
+            if next_vertex in process_of:
+                direct.add((process, process_of[next_vertex]))
         for later in _reached(graph, vertex, process_of):
             if later == process:
                 if graph.collapses and (process, process) not in direct:
@@ -605,15 +623,14 @@ def _matched(
         if not drawn.may_run:
             continue
         name = drawn.name_parts()
-        agreed = [(_agreement(name, other), other) for other in by_last[name[-1]]]
-        most = max((agreement for agreement, _ in agreed), default=NO_AGREEMENT)
-        best = [":".join(other) for agreement, other in agreed if agreement == most]
+        most, best = _best_agreed(
+            (_agreement(name, other), ":".join(other)) for other in by_last[name[-1]]
+        )
         if most > NO_AGREEMENT and len(best) == 1:
             claims[best[0]].append((most, vertex))
     process_of: dict[str, str] = {}
     for process, claimed in claims.items():
-        most = max(agreement for agreement, _ in claimed)
-        chosen = [vertex for agreement, vertex in claimed if agreement == most]
+        _, chosen = _best_agreed(claimed)
         if len(chosen) > 1:
             warnings[_NAMED_TWICE].append(process)
         process_of |= dict.fromkeys(chosen, process)
@@ -626,27 +643,44 @@ _NAMED_TWICE = (
 
 
 _Agreement = tuple[int, bool]
+"""How many parts of two names agree, and whether the names are equal."""
 NO_AGREEMENT: _Agreement = (0, False)
 
 
 def _agreement(one: tuple[str, ...], other: tuple[str, ...]) -> _Agreement:
-    """Return how many parts the shorter name has if the longer one
-    ends with it, else 0.
+    """Return how many parts the shorter name has if the longer one ends with it.
 
-    The second value says whether the names are equal.
-
-    >>> _agreement(("sub", "b"), ("main", "sub", "b")), _agreement(("x", "b"), ("sub", "b"))
-    ((2, False), (0, False))
+    >>> _agreement(("sub", "b"), ("main", "sub", "b"))
+    (2, False)
+    >>> _agreement(("x", "b"), ("sub", "b"))
+    (0, False)
     """
     count = min(len(one), len(other))
-    return (count, one == other) if one[-count:] == other[-count:] else NO_AGREEMENT
+    if one[-count:] != other[-count:]:
+        return NO_AGREEMENT
+    return (count, one == other)
+
+
+def _best_agreed(
+    claims: Iterable[tuple[_Agreement, str]],
+) -> tuple[_Agreement, list[str]]:
+    """Return the best agreement, and all names that have it."""
+    most = NO_AGREEMENT
+    best: list[str] = []
+    for agreement, name in claims:
+        if agreement > most:
+            most = agreement
+            best = []
+        if agreement == most:
+            best.append(name)
+    return most, best
 
 
 def _check_no_cycle(
     graph: ProcessGraph, earlier: dict[str, list[str]], direct: set[tuple[str, str]]
 ) -> None:
-    """Raise InstanceError for processes that wait for each other,
-    with the likely cause.
+    """Raise InstanceError for processes that wait for each other, with the likely
+    cause.
     """
     try:
         TopologicalSorter(earlier).prepare()

@@ -1,12 +1,12 @@
-"""Traces of Nextflow runs (``-with-trace``) as workflows, as far as they tell.
+"""Read traces of Nextflow runs (``-with-trace``) as workflows.
 
-A trace has one row a task, with how long it ran and how many bytes it read and wrote,
-but neither files nor edges. So every task gets one product of the bytes it wrote, and
-reads one file of its own of the bytes it read; tasks are independent. With the run's
-DAG (``-with-dag``, ``dag.html``, ``.mmd`` or ``.dot``), which joins processes and not
+A trace has one row a task, with its run time and the bytes that it read and wrote, but
+no files and no edges. So every task gets one output of the bytes it wrote, and one
+input of its own of the bytes it read; tasks are independent. With the run's DAG
+(``-with-dag``, ``dag.html``, ``.mmd`` or ``.dot``), which joins processes and not
 tasks, a task waits for the tasks of each earlier process that have its tag or, where
-none has, for all of them; it reads their products, and only what it read beyond them
-comes from remote storage. All of this is remarked upon.
+none has, for all of them; it reads their outputs, and only what it read beyond them
+comes from remote storage. Warnings state what is assumed.
 """
 
 import math
@@ -14,6 +14,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from ioopt.errors import InstanceError
@@ -33,17 +34,19 @@ from ioopt.problems.replication import ReplicationProblem
 
 DONE = ("COMPLETED", "CACHED")
 MAX_EDGES = 2_000_000
-"""Reads of products: past that a graph of processes says too little about tasks."""
+"""Most reads of outputs: with more, a graph of processes says too little of tasks."""
 _DURATION = re.compile(
     r"(?:([0-9.]+)\s*d\s*)?(?:([0-9.]+)\s*h\s*)?(?:([0-9.]+)\s*m(?!s)\s*)?"
     r"(?:([0-9.]+)\s*s\s*)?(?:([0-9.]+)\s*ms)?",
     re.IGNORECASE,
 )
 _MILLISECONDS = (86_400_000, 3_600_000, 60_000, 1000, 1)
-"""Of a day, an hour, a minute, a second and a millisecond."""
+"""Milliseconds of a day, an hour, a minute, a second and a millisecond."""
 _SIZE = re.compile(r"([^A-Za-z\s]+)\s*([KMGTPE]?)B?", re.IGNORECASE)
 _NAME = re.compile(r"(?P<process>\S+)(?:\s+\((?P<tag>.*)\))?")
 Columns = Literal["rchar", "read_bytes"]
+_WRITTEN: dict[Columns, str] = {"rchar": "wchar", "read_bytes": "write_bytes"}
+"""The column of the bytes written, by that of the bytes read."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,8 @@ def read_nextflow_trace(
     read: Columns = "rchar",
     skip_bad: float | None = None,
 ) -> ReplicationProblem:
-    """The workflow of a trace (tabs, commas or semicolons), with the precedence of
-    *dag* where that is given.
+    """Return the workflow of a trace (tabs, commas or semicolons), with the precedence
+    of *dag* where that is given.
 
     *read* names the column of the bytes read: ``rchar`` (all that the task asked for)
     or ``read_bytes`` (what the disk delivered); the bytes written are ``wchar`` or
@@ -114,9 +117,12 @@ def read_nextflow_trace(
     tasks, remarks = _tasks(source, read, warnings, skip_bad)
     if not tasks:
         raise InstanceError(f"{name}: no task has ended well")
-    before = {} if dag is None else _before(tasks, read_dag(dag), warnings)
+    before: dict[str, list[str]] = {}
+    why = "without a DAG"
+    if dag is not None:
+        before = _before(tasks, read_dag(dag), warnings)
+        why = "the DAG joins none of them"
     if not any(before.values()):
-        why = "without a DAG" if dag is None else "the DAG joins none of them"
         warnings[f"precedence is unknown ({why}): all tasks are independent"].append(
             tasks[0].id
         )
@@ -128,26 +134,28 @@ def read_nextflow_trace(
         if rest > 0:
             sizes[f"{task.id} reads"] = rest
             inputs[task.id].append(f"{task.id} reads")
-    used = {file for files in inputs.values() for file in files}
     invented = {
-        "files": "one product a task "
-        f"({'wchar' if read == 'rchar' else 'write_bytes'}), and one file of "
-        f"its own for what else it read ({read}): a trace names none"
+        "file names": "the trace has byte counts only, so each task gets one output "
+        f"({_WRITTEN[read]}) and one private input ({read})"
     }
     if any(before.values()):
         invented["precedence"] = (
             "between tasks of processes that the DAG joins: those of one tag, "
             "else all of them"
         )
+    outputs = {task.id: [f"{task.id} wrote"] for task in tasks}
     part = Part(
         inputs,
-        {task.id: [f"{task.id} wrote"] for task in tasks},
+        outputs,
         sizes,
-        frozenset(f"{task.id} wrote" for task in tasks) - used,
+        frozenset(chain.from_iterable(outputs.values())).difference(*inputs.values()),
         (*remarks, *by_kind(warnings)),
         invented,
     )
-    rows = [{"id": t.id, "compute_seconds": t.seconds, "cores": t.cores} for t in tasks]
+    rows = [
+        {"id": task.id, "compute_seconds": task.seconds, "cores": task.cores}
+        for task in tasks
+    ]
     head = {"name": file_name(name), "meta": {"source": "Nextflow trace"}}
     return built(head, rows, part, machine, (), name)
 
@@ -162,9 +170,7 @@ def _tasks(
     unnamed: set[tuple[str, ...]] = set()
 
     def key(cells: tuple[str, ...]) -> tuple[str, str] | None:
-        """Return what names the attempt of a row; None where the
-        trace does not tell.
-        """
+        """Return what identifies the attempt of a row; None where nothing does."""
         row = dict(zip(columns, cells))
         name = row.get("name", "")
         attempt = _said(row, "hash") or _said(row, "task_id")
@@ -193,16 +199,16 @@ def _tasks(
 
 
 def _said(row: Mapping[str, str], column: str) -> str:
-    """Return the cell of a column; empty where there is none, or
-    ``-``, for no value.
-    """
+    """Return the cell of a column; empty where there is none, or ``-`` for no value."""
     cell = row.get(column, "")
-    return "" if cell == "-" else cell
+    if cell == "-":
+        return ""
+    return cell
 
 
 def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | None:
     """Return the task of a row; None: it did not complete."""
-    wrote = "wchar" if read == "rchar" else "write_bytes"
+    wrote = _WRITTEN[read]
     name = _said(row, "name")
     found = _NAME.fullmatch(name)
     if found is None:
@@ -214,13 +220,15 @@ def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | 
     sizes = {key: bytes_of(_said(row, key) or "0", key) for key in (read, wrote)}
     seconds = seconds_of(_said(row, "realtime") or "0", "realtime")
     cores = amount_of(_said(row, "cpus") or "1", "cpus")
-    usual = {read: "0 bytes", wrote: "0 bytes", "realtime": "0 s", "cpus": "1 core"}
-    for key, amount in usual.items():
+    for key in (read, wrote):
         if not _said(row, key):
-            what = "a run time" if key == "realtime" else key
-            warnings[f"a task without {what} counts as {amount}"].append(name)
-        elif key == "realtime" and not seconds:
-            warnings["a run time of 0 s, in task"].append(name)
+            warnings[f"a task without {key} counts as 0 bytes"].append(name)
+    if not _said(row, "realtime"):
+        warnings["a task without a run time counts as 0 s"].append(name)
+    elif not seconds:
+        warnings["a run time of 0 s, in task"].append(name)
+    if not _said(row, "cpus"):
+        warnings["a task without cpus counts as 1 core"].append(name)
     return _Task(
         name,
         found["process"],
@@ -235,7 +243,7 @@ def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | 
 def _before(
     tasks: list[_Task], graph: ProcessGraph, warnings: Warnings
 ) -> dict[str, list[str]]:
-    """Return the tasks whose products each task reads."""
+    """Return the tasks whose outputs each task reads."""
     by_process: dict[str, list[_Task]] = defaultdict(list)
     for task in tasks:
         by_process[task.process].append(task)
@@ -250,16 +258,23 @@ def _before(
             if not paired:
                 warnings[_COUNTED].append(f"{process} and {other}")
             for task in readers:
-                tagged = writers
-                if paired and task.tag is not None:
-                    tagged = [w for w in writers if w.tag == task.tag] or writers
-                edges += len(tagged)
+                read = writers
+                if paired:
+                    read = _of_tag(task.tag, writers)
+                edges += len(read)
                 if edges > MAX_EDGES:
                     raise InstanceError(
                         f"more than {MAX_EDGES} edges between tasks: leave out the DAG"
                     )
-                found[task.id] += [writer.id for writer in tagged]
+                found[task.id] += [writer.id for writer in read]
     return found
+
+
+def _of_tag(tag: str | None, tasks: list[_Task]) -> list[_Task]:
+    """Return the *tasks* with *tag*; all of them where none has it."""
+    if tag is None:
+        return tasks
+    return [task for task in tasks if task.tag == tag] or tasks
 
 
 _COUNTED = (
@@ -269,8 +284,7 @@ _COUNTED = (
 
 
 def _paired_by_tag(readers: list[_Task], writers: list[_Task]) -> bool:
-    """Whether a task reads of those with its tag, rather than of all that the
-    other process wrote.
+    """Whether a task reads the outputs of tasks with its tag, rather than of all.
 
     Where a process has no tag, Nextflow puts the number of the task in its place. So
     numbers pair tasks only where both processes have the same ones.

@@ -1,8 +1,8 @@
-"""Task graphs of SAGA (github.com/ANRGUSC/saga), which DAGBench has too, as workflows.
+"""Read task graphs of SAGA (github.com/ANRGUSC/saga), also of DAGBench, as workflows.
 
-A file has a ``task_graph``: ``tasks`` with a ``name`` and a ``cost``, ``dependencies``
-from ``source`` to ``target`` with a ``size``, in units of its own: here a cost of 1 is
-1 s at speed 1, a size of 1 is 1 MB.
+A file has a ``task_graph``: ``tasks`` with a ``name`` and a ``cost``, and
+``dependencies`` from ``source`` to ``target`` with a ``size``. The format has no units:
+here a cost of 1 is 1 s at speed 1, a size of 1 is 1 MB.
 """
 
 import math
@@ -41,12 +41,15 @@ class _File(Record, extra="ignore"):
 
 
 def read_saga(source: str, machine: Machine = FOUR_NODES) -> ReplicationProblem:
-    """The workflow; a task whose edges agree in size writes one file, else one
-    an edge; none is kept.
+    """Return the workflow of a file.
+
+    A task whose edges have one size writes one file, else a file for each edge; none is
+    kept.
     """
     name = named(source)
     given = validate(_File, read_json(source), name)
-    graph, sizes = given.task_graph, dict[str, int]()
+    graph = given.task_graph
+    sizes: dict[str, int] = {}
     inputs: dict[str, list[str]] = {task.name: [] for task in graph.tasks}
     outputs: dict[str, dict[str, None]] = {task.name: {} for task in graph.tasks}
     weights = defaultdict[str, set[float]](set)
@@ -57,8 +60,9 @@ def read_saga(source: str, machine: Machine = FOUR_NODES) -> ReplicationProblem:
             raise InstanceError(
                 f"{name}: {edge.source!r} -> {edge.target!r}: no such task"
             )
-        alike = len(weights[edge.source]) == 1
-        file = edge.source if alike else f"{edge.source} -> {edge.target}"
+        file = edge.source
+        if len(weights[edge.source]) > 1:
+            file = f"{edge.source} -> {edge.target}"
         inputs[edge.target].append(file)
         outputs[edge.source][file] = None
         sizes[file] = math.ceil(1e6 * edge.size)

@@ -1,7 +1,7 @@
-"""SWF traces as batch-io problems: jobs that fit, walltimes, and I/O by rule
-or from Darshan logs.
+"""Make batch-io problems of SWF traces: jobs that fit, walltimes, and their I/O.
 
-Which log is of which job: Zhou et al., Section IV.B.
+The I/O is that of a rule or of Darshan logs. Which log belongs to which job: Zhou et
+al., Section IV.B.
 """
 
 import random
@@ -17,15 +17,15 @@ from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoProblem, Machine
 
 SLACK = 60.0
-"""Seconds that the clocks of the batch system and of the nodes may differ by."""
+"""Seconds by which the clocks of the batch system and of the nodes may differ."""
 THREADS = 4
-"""Most processes a processor: hardware threads of one core."""
+"""Most processes for each processor: hardware threads of one core."""
 
 
 def matched(
     logs: Sequence[DarshanLog], jobs: Iterable[SwfJob], epoch: int | None
 ) -> tuple[list[DarshanLog], list[str]]:
-    """The logs that are of *jobs*, and what to say of the others, with counts.
+    """Return the logs that belong to *jobs*, and remarks on the others with counts.
 
     A log and its job have the same number; the log starts while the job runs, where the
     trace says when that was (*epoch*, its UnixStartTime, and the job's wait), and has
@@ -35,8 +35,9 @@ def matched(
     found: list[DarshanLog] = []
     missed: dict[str, list[int]] = {}
     for log in logs:
-        job = by_id.get(log.job_id)
-        why = "match no job" if job is None else _mismatch(log, job, epoch)
+        why: str | None = "match no job"
+        if log.job_id in by_id:
+            why = _mismatch(log, by_id[log.job_id], epoch)
         if why is None:
             found.append(log)
         else:
@@ -54,18 +55,17 @@ def matched(
 
 
 def _mismatch(log: DarshanLog, job: SwfJob, epoch: int | None) -> str | None:
-    """Why the log is not of the job of its number; None where it may be."""
+    """Return why the log does not belong to the job with its number; None where it
+    may.
+    """
     if (
         epoch is not None
         and job.submit_seconds is not None
         and job.wait_seconds is not None
     ):
         start = epoch + job.submit_seconds + job.wait_seconds
-        if (
-            not start - SLACK
-            <= log.start_seconds
-            <= start + (job.run_seconds or 0.0) + SLACK
-        ):
+        end = start + (job.run_seconds or 0.0)
+        if not start - SLACK <= log.start_seconds <= end + SLACK:
             return "have the number of a job that did not run when they start"
     if log.processes > THREADS * (job.size() or log.processes):
         return "have the number of a job with too few processors for their processes"
@@ -73,8 +73,8 @@ def _mismatch(log: DarshanLog, job: SwfJob, epoch: int | None) -> str | None:
 
 
 class Pairing:
-    """Gives the jobs of a trace I/O: that of their log (in *own*),
-    else that of a rule.
+    """The I/O of the jobs of a trace: that of their log (in *own*), else that of a
+    rule.
     """
 
     def __init__(
@@ -83,16 +83,15 @@ class Pairing:
         self._by_job = {log.job_id: log for log in own}
         self._any = bool(logs)
         self._rule = rule
-        self._rng = random.Random(
-            rule.seed
-        )  # one draw a job, in the order of the trace
+        # One draw a job, in the order of the trace.
+        self._rng = random.Random(rule.seed)
         self._used: list[DarshanLog] = []
         self._ruled = 0
         self._longer: list[int] = []
 
     def io(self, job_id: int, run_seconds: float, peak: float) -> Json:
-        """The I/O of one job; each takes one draw of the rule, whether
-        it has a log or not.
+        """Return the I/O of one job; each takes one draw of the rule, whether it has a
+        log or not.
         """
         phases = self._rule.phases(run_seconds, peak, self._rng)
         log = self._by_job.get(job_id)
@@ -105,14 +104,15 @@ class Pairing:
         return {"phases": phases}
 
     def invented(self) -> str:
-        """What I/O is not that of the job itself; empty where all is."""
+        """Return which I/O is not that of the job itself; empty where all is."""
         if not self._ruled or not self._rule.fraction:
             return ""
-        which = f"of {self._ruled} jobs without a log: " if self._any else ""
-        return which + self._rule.describe()
+        if self._any:
+            return f"of {self._ruled} jobs without a log: {self._rule.describe()}"
+        return self._rule.describe()
 
     def remarks(self) -> list[str]:
-        """What happened, for the user."""
+        """Return what the user should know about the logs."""
         if not self._any:
             return []
         said = [
@@ -154,7 +154,8 @@ def batch_io_from_swf(
         processors = machine.nodes * machine.processors_per_node
     else:
         processors, guess = trace.machine_processors()
-        said += [guess] if guess else []
+        if guess is not None:
+            said.append(guess)
     own, unmatched = matched(darshan, jobs, trace.epoch)
     achieved = [(log.processes, log.rate) for log in own if log.rate is not None]
     block = machine.machine(processors, achieved)
@@ -163,7 +164,8 @@ def batch_io_from_swf(
     said += dropped
     said += trace.unused(job for job, _ in fitting)
     warnings = [f"log left out: {reason}" for reason in skipped]
-    warnings += [text for log in darshan for text in log.warnings]
+    for log in darshan:
+        warnings += log.warnings
     warnings += [f"{trace.name}: {text}" for text in said]
     if not fitting:
         raise InstanceError(
@@ -189,8 +191,8 @@ def batch_io_from_swf(
 def _fitting(
     sized: Sequence[tuple[SwfJob, int]], nodes: int, most: int | None
 ) -> tuple[list[tuple[SwfJob, int]], list[str]]:
-    """The first jobs that fit on so many *nodes*, at *most* so many,
-    and what is left out.
+    """Return the first jobs, *most* at most, that fit on so many *nodes*, and remarks
+    on the others.
     """
     said = []
     too_large = [job.id for job, wanted in sized if wanted > nodes]
@@ -208,7 +210,7 @@ def _fitting(
 def _rows(
     fitting: Sequence[tuple[SwfJob, int]], block: Json, pairing: Pairing
 ) -> list[Json]:
-    """The jobs as the instance has them."""
+    """Return the jobs as rows of the instance."""
     machine = Machine.model_validate(block)
     first = min(job.submit_seconds or 0.0 for job, _ in fitting)
     rows = []
@@ -236,6 +238,7 @@ def _rows(
 
 
 def _meta(trace: SwfTrace, io: IoRule) -> Json:
+    """Return the provenance of the instance."""
     meta: Json = {"source": file_name(trace.name), "seed": io.seed}
     for key in ("Computer", "Installation", "Acknowledge"):
         if key in trace.header:

@@ -1,11 +1,11 @@
-"""Standard Workload Format (SWF): the job logs of the Parallel Workloads
-Archive, versions 1 to 2.2.
+"""Read the Standard Workload Format (SWF), versions 1 to 2.2.
 
-A line is one job: 18 numbers separated by blanks, ``-1`` where nothing is known; lines
-that begin with ``;`` are comments, of which ``; Key: value`` is the header. Source: the
-archive's page "The Standard Workload Format"; Chapin et al., JSSPP 1999. What real
-files do beyond that, and how it is read, is listed in docs/formats.md. Times are
-seconds, memory is kilobytes per processor.
+These are the job logs of the Parallel Workloads Archive. A line is one job: 18 numbers
+separated by blanks, ``-1`` where nothing is known; lines that begin with ``;`` are
+comments, of which ``; Key: value`` is the header. Source: the archive's page "The
+Standard Workload Format"; Chapin et al., JSSPP 1999. How real files deviate from it,
+and how that is read, is listed in docs/formats.md. Times are seconds, memory is
+kilobytes per processor.
 """
 
 import math
@@ -21,13 +21,11 @@ from ioopt.formats.report import some
 from ioopt.formats.rows import BadRow, bad_value, lines_of, number_of, read_rows
 
 PARTIAL_STATUSES = frozenset({2, 3, 4})
-"""Status values of lines that describe one piece of a job that was
-stopped and continued.
-"""
+"""Status values of lines for one part of a job that was stopped and continued."""
 CANCELLED_STATUS = 5
 START = "UnixStartTime"
 LARGEST = 1e12
-"""No field of a real log comes near; larger numbers are damage."""
+"""Numbers of real logs stay far below; larger ones are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +56,14 @@ class SwfJob:
     think_seconds: float | None = None
 
     def size(self, requested: bool = False) -> int | None:
-        """Processors of the job, those allocated first (or those requested
-        first), None if unknown.
+        """Return the allocated processors of the job, else the requested ones;
+        *requested* reverses that.
+
+        None where neither is known.
         """
-        first, second = self.processors, self.requested_processors
         if requested:
-            first, second = second, first
-        return first or second
+            return self.requested_processors or self.processors
+        return self.processors or self.requested_processors
 
 
 FIELDS = tuple(SwfJob.__dataclass_fields__)
@@ -77,15 +76,19 @@ _WHOLE = frozenset(
         "user",
         "group",
         "executable",
+        "queue",
+        "partition",
+        "preceding_job",
     }
-    | {"queue", "partition", "preceding_job"}
 )
+"""Fields that are whole numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwfTrace:
-    """A log: its name, header (a key that stands more than once has its values in
-    order), jobs, warnings.
+    """A log: its name, header, jobs and warnings.
+
+    A header key that occurs more than once has its values in order.
     """
 
     name: str
@@ -94,8 +97,8 @@ class SwfTrace:
     warnings: tuple[str, ...] = ()
 
     def header_number(self, *keys: str) -> int | None:
-        """The first positive whole number that a header line of one
-        of *keys* begins with.
+        """Return the first positive whole number that a header line of one of *keys*
+        begins with.
 
         Raises InstanceError for one that is not clear, such as ``1 024``.
         """
@@ -114,15 +117,14 @@ class SwfTrace:
 
     @property
     def epoch(self) -> int | None:
-        """The Unix time of second 0, where the header says it clearly."""
+        """Return the Unix time of second 0, where the header says it clearly."""
         stated = map(_header_number, self.header.get(START, ()))
         return next(filter(None, stated), None)
 
     def machine_processors(self) -> tuple[int, str | None]:
-        """Processors of the machine, and a warning where the header
-        does not say how many.
+        """Return the processors of the machine, and a warning where they are a guess.
 
-        ``MaxProcs``, else ``MaxNodes``, else the largest job.
+        These are ``MaxProcs``, else ``MaxNodes``, else the size of the largest job.
         """
         stated = self.header_number("MaxProcs", "MaxNodes")
         if stated is not None:
@@ -139,15 +141,18 @@ class SwfTrace:
         )
 
     def unused(self, jobs: Iterable[SwfJob]) -> list[str]:
-        """What the log says of *jobs*, and no instance keeps: a line each."""
+        """Return a line for each thing that the log says of *jobs* and no instance
+        keeps.
+        """
         listed = tuple(jobs)
-        fields = {"CPU times": "cpu_seconds", "memory": "memory_kilobytes"}
-        known = [
-            what
-            for what, field in fields.items()
-            if any(getattr(job, field) is not None for job in listed)
-        ]
-        said = [f"not used: {', '.join(known)} of the jobs"] if known else []
+        known: list[str] = []
+        if any(job.cpu_seconds is not None for job in listed):
+            known.append("CPU times")
+        if any(job.memory_kilobytes is not None for job in listed):
+            known.append("memory")
+        said: list[str] = []
+        if known:
+            said.append(f"not used: {', '.join(known)} of the jobs")
         chained = [job.id for job in listed if job.preceding_job]
         if chained:
             said.append(
@@ -157,13 +162,13 @@ class SwfTrace:
         return said
 
     def usable_jobs(self) -> tuple[tuple[SwfJob, ...], list[str]]:
-        """Jobs that ran, by submission, and a warning for each kind left out
-        (rule 37 of batch I/O).
+        """Return the jobs that ran, by submission, and a warning for each kind left
+        out.
 
-        Left out: pieces of a job that stands whole as well (status 2 to 4), jobs
-        without submit time, run time or size, and cancelled jobs that never ran.
-        A job number that stands again is given a number beyond all of the log,
-        also of jobs left out.
+        Rule 37 of batch I/O. Left out are parts of a job that the log also has as a
+        whole (status 2 to 4), jobs without submit time, run time or size, and cancelled
+        jobs that never ran. A job number that occurs again is replaced by one above all
+        numbers of the log, those of jobs left out included.
         """
         whole = {job.id for job in self.jobs if job.status not in PARTIAL_STATUSES}
         rules: tuple[tuple[str, Callable[[SwfJob], bool]], ...] = (
@@ -197,7 +202,7 @@ class SwfTrace:
         )
         if renumbered:
             warnings.append(
-                f"{len(renumbered)} job numbers stand more than once, renumbered: "
+                f"{len(renumbered)} job numbers occur more than once, renumbered: "
                 f"{some(renumbered)}"
             )
         kept.sort(key=lambda job: (job.submit_seconds or 0.0, job.id))
@@ -205,10 +210,9 @@ class SwfTrace:
 
 
 def _header_number(text: str) -> int | None:
-    """The whole number that *text* begins with, ``1,024`` as well; 0:
-    none; None: not clear.
+    """Return the whole number that *text* begins with, also ``1,024``.
 
-    ``1 024`` may be one number or two.
+    0: there is none; None: it is not clear, as ``1 024`` may be one number or two.
     """
     if not text[:1].isdigit():
         return 0
@@ -219,35 +223,39 @@ def _header_number(text: str) -> int | None:
         value = number_of(first.rstrip(",;."), "header")
     except BadRow:
         return None
-    return int(value) if value == int(value) and value < LARGEST else None
+    if value != int(value) or value >= LARGEST:
+        return None
+    return int(value)
 
 
 def _with_unique_numbers(
     jobs: Sequence[SwfJob], free: int
 ) -> tuple[list[SwfJob], list[int]]:
-    """Jobs with repeated numbers renumbered from *free* on, and the
-    numbers that repeat.
+    """Give new numbers from *free* on to jobs with repeated ones; return the jobs and
+    the repeated numbers.
     """
     seen: set[int] = set()
-    out, renumbered = [], []
+    out: list[SwfJob] = []
+    renumbered: list[int] = []
     for job in jobs:
         if job.id in seen:
             renumbered.append(job.id)
-            job, free = replace(job, id=free), free + 1
+            job = replace(job, id=free)
+            free += 1
         seen.add(job.id)
         out.append(job)
     return out, renumbered
 
 
 def read_swf(source: str | os.PathLike[str], skip_bad: float | None = None) -> SwfTrace:
-    """Read a log (plain or gzipped, ``-`` for standard input);
-    see :func:`parse_swf`.
+    """Read a log (plain or gzipped, ``-`` for standard input); see
+    :func:`parse_swf`.
     """
     return parse_swf(log_text(source), named(source), skip_bad)
 
 
 def log_text(source: str | os.PathLike[str]) -> str:
-    """The text of a log: Latin-1 where it is not UTF-8."""
+    """Return the text of a log, as Latin-1 where it is not UTF-8."""
     return decoded(read_bytes(source), named(source), "latin-1")
 
 
@@ -258,18 +266,11 @@ def parse_swf(text: str, name: str, skip_bad: float | None = None) -> SwfTrace:
     line for a row that cannot be read (see :func:`read_rows` for *skip_bad*), or
     when there is no job.
     """
-    header: dict[str, list[str]] = {}
-    rows: list[tuple[int, str]] = []
-    for number, line in enumerate(lines_of(text), 1):
-        stripped = line.strip()
-        if stripped.startswith((";", "#")):
-            _header_line(stripped.lstrip(";# \t"), header)
-            continue
-        fields = stripped.partition(";")[0].rstrip()
-        if fields:
-            rows.append((number, fields))
+    header, rows = _header_and_rows(text)
     lengths = Counter(len(text.split()) for _, text in rows)
-    width = lengths.most_common(1)[0][0] if lengths else 0
+    width = 0
+    if lengths:
+        width = lengths.most_common(1)[0][0]
     jobs, warnings = read_rows(
         rows, lambda row: _job(row.split(), width), name, skip_bad
     )
@@ -292,13 +293,32 @@ def parse_swf(text: str, name: str, skip_bad: float | None = None) -> SwfTrace:
     return SwfTrace(name, stated, tuple(jobs), tuple(warnings))
 
 
+def _header_and_rows(
+    text: str,
+) -> tuple[dict[str, list[str]], list[tuple[int, str]]]:
+    """Return the values of each header key, and the numbered lines of jobs."""
+    header: dict[str, list[str]] = {}
+    rows: list[tuple[int, str]] = []
+    for number, line in enumerate(lines_of(text), 1):
+        stripped = line.strip()
+        if stripped.startswith((";", "#")):
+            _header_line(stripped.lstrip(";# \t"), header)
+            continue
+        fields = stripped.partition(";")[0].rstrip()
+        if fields:
+            rows.append((number, fields))
+    return header, rows
+
+
 def _header_line(text: str, header: dict[str, list[str]]) -> None:
+    """Add key and value of a comment to *header*, if it has the form of a header."""
     key, colon, value = text.partition(":")
     if colon and re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", key.strip()):
         header.setdefault(key.strip(), []).append(value.strip())
 
 
 def _job(words: Sequence[str], width: int) -> SwfJob:
+    """Return the job of one line, which has *width* fields; BadRow for another one."""
     if len(words) != width:
         how = "longer" if len(words) > width else "shorter"
         counts = f"{len(words)} fields, but most rows have {width}"
@@ -310,7 +330,7 @@ def _job(words: Sequence[str], width: int) -> SwfJob:
 
 
 def _number(word: str, field: str) -> float | int | None:
-    """A field's value; negative means unknown (``-1``, and ``-1.00`` or
+    """Return the value of a field; None for a negative one (``-1``, and ``-1.00`` or
     ``-2`` in some logs).
     """
     value = number_of(word, field)
@@ -322,5 +342,5 @@ def _number(word: str, field: str) -> float | int | None:
         return value
     if value != math.floor(value) and field == "id":
         raise bad_value("job number", word, "is not a whole number of 0 or more")
-    # Some logs give averages (3.5 processors): the job held that many, so round up.
+    # Some logs give averages (3.5 processors); the job held the next whole number.
     return math.ceil(value)

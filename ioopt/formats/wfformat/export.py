@@ -1,4 +1,4 @@
-"""Instances of replication written as WfFormat 1.5."""
+"""Write instances of replication as WfFormat 1.5."""
 
 import re
 from collections.abc import Sequence
@@ -7,13 +7,13 @@ from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 
 EPOCH = "1970-01-01T00:00:00+00:00"
-"""When it was made and ran: the schema wants dates."""
+"""The date of creation and of the run, which the schema requires."""
 
 
 def left_out(problem: ReplicationProblem) -> list[str]:
-    """What the instance says and WfFormat has no place for."""
-    said = ["rates of links and storage"]
+    """Return what the instance states and WfFormat cannot."""
     given = {
+        "rates of links and storage": True,
         "disks": any(node.disk_bytes is not None for node in problem.nodes),
         "speeds of nodes": any(node.speed != 1 for node in problem.nodes),
         "files held at the start": any(node.holds for node in problem.nodes),
@@ -21,11 +21,11 @@ def left_out(problem: ReplicationProblem) -> list[str]:
         "release times": any(task.release_seconds for task in problem.tasks),
         "which files are kept": any(file.keep for file in problem.files),
     }
-    return [*said, *(what for what, there in given.items() if there)]
+    return [what for what, there in given.items() if there]
 
 
 def export_wfformat(problem: ReplicationProblem) -> Json:
-    """A WfFormat 1.5 workflow of the problem's tasks and files.
+    """Return a WfFormat 1.5 workflow of the problem's tasks and files.
 
     The run time is the compute time at speed 1. Characters that the schema does not
     allow in references become ``-`` (kept unique by a number). What has no place in
@@ -38,6 +38,34 @@ def export_wfformat(problem: ReplicationProblem) -> Json:
     for k, before in enumerate(problem.predecessors):
         for j in before:
             children[j].append(names[k])
+    structure: list[Json] = []
+    runs: list[Json] = []
+    for k, task in enumerate(problem.tasks):
+        structure.append(
+            {
+                "name": task.id,
+                "id": names[k],
+                "parents": [names[j] for j in problem.predecessors[k]],
+                "children": children[k],
+                "inputFiles": [files[file] for file in task.inputs],
+                "outputFiles": [files[file] for file in task.outputs],
+            }
+        )
+        runs.append(
+            {
+                "id": names[k],
+                "command": {"program": "task"},
+                "coreCount": task.cores,
+                "runtimeInSeconds": task.compute_seconds,
+            }
+        )
+    sizes = [
+        {"id": files[file.id], "sizeInBytes": file.bytes} for file in problem.files
+    ]
+    machines = [
+        {"nodeName": node.id, "cpu": {"coreCount": node.cores}}
+        for node in problem.nodes
+    ]
     return {
         "name": problem.name,
         "description": "Tasks and their files, written by ioopt",
@@ -45,46 +73,19 @@ def export_wfformat(problem: ReplicationProblem) -> Json:
         "schemaVersion": "1.5",
         "runtimeSystem": {"name": "ioopt", "version": "1"},
         "workflow": {
-            "specification": {
-                "tasks": [
-                    {
-                        "name": task.id,
-                        "id": names[k],
-                        "parents": [names[j] for j in problem.predecessors[k]],
-                        "children": children[k],
-                        "inputFiles": [files[file] for file in task.inputs],
-                        "outputFiles": [files[file] for file in task.outputs],
-                    }
-                    for k, task in enumerate(problem.tasks)
-                ],
-                "files": [
-                    {"id": files[file.id], "sizeInBytes": file.bytes}
-                    for file in problem.files
-                ],
-            },
+            "specification": {"tasks": structure, "files": sizes},
             "execution": {
                 "makespanInSeconds": 0,
                 "executedAt": EPOCH,
-                "tasks": [
-                    {
-                        "id": names[k],
-                        "command": {"program": "task"},
-                        "coreCount": task.cores,
-                        "runtimeInSeconds": task.compute_seconds,
-                    }
-                    for k, task in enumerate(problem.tasks)
-                ],
-                "machines": [
-                    {"nodeName": node.id, "cpu": {"coreCount": node.cores}}
-                    for node in problem.nodes
-                ],
+                "tasks": runs,
+                "machines": machines,
             },
         },
     }
 
 
 def _plain_ids(ids: Sequence[str]) -> dict[str, str]:
-    """Ids within the schema's pattern ``[0-9a-zA-Z-_.]*``, still unique."""
+    """Return unique ids within the schema's pattern ``[0-9a-zA-Z-_.]*``."""
     plain: dict[str, str] = {}
     taken: set[str] = set()
     for name in ids:

@@ -1,40 +1,46 @@
-"""WfFormat 1.4 to 1.6 (WfCommons workflow traces) read as a workflow or as one batch.
+"""Read WfFormat 1.4 to 1.6 (WfCommons workflow traces) as a workflow or as one batch.
 
-Files become inputs and outputs with their sizes, run times compute seconds, cores
-cores; products that nobody reads are to be kept. The machines that the file names are
-the nodes unless others are asked for; disks and rates are not in such a file and are
-given. Flattened to a batch there are no dependencies: files that an earlier task of the
-workflow wrote count as lying on remote storage.
+Files become inputs and outputs with their sizes, run times become compute seconds, and
+core counts are kept; outputs that no task reads are to be kept. The machines that the
+file names are the nodes unless others are asked for. Disks and rates are not in such a
+file and have to be given. Flattened to a batch there are no dependencies: files that an
+earlier task of the workflow wrote count as lying on remote storage.
 
 Schema: https://github.com/wfcommons/WfFormat, whose wfcommons-migrate-instance.py
-brings older files up to date. What 1.6 has more is optional, and not read.
+brings older files up to date. What 1.6 adds is optional and is not read.
 
-Kept whole, every file has one producer and every precedence a file. Recorded runs
-overwrite files and let tasks wait for others whose files they do not read: a file that
-several tasks write becomes one file a version, and a precedence without a file an
-invented file of 0 bytes; each is remarked upon.
+In a workflow of ioopt every file has one producer, and a task waits for another one
+only by reading its file. Recorded runs overwrite files, and let tasks wait for others
+whose files they do not read. So a file that several tasks write becomes one file for
+each version, and a precedence without a file gets a file of 0 bytes. A warning names
+each.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 
 from ioopt.errors import InstanceError
 from ioopt.formats.cluster import FOUR_NODES, Machine, Part, RecordedNode, built
 from ioopt.formats.native import named, read_json
 from ioopt.formats.report import Warnings, by_kind
 from ioopt.formats.wfformat.parse import Workflow, WorkflowTask, parse_workflow
+from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 
+Files = dict[str, None]
+"""Names of files in order, each once."""
 _SHOWN = 8
+"""Tasks of a dependency cycle that a message names."""
 
 
 def read_wfformat(
     source: str, machine: Machine = FOUR_NODES, flatten: bool = False
 ) -> ReplicationProblem:
-    """The workflow, or with *flatten* the batch, of a WfFormat file.
+    """Return the workflow, or with *flatten* the batch, of a WfFormat file.
 
-    What was odd but usable, dropped or invented stands in ``meta["warnings"]``. Raises
+    What was odd but usable, dropped or assumed stands in ``meta["warnings"]``. Raises
     InstanceError for anything else.
 
     Parameters
@@ -42,10 +48,10 @@ def read_wfformat(
     source
         Path (``-``: standard input; gzip is unpacked).
     machine
-        Nodes, disks and rates; by default the file's machines (4 nodes if it names none) with
-        unlimited disks on a shared 100 Mbps link.
+        Nodes, disks and rates; by default the file's machines (4 nodes if it names
+        none) with unlimited disks on a shared 100 Mbps link.
     flatten
-        Independent tasks that read files: precedence, products and cores are dropped.
+        Return independent tasks that read files, without precedence, outputs and cores.
     """
     return problem_from_wfformat(read_json(source), named(source), machine, flatten)
 
@@ -58,20 +64,24 @@ def problem_from_wfformat(
 ) -> ReplicationProblem:
     """Like :func:`read_wfformat` for parsed JSON *data*; *name* is used in messages."""
     workflow = parse_workflow(data, name)
+    machines = workflow.machines
+    rows: list[Json] = [
+        {"id": task.id, "compute_seconds": task.runtime} for task in workflow.tasks
+    ]
     try:
-        part = _flat_part(workflow) if flatten else _whole_part(workflow)
+        if flatten:
+            part = _flat_part(workflow)
+            # A batch has no cores: a node runs one task at a time.
+            machines = tuple(RecordedNode(node.name) for node in machines)
+        else:
+            part = _whole_part(workflow)
+            for row, task in zip(rows, workflow.tasks, strict=True):
+                row["cores"] = task.cores
     except InstanceError as error:
         raise InstanceError(f"{name}: {error}") from None
-    machines = workflow.machines
-    if flatten:  # a batch has no cores: a node takes one task at a time
-        machines = tuple(RecordedNode(node.name) for node in machines)
     return built(
         {"name": workflow.name, "meta": {"source": f"WfFormat {workflow.version}"}},
-        [
-            {"id": task.id, "compute_seconds": task.runtime}
-            | ({} if flatten else {"cores": task.cores})
-            for task in workflow.tasks
-        ],
+        rows,
         part,
         machine,
         workflow.warnings,
@@ -81,15 +91,11 @@ def problem_from_wfformat(
 
 
 def _flat_part(workflow: Workflow) -> Part:
-    """Independent tasks: what they read, from wherever it came."""
+    """Return the tasks as independent ones that only read files."""
     tasks = workflow.tasks
-    used = {file for task in tasks for file in task.inputs}
-    writers = Counter(file for task in tasks for file in task.outputs)
-    waiting = sum(
-        bool(task.declared)
-        or any(writers[f] > (f in task.outputs) for f in task.inputs)
-        for task in tasks
-    )
+    used = set(chain.from_iterable(task.inputs for task in tasks))
+    writers = Counter(chain.from_iterable(task.outputs for task in tasks))
+    waiting = sum(_waits(task, writers) for task in tasks)
     warnings = []
     if waiting:
         warnings.append(
@@ -110,17 +116,60 @@ def _flat_part(workflow: Workflow) -> Part:
     )
 
 
+def _waits(task: WorkflowTask, writers: Counter[str]) -> bool:
+    """Whether *task* waits for others; *writers* counts those that write a file."""
+    if task.declared:
+        return True
+    for file in task.inputs:
+        others = writers[file]
+        if file in task.outputs:
+            others -= 1
+        if others:
+            return True
+    return False
+
+
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= 40 else line[:37] + "..."
+    if len(line) <= 40:
+        return line
+    return line[:37] + "..."
 
 
 def _whole_part(workflow: Workflow) -> Part:
-    """The tasks with all between them; what nobody reads is kept."""
+    """Return the tasks with all precedence; files that no task reads are kept."""
     tasks = workflow.tasks
     warnings: Warnings = defaultdict(list)
     sizes = dict(workflow.sizes)
     reads, writes = _versions(tasks, sizes, warnings)
+    tokens = _precedence_files(tasks, reads, writes, sizes)
+    invented = {}
+    if tokens:
+        invented["files of 0 bytes"] = (
+            f"{len(tokens)} stand for precedence without a file, such as {tokens[0]!r}"
+        )
+    made = set(chain.from_iterable(writes.values()))
+    read = set(chain.from_iterable(reads.values()))
+    return Part(
+        {task.id: list(reads[task.id]) for task in tasks},
+        {task.id: list(writes[task.id]) for task in tasks},
+        {file: size for file, size in sizes.items() if file in read | made},
+        frozenset(made - read),
+        by_kind(warnings),
+        invented,
+    )
+
+
+def _precedence_files(
+    tasks: Sequence[WorkflowTask],
+    reads: dict[str, Files],
+    writes: dict[str, Files],
+    sizes: dict[str, int],
+) -> list[str]:
+    """Add a file of 0 bytes for each task that others only wait for; return the names.
+
+    Others only wait for a task where they read none of its files.
+    """
     tokens: dict[str, str] = {}
     for task in tasks:
         for parent in task.declared:
@@ -131,45 +180,22 @@ def _whole_part(workflow: Workflow) -> Part:
                 reads[task.id][tokens[parent]] = None
     for parent, token in tokens.items():
         writes[parent][token] = None
-    made = {file for task in tasks for file in writes[task.id]}
-    read = {file for task in tasks for file in reads[task.id]}
-    return Part(
-        {task.id: list(reads[task.id]) for task in tasks},
-        {task.id: list(writes[task.id]) for task in tasks},
-        {file: size for file, size in sizes.items() if file in read | made},
-        frozenset(made - read),
-        by_kind(warnings),
-        {
-            "files of 0 bytes": f"{len(tokens)} stand for precedence without a file, such as "
-            f"{next(iter(tokens.values()))!r}"
-        }
-        if tokens
-        else {},
-    )
+    return list(tokens.values())
 
 
 def _versions(
     tasks: Sequence[WorkflowTask], sizes: dict[str, int], warnings: Warnings
-) -> tuple[dict[str, dict[str, None]], dict[str, dict[str, None]]]:
-    """Files that each task reads and writes, in order, each file written
-    by one task at most.
+) -> tuple[dict[str, Files], dict[str, Files]]:
+    """Return the files that each task reads and those that it writes, in order.
 
-    A reader gets the version of the last writer before it; where the file does not say
-    which is before it, that of the first writer that does not wait for it; else the one
-    that was there before all.
+    Each file is written by one task at most: where several tasks write a file, or its
+    writer reads it, each version of it becomes a file of its own.
     """
     reads = {task.id: dict.fromkeys(task.inputs) for task in tasks}
     writes = {task.id: dict.fromkeys(task.outputs) for task in tasks}
     place = {task.id: at for at, task in enumerate(tasks)}
-    writers: dict[str, list[str]] = {}
-    for task in tasks:
-        for file in task.outputs:
-            writers.setdefault(file, []).append(task.id)
-    readers: dict[str, list[str]] = {}
-    for task in tasks:
-        for file in task.inputs:
-            if file in writers:
-                readers.setdefault(file, []).append(task.id)
+    writers = _tasks_by_file(writes)
+    readers = _tasks_by_file(reads)
     contested = {
         file: names
         for file, names in writers.items()
@@ -180,35 +206,86 @@ def _versions(
     before = _ancestors(tasks, place, writers, contested)
     for file, names in contested.items():
         names.sort(key=lambda name: (before[name].bit_count(), place[name]))
-        chosen: dict[str, str | None] = {}
-        for reader in readers.get(file, ()):
-            others = [name for name in names if name != reader]
-            earlier = [name for name in others if before[reader] >> place[name] & 1]
-            free = [name for name in others if not before[name] >> place[reader] & 1]
-            chosen[reader] = earlier[-1] if earlier else free[0] if free else None
-        versions: dict[str | None, str] = {}
-        for name in [*([None] if None in chosen.values() else []), *names]:
-            label = (
-                _unused(f"{file} ({len(versions) + 1})", sizes) if versions else file
-            )
-            versions[name] = label
-            sizes[label] = sizes[file]
-        what = (
-            "a file written by several tasks became one file a version, all of its "
-            "last size"
-        )
+        chosen = {
+            reader: _writer_read(reader, names, before, place)
+            for reader in readers.get(file, ())
+        }
+        versions: list[str | None] = [*names]
+        if None in chosen.values():
+            versions.insert(0, None)
+        labels = _labels(file, versions, sizes)
         if len(names) == 1:
             what = "a file that its writer reads became two, as it was before and after"
+        else:
+            what = (
+                "a file written by several tasks became one file a version, all of its "
+                "last size"
+            )
         warnings[what].append(file)
         for name in names:
-            writes[name] = {
-                versions[name] if f == file else f: None for f in writes[name]
-            }
-        for reader, name in chosen.items():
-            reads[reader] = {
-                versions[name] if f == file else f: None for f in reads[reader]
-            }
+            writes[name] = _renamed(writes[name], file, labels[name])
+        for reader, writer in chosen.items():
+            reads[reader] = _renamed(reads[reader], file, labels[writer])
     return reads, writes
+
+
+def _tasks_by_file(files_of: Mapping[str, Files]) -> dict[str, list[str]]:
+    """Return the tasks by each of their files, in order."""
+    found: dict[str, list[str]] = {}
+    for task, files in files_of.items():
+        for file in files:
+            found.setdefault(file, []).append(task)
+    return found
+
+
+def _writer_read(
+    reader: str,
+    writers: Sequence[str],
+    before: Mapping[str, int],
+    place: Mapping[str, int],
+) -> str | None:
+    """Return the writer whose version of a file *reader* reads.
+
+    That is the last of *writers* before it; where the file does not say which is before
+    it, the first one that does not wait for it. None stands for the version that was
+    there before all tasks.
+    """
+    others = [name for name in writers if name != reader]
+    earlier = [name for name in others if before[reader] >> place[name] & 1]
+    if earlier:
+        return earlier[-1]
+    for name in others:
+        if not before[name] >> place[reader] & 1:
+            return name
+    return None
+
+
+def _labels(
+    file: str, versions: Sequence[str | None], sizes: dict[str, int]
+) -> dict[str | None, str]:
+    """Return a name for each version of *file* by its writer, and note its size.
+
+    The first version keeps the name of the file.
+    """
+    labels: dict[str | None, str] = {}
+    for writer in versions:
+        label = file
+        if labels:
+            label = _unused(f"{file} ({len(labels) + 1})", sizes)
+        labels[writer] = label
+        sizes[label] = sizes[file]
+    return labels
+
+
+def _renamed(files: Files, old: str, new: str) -> Files:
+    """Return *files* in the same order with *new* in the place of *old*."""
+    renamed: Files = {}
+    for file in files:
+        if file == old:
+            renamed[new] = None
+        else:
+            renamed[file] = None
+    return renamed
 
 
 def _ancestors(
@@ -217,20 +294,17 @@ def _ancestors(
     writers: dict[str, list[str]],
     contested: dict[str, list[str]],
 ) -> dict[str, int]:
-    """The tasks that must end before each begins, as bits, by declared
-    parents and sole writers.
+    """Return the tasks that must end before each one begins, as bits of a number.
+
+    These are the declared parents, the writers of files that one task alone writes, and
+    all that come before them.
     """
-    parents = {
-        task.id: {
-            *task.declared,
-            *(
-                writers[file][0]
-                for file in task.inputs
-                if file in writers and file not in contested
-            ),
-        }
-        for task in tasks
-    }
+    parents: dict[str, set[str]] = {}
+    for task in tasks:
+        parents[task.id] = set(task.declared)
+        for file in task.inputs:
+            if file in writers and file not in contested:
+                parents[task.id].add(writers[file][0])
     known: dict[str, int] = {}
     try:
         for name in TopologicalSorter(parents).static_order():
@@ -243,7 +317,8 @@ def _ancestors(
     return known
 
 
-def _unused(name: str, taken: dict[str, int]) -> str:
+def _unused(name: str, taken: Mapping[str, int]) -> str:
+    """Return *name*, with quotes added until it is not among *taken*."""
     while name in taken:
         name += "'"
     return name

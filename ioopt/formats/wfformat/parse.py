@@ -1,4 +1,4 @@
-"""Plain tasks and file sizes of WfFormat JSON; every oddity is warned of or refused."""
+"""Read the tasks and file sizes of WfFormat JSON; oddities are warned of or refused."""
 
 import math
 from collections import Counter, defaultdict
@@ -9,7 +9,7 @@ from ioopt.errors import InstanceError
 from ioopt.formats.cluster import RecordedNode
 from ioopt.formats.native import shown, validate
 from ioopt.formats.report import Warnings, by_kind
-from ioopt.formats.wfformat.schema import Machine, Structure, Task
+from ioopt.formats.wfformat.schema import File, Machine, Structure, Task
 from ioopt.formats.wfformat.version_1_4 import upgraded
 
 VERSIONS = ("1.4", "1.5", "1.6")
@@ -17,10 +17,10 @@ VERSIONS = ("1.4", "1.5", "1.6")
 
 @dataclass(frozen=True)
 class WorkflowTask:
-    """One task: run time in seconds, distinct files read and written,
-    cores, tasks waited for.
+    """One task: its run time in seconds, its files, cores, and parents.
 
-    ``declared`` are the parents that the file names.
+    ``inputs`` and ``outputs`` name each file once. ``declared`` are the parents that
+    the file of the workflow names.
     """
 
     id: str
@@ -33,8 +33,8 @@ class WorkflowTask:
 
 @dataclass(frozen=True)
 class Workflow:
-    """A parsed file: tasks in its order, bytes of every file, machines, and
-    what was odd about it.
+    """A parsed file: its tasks in order, bytes of every file, machines, and
+    warnings.
     """
 
     name: str
@@ -48,11 +48,11 @@ class Workflow:
 def parse_workflow(data: object, name: str) -> Workflow:
     """Read parsed JSON *data* from file *name*.
 
-    Warned of: an input or output listed twice, a file without a size (0 bytes) or of 0
-    bytes, a run time that is missing or negative (0 s) or 0, cores that are missing
-    (one core) or no whole number of 1 or more, a parent that does not exist, neither
-    files nor precedence. Raises InstanceError for the rest: another version, wrong
-    types, what is given twice, negative sizes, no tasks.
+    Warnings are given of: an input or output listed twice, a file without a size (0
+    bytes) or of 0 bytes, a run time that is missing or negative (0 s) or 0, cores that
+    are missing (one core) or no whole number of 1 or more, a parent that does not
+    exist, neither files nor precedence. Raises InstanceError for other faults: another
+    version, wrong types, items given twice, negative sizes, no tasks.
     """
     if not isinstance(data, Mapping):
         raise InstanceError(f"{name}: wanted an object, not {shown(data)}")
@@ -71,16 +71,17 @@ def parse_workflow(data: object, name: str) -> Workflow:
         warnings["neither files nor precedence: all tasks are independent"].append(
             resolved[0].id
         )
-    title = data.get("name")
-    title = title[:200] if isinstance(title, str) and title else "workflow"
+    title = "workflow"
+    if isinstance(data.get("name"), str) and data["name"]:
+        title = data["name"][:200]
     return Workflow(title, version, resolved, sizes, by_kind(warnings), machines)
 
 
 def _version(given: object, name: str) -> str:
-    """Return the version that a file says, as text or, against the
-    schema, as a number.
-    """
-    said = str(given) if isinstance(given, float) else given
+    """Return the version of a file, which is text or, against the schema, a number."""
+    said = given
+    if isinstance(given, float):
+        said = str(given)
     if said not in VERSIONS:
         raise InstanceError(
             f"{name}: schemaVersion: wanted one of {', '.join(VERSIONS)}, not "
@@ -99,7 +100,7 @@ def _structure(data: object, version: str, where: str, warnings: Warnings) -> St
 
 
 def _check_tasks(tasks: list[Task]) -> None:
-    """Raise ValueError where there are no tasks, or one is given twice."""
+    """Raise ValueError where there are no tasks, or a task is given twice."""
     if not tasks:
         raise ValueError("no tasks")
     for name, count in Counter(task.id for task in tasks).items():
@@ -111,20 +112,12 @@ def _joined(
     workflow: Structure, warnings: Warnings
 ) -> tuple[list[Task], dict[str, int]]:
     """Return the tasks with their run times, and the bytes of files."""
-    sizes: dict[str, int] = {}
-    for file in workflow.specification.files:
-        size = None if file.size is None else math.ceil(file.size)
-        if size is not None and sizes.setdefault(file.id, size) != size:
-            raise ValueError(
-                f"file {shown(file.id)} has {sizes[file.id]} and {size} bytes"
-            )
-    _warn_of_repeats(
-        [file.id for file in workflow.specification.files], "a file", warnings
-    )
+    sizes = _file_sizes(workflow.specification.files, warnings)
     tasks = workflow.specification.tasks
     by_id = {task.id: task for task in tasks}
     runs: dict[str, Task] = {}
-    for run in workflow.execution.tasks if workflow.execution is not None else ():
+    recorded = [] if workflow.execution is None else workflow.execution.tasks
+    for run in recorded:
         first = runs.setdefault(run.id, run)
         if first is not run:
             raise ValueError(
@@ -132,16 +125,33 @@ def _joined(
                 f"and {_seconds(run)}); leave out one"
             )
         if run.id in by_id:
-            task = by_id[run.id]
-            task.runtime, task.cores = run.runtime, run.cores
+            by_id[run.id].runtime = run.runtime
+            by_id[run.id].cores = run.cores
         else:
             warnings["run times of unknown tasks were left out"].append(run.id)
     return tasks, sizes
 
 
+def _file_sizes(files: list[File], warnings: Warnings) -> dict[str, int]:
+    """Return the bytes of each file that states them, rounded up."""
+    sizes: dict[str, int] = {}
+    for file in files:
+        if file.size is None:
+            continue
+        size = math.ceil(file.size)
+        if sizes.setdefault(file.id, size) != size:
+            raise ValueError(
+                f"file {shown(file.id)} has {sizes[file.id]} and {size} bytes"
+            )
+    _warn_of_repeats([file.id for file in files], "a file", warnings)
+    return sizes
+
+
 def _seconds(run: Task) -> str:
     """Return the run time of *run* for a message."""
-    return "no run time" if run.runtime is None else f"{run.runtime:g} s"
+    if run.runtime is None:
+        return "no run time"
+    return f"{run.runtime:g} s"
 
 
 def _warn_of_repeats(ids: Iterable[str], what: str, warnings: Warnings) -> None:
@@ -152,8 +162,8 @@ def _warn_of_repeats(ids: Iterable[str], what: str, warnings: Warnings) -> None:
 
 
 def _machines(workflow: Structure, warnings: Warnings) -> tuple[RecordedNode, ...]:
-    """Return the machines of the execution, each once, with their cores
-    where they are told.
+    """Return the machines of the execution, each once, with their cores where they are
+    recorded.
     """
     given = [] if workflow.execution is None else workflow.execution.machines
     found: dict[str, RecordedNode] = {}
@@ -169,14 +179,13 @@ def _machines(workflow: Structure, warnings: Warnings) -> tuple[RecordedNode, ..
 
 
 def _machine_cores(machine: Machine, name: str, warnings: Warnings) -> int | None:
-    """Return the cores that a file tells of *machine*, None where it does not."""
-    cores = None if machine.cpu is None else machine.cpu.cores
-    if cores is None:
+    """Return the cores that a file records of *machine*; None where it does not."""
+    if machine.cpu is None or machine.cpu.cores is None:
         return None
+    cores = machine.cpu.cores
     if cores < 1 or cores != int(cores):
-        warnings[
-            "a machine's coreCount is no whole number of 1 or more, and not used"
-        ].append(name)
+        what = "a machine's coreCount is no whole number of 1 or more, and not used"
+        warnings[what].append(name)
         return None
     return int(cores)
 
@@ -184,7 +193,7 @@ def _machine_cores(machine: Machine, name: str, warnings: Warnings) -> int | Non
 def _resolve(
     given: list[Task], sizes: dict[str, int], warnings: Warnings
 ) -> tuple[WorkflowTask, ...]:
-    """Tasks with distinct inputs, known sizes and declared parents."""
+    """Return the tasks with distinct inputs, known sizes and declared parents."""
     declared = _declared(given, warnings)
     tasks = []
     warnings["a file of 0 bytes"] += [file for file, size in sizes.items() if size == 0]
@@ -199,26 +208,45 @@ def _resolve(
             if file not in sizes:
                 warnings["a file without a size counts as 0 bytes"].append(file)
                 sizes[file] = 0
-        if task.runtime is None:
-            warnings["a task without a run time counts as 0 s"].append(task.id)
-        elif task.runtime < 0:
-            warnings["a negative run time counts as 0 s, in task"].append(task.id)
-        elif task.runtime == 0:
-            warnings["a run time of 0 s, in task"].append(task.id)
-        seconds = max(0.0, float(task.runtime or 0.0))
-        cores = max(1, math.ceil(task.cores or 0))
-        if task.cores is None:
-            warnings["a task without coreCount counts as 1 core"].append(task.id)
-        elif cores != task.cores:
-            what = "cores were rounded up to a whole number of 1 or more, in task"
-            warnings[what].append(task.id)
-        known = tuple(declared[task.id])
-        tasks.append(WorkflowTask(task.id, seconds, inputs, outputs, cores, known))
+        tasks.append(
+            WorkflowTask(
+                task.id,
+                _run_seconds(task, warnings),
+                inputs,
+                outputs,
+                _cores(task, warnings),
+                tuple(declared[task.id]),
+            )
+        )
     return tuple(tasks)
 
 
+def _run_seconds(task: Task, warnings: Warnings) -> float:
+    """Return the run time of *task*; 0 where it is missing or negative."""
+    if task.runtime is None:
+        warnings["a task without a run time counts as 0 s"].append(task.id)
+        return 0.0
+    if task.runtime < 0:
+        warnings["a negative run time counts as 0 s, in task"].append(task.id)
+    elif task.runtime == 0:
+        warnings["a run time of 0 s, in task"].append(task.id)
+    return max(0.0, float(task.runtime))
+
+
+def _cores(task: Task, warnings: Warnings) -> int:
+    """Return the cores of *task* as a whole number of 1 or more."""
+    if task.cores is None:
+        warnings["a task without coreCount counts as 1 core"].append(task.id)
+        return 1
+    cores = max(1, math.ceil(task.cores))
+    if cores != task.cores:
+        what = "cores were rounded up to a whole number of 1 or more, in task"
+        warnings[what].append(task.id)
+    return cores
+
+
 def _declared(given: list[Task], warnings: Warnings) -> dict[str, dict[str, None]]:
-    """Ordered sets of parents that are declared at either end."""
+    """Return the parents of each task, in order, that either end declares."""
     parents: dict[str, dict[str, None]] = {task.id: {} for task in given}
     for task in given:
         for other in task.waits:

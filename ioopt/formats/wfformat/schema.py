@@ -1,6 +1,4 @@
-"""The parts of a WfFormat 1.5 workflow that are read; keys that are not named
-here are left alone.
-"""
+"""Define the parts of a WfFormat 1.5 workflow that are read; other keys are ignored."""
 
 from typing import Annotated, TypeVar
 
@@ -12,13 +10,22 @@ T = TypeVar("T")
 Id = Annotated[str, Field(min_length=1, max_length=4096, strict=True)]
 Number = Annotated[StrictInt | StrictFloat, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 Size = Annotated[StrictInt | StrictFloat, Field(ge=0, le=MAX_BYTES)]
-Listed = Annotated[
-    list[T], BeforeValidator(lambda given: [] if given is None else given)
-]
+
+
+def _no_null(given: object) -> object:
+    """Return an empty list for null."""
+    if given is None:
+        return []
+    return given
+
+
+Listed = Annotated[list[T], BeforeValidator(_no_null)]
 
 
 class Form(BaseModel, populate_by_name=True):
-    """Base of the parts, which code may also make by the names of their fields."""
+    """Base of the parts; code makes them by the names of their fields, files by the
+    aliases.
+    """
 
 
 class Task(Form):
@@ -41,7 +48,7 @@ class File(Form):
 
 
 class Cpu(Form):
-    """What a machine computes with."""
+    """The processors of a machine."""
 
     cores: Number | None = Field(None, alias="coreCount")
 

@@ -1,5 +1,4 @@
-"""WfFormat 1.4 in the form of 1.5: one list of tasks becomes a
-specification and an execution.
+"""Turn WfFormat 1.4 into the form of 1.5: a specification and an execution.
 
 In 1.4 a task has its files, cores and run time with it, and names its parents and
 children by their names; in 1.5 files are listed once and tasks refer to each other by
@@ -50,12 +49,14 @@ class _Task(Form):
     cores: Number | None = None
 
     def new_id(self, place: int) -> str:
-        """Return the id of the task in the form of 1.5; *place*
-        stands for a missing one.
+        """Return the id of the task in the form of 1.5; *place* stands for a missing
+        one.
         """
-        old = str(place) if self.id is None else self.id
-        known = self.id is not None and old in self.name
-        return self.name if known else f"{self.name}_{old}"
+        if self.id is None:
+            return f"{self.name}_{place}"
+        if self.id in self.name:
+            return self.name
+        return f"{self.name}_{self.id}"
 
     def linked(self, link: str) -> list[str]:
         return [file.new_id for file in self.files if file.link == link]
@@ -80,8 +81,8 @@ class _Workflow(Form):
 def upgraded(data: object, where: str, warnings: Warnings) -> Structure:
     """Return the ``workflow`` of a 1.4 file, *data*, in the form of 1.5.
 
-    Raises InstanceError for another form, ValueError for a name that
-    stands for several tasks.
+    Raises InstanceError for another form, ValueError for a reference to a name that
+    several tasks have.
     """
     given: _Workflow = validate(_Workflow, data, where)
     ids = [task.new_id(place) for place, task in enumerate(given.tasks)]
@@ -113,8 +114,8 @@ def upgraded(data: object, where: str, warnings: Warnings) -> Structure:
 
 
 def _references(tasks: list[_Task], ids: list[str]) -> dict[str, str]:
-    """Return the new id of each name and old id by which tasks may
-    refer to each other.
+    """Return the new id of each name and old id by which tasks may refer to each
+    other.
     """
     found: dict[str, str] = {}
     for task, name in zip(tasks, ids, strict=True):
@@ -134,16 +135,16 @@ def _references(tasks: list[_Task], ids: list[str]) -> dict[str, str]:
 
 
 def _sizes(tasks: list[_Task], warnings: Warnings) -> dict[str, float | None]:
-    """Return the bytes of each file; the largest, with a warning,
-    where tasks name several.
+    """Return the bytes of each file; the largest, with a warning, where tasks state
+    several.
     """
     found: dict[str, float | None] = {}
     for task in tasks:
         for file in task.files:
             known = found.setdefault(file.new_id, file.size)
-            if known is None or file.size is None or known == file.size:
-                found[file.new_id] = file.size if known is None else known
-            else:
+            if known is None:
+                found[file.new_id] = file.size
+            elif file.size is not None and known != file.size:
                 what = "a file of several sizes has the largest of them"
                 warnings[what].append(file.new_id)
                 found[file.new_id] = max(known, file.size)

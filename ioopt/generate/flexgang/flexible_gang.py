@@ -1,5 +1,4 @@
-"""Seeded job mixes for flexible gang assignment. Lee et al. have no such
-workload: it is ours.
+"""Generate job mixes for flexible gang assignment (ours: Lee et al. have none).
 
 The *heavy mix* is a machine of 32 processors with a quantum of 10 ms on which two
 jobs in five do I/O all the time (5 ms bursts, 20 ms I/O, as in Lee et al., Section
@@ -26,7 +25,7 @@ from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 GAMMAS = (0.0, 0.2, 0.4, 0.7, 1.0)
 SIZE_PARTS = (4, 2, 2, 1, 1)
-"""A job takes the machine divided by one of these, each as likely as the next."""
+"""A job takes the machine divided by one of these, all with the same probability."""
 NARROW_PARTS = (32, 16, 8)
 """Narrower jobs that the setting ``narrowest`` adds, for machines in more columns."""
 COORDINATED_EVERY = 4
@@ -34,11 +33,11 @@ COORDINATED_EVERY = 4
 
 
 class HeavyMix(Record):
-    """A mix of ``jobs`` of which the fraction ``io_fraction`` does
-    I/O (see the module).
+    """A mix of ``jobs`` of which the fraction ``io_fraction`` does I/O (see the
+    module).
 
-    ``narrowest``: the smallest job takes the machine divided by this; it
-    needs as many columns.
+    The smallest job takes the machine divided by ``narrowest``, which needs as many
+    columns.
     """
 
     jobs: Annotated[int, Field(ge=2, le=1000)] = 10
@@ -84,7 +83,9 @@ def generate(
             job["coordinated"] = True
         jobs.append(job)
     for at in range(chosen.jobs - num_io):
-        gamma = GAMMAS[int(stream.integers(len(GAMMAS)))] if at else 1.0
+        gamma = 1.0
+        if at:
+            gamma = GAMMAS[int(stream.integers(len(GAMMAS)))]
         size = sizes[int(stream.integers(len(sizes)))]
         jobs.append(
             {"id": f"c{at}", "kind": "compute", "processes": size, "gamma": gamma}

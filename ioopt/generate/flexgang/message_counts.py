@@ -1,6 +1,4 @@
-"""Message counts: Table 3 of Lee et al. (means), and counts from
-runs of the laboratory.
-"""
+"""Generate message counts: Table 3 of Lee et al. (means), or runs of the laboratory."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -32,18 +30,18 @@ TABLE_3 = {
     "LU": (2.85, 1.40, 0.89),
     "Barnes": (28.44, 2.53, 1.80),
 }
-"""Mean messages of gang quanta and of running and non-running
-processors of disturbed ones.
+"""Mean messages of gang quanta, and of disturbed quanta those of running and of
+non-running processors.
 """
 
 
 class Table3Settings(Record):
-    """Nothing to set."""
+    """No settings."""
 
 
 class LaboratorySettings(Record):
-    """Blocking applications, barriers and messages in long phases, on
-    ``processors`` processors.
+    """Blocking applications, barriers and messages in phases, on ``processors``
+    processors.
 
     32 perturbations in 192 quanta are as dense as the laboratory's own 20 in 120.
     """
@@ -67,8 +65,9 @@ PRESETS: dict[str, type[Record]] = {
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> MessageCountsProblem:
-    """Make the instance of *preset* (default ``laboratory``). Raises
-    UsageError for unknown ones.
+    """Generate the instance of *preset* (default ``laboratory``).
+
+    Raises UsageError for an unknown preset or setting.
     """
     _, chosen = chosen_preset(
         "message-counts", PRESETS, preset or "laboratory", settings
@@ -85,26 +84,20 @@ def generate(
 
 
 def _laboratory(settings: LaboratorySettings, seed: int) -> MessageCountsProblem:
-    """Counts of runs of the laboratory, a run an application."""
-    apps: list[Application] = [
-        *(
-            Blocking(id=f"Blocking-{x:g}", requests_per_quantum=x)
-            for x in settings.requests_per_quantum
-        ),
-        *(
-            Barrier(id=f"Barrier-{x:g}", interval_quanta=x)
-            for x in settings.barrier_quanta
-        ),
-        *(
-            # Short phases exchange once, long ones all along.
-            Msg(
-                id=f"Msg-{x:g}",
-                phase_quanta=x,
-                requests_per_phase=settings.requests_per_phase if x >= 1 else 1,
-            )
-            for x in settings.phase_quanta
-        ),
-    ]
+    """Return the counts of runs of the laboratory, one run for each application."""
+    apps: list[Application] = []
+    for rate in settings.requests_per_quantum:
+        apps.append(Blocking(id=f"Blocking-{rate:g}", requests_per_quantum=rate))
+    for quanta in settings.barrier_quanta:
+        apps.append(Barrier(id=f"Barrier-{quanta:g}", interval_quanta=quanta))
+    for quanta in settings.phase_quanta:
+        # Short phases exchange messages once, long ones all the time.
+        requests = 1
+        if quanta >= 1:
+            requests = settings.requests_per_phase
+        apps.append(
+            Msg(id=f"Msg-{quanta:g}", phase_quanta=quanta, requests_per_phase=requests)
+        )
     problem = built(
         "laboratory",
         PerturbationProblem,
@@ -134,7 +127,9 @@ def message_samples(
     environment: Environment = "Sub_RR",
     seed: int = 0,
 ) -> MessageCounts:
-    """Counts of one run of *app* (:func:`ioopt.measure.laboratory.record`)."""
+    """Return the counts of one run of *app*
+    (:func:`ioopt.measure.laboratory.record`).
+    """
     found = record(problem, app, environment, seed)
     counts = {
         name: tuple(found.pairs(name)[:, 0].astype(float).tolist()) for name in QUANTA

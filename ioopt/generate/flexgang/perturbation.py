@@ -1,6 +1,4 @@
-"""The applications of Lee et al., Tables 1 and 2, and blocking ones, as
-perturbation instances.
-"""
+"""Generate perturbation instances: Tables 1 and 2 of Lee et al., and blocking ones."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -41,7 +39,10 @@ class Table2Settings(Settings):
 
 
 def _bottleneck(processor: int, others: float) -> tuple[float, ...]:
-    return tuple(1.0 if p == processor else others for p in range(4))
+    """Return the loads of four processors: 1 of *processor*, *others* of the others."""
+    loads = [others] * 4
+    loads[processor] = 1.0
+    return tuple(loads)
 
 
 APPLICATIONS: dict[str, tuple[Application, ...]] = {
@@ -81,13 +82,13 @@ APPLICATIONS: dict[str, tuple[Application, ...]] = {
         ),
     ),
 }
-"""By preset: those of Table 1, one of each of the three types, one for each rate of
-requests, and programs after Table 2.
+"""Applications by preset: those of Table 1, one of each of the three types, one for
+each rate of requests, and programs like those of Table 2.
 
-Barriers, messages and blocking stand in Table 2, the bottleneck of each interval in
-the text of Section 4.2. The load of the others gives the progress that Table 3 has for
-gang quanta (.989, .752, .828 and .958 of all; LU's processor 0 is "only slightly
-behind", by .05 here).
+Barriers, messages and blocking are from Table 2, the bottleneck of each interval from
+the text of Section 4.2. The load of the other processors gives the progress that Table
+3 states for gang quanta (.989, .752, .828 and .958 of all; LU's processor 0 is "only
+slightly behind", by .05 here).
 """
 PRESETS: dict[str, type[Record]] = dict.fromkeys(APPLICATIONS, Settings)
 PRESETS["table-2"] = Table2Settings
@@ -96,18 +97,14 @@ PRESETS["table-2"] = Table2Settings
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> PerturbationProblem:
-    """Make the instance of *preset* (default ``table-1``); the
-    runs, not it, are random.
+    """Generate the instance of *preset* (default ``table-1``), in which nothing is
+    random.
 
-    Raises UsageError for an unknown preset or setting, or when the
+    Its runs are. Raises UsageError for an unknown preset or setting, or when the
     perturbations do not fit.
     """
     name, chosen = chosen_preset("perturbation", PRESETS, preset or "table-1", settings)
-    meta = {
-        "source": "Lee et al., Section 4.1"
-        if name != "table-2"
-        else "Lee et al., Section 4.2",
-        "preset": name,
-    }
+    section = "4.2" if name == "table-2" else "4.1"
+    meta = {"source": f"Lee et al., Section {section}", "preset": name}
     parts = {"name": name, "meta": meta, "applications": APPLICATIONS[name]}
     return built(name, PerturbationProblem, **parts, **chosen.model_dump())

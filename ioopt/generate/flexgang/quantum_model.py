@@ -1,10 +1,11 @@
-"""The sweeps of Figures 2 and 3 (Lee et al.) as quantum-model instances.
+"""Generate the sweeps of Figures 2 and 3 (Lee et al.) as quantum-model instances.
 
 Text and caption of Figure 2 disagree on the I/O job's quanta (2.5, 5, 10 and 2.5, 10,
 20 ms); the preset takes all four.
 """
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Annotated
 
 from pydantic import Field
@@ -36,7 +37,7 @@ class Settings(Record):
     longest_seconds: Annotated[float, Field(gt=0)] = 0.040
 
     def swept(self) -> list[float]:
-        """The quanta of the x axis in seconds, rounded to whole nanoseconds."""
+        """Return the quanta of the x axis in seconds, rounded to whole nanoseconds."""
         count = int(self.longest_seconds / self.step_seconds + 1e-9)
         if count < 1:
             raise UsageError(
@@ -47,23 +48,23 @@ class Settings(Record):
 
 
 class Figure2Settings(Settings):
-    """Compute quantum swept for each I/O quantum."""
+    """Sweep the compute quantum for each I/O quantum."""
 
     qi_seconds: Numbers = (0.0025, 0.005, 0.010, 0.020)
 
     def pairs(self) -> list[tuple[float, float]]:
-        """The quanta (qi, qc) of every point in seconds."""
-        return [(qi, qc) for qi in self.qi_seconds for qc in self.swept()]
+        """Return the quanta (qi, qc) of every point in seconds."""
+        return list(product(self.qi_seconds, self.swept()))
 
 
 class Figure3Settings(Settings):
-    """I/O quantum swept for each compute quantum."""
+    """Sweep the I/O quantum for each compute quantum."""
 
     qc_seconds: Numbers = (0.010, 0.020, 0.040)
 
     def pairs(self) -> list[tuple[float, float]]:
-        """The quanta (qi, qc) of every point in seconds."""
-        return [(qi, qc) for qc in self.qc_seconds for qi in self.swept()]
+        """Return the quanta (qi, qc) of every point in seconds."""
+        return [(qi, qc) for qc, qi in product(self.qc_seconds, self.swept())]
 
 
 PRESETS: dict[str, type[Settings]] = {
@@ -75,7 +76,8 @@ PRESETS: dict[str, type[Settings]] = {
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> QuantumModelProblem:
-    """Make the instance of *preset* (default ``figure-2``); nothing in it is random.
+    """Generate the instance of *preset* (default ``figure-2``), in which nothing is
+    random.
 
     Raises UsageError for an unknown preset or setting.
     """

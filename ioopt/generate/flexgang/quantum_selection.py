@@ -1,5 +1,4 @@
-"""Seeded instances of quantum selection: I/O jobs against compute jobs on
-one machine. All ours.
+"""Generate instances of quantum selection (ours): I/O and compute jobs on one machine.
 
 I/O jobs have the bursts of Lee et al., Section 3.2 (5 ms, then 20 ms of I/O), in
 ``mixed`` drawn around them; compute jobs share the floor so that they get at least
@@ -23,10 +22,10 @@ IO_SECONDS = (0.010, 0.020, 0.040)
 
 
 class Plain(Record):
-    """``io_jobs`` alike with the paper's bursts, ``compute_jobs`` beside them.
+    """``io_jobs`` equal jobs with the bursts of the paper, and ``compute_jobs``.
 
-    ``visits``: up to so many a cycle; ``mixed``: I/O jobs differ in bursts,
-    I/O time and weight.
+    ``visits`` is the most visits in a cycle; with ``mixed`` the I/O jobs differ in
+    bursts, I/O time and weight.
     """
 
     io_jobs: Annotated[int, Field(ge=1, le=100)] = 2
@@ -56,9 +55,8 @@ def generate(
     for at in range(chosen.io_jobs):
         job: Json = {"id": f"io{at}", "kind": "io"}
         if chosen.mixed:
-            job["burst_seconds"] = BURSTS_SECONDS[
-                int(stream.integers(len(BURSTS_SECONDS)))
-            ]
+            burst = int(stream.integers(len(BURSTS_SECONDS)))
+            job["burst_seconds"] = BURSTS_SECONDS[burst]
             job["io_seconds"] = IO_SECONDS[int(stream.integers(len(IO_SECONDS)))]
             job["weight"] = float(stream.integers(1, 4))
         jobs.append(job)

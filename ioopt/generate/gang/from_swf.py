@@ -1,9 +1,8 @@
-"""Standard Workload Format traces as gang workloads: sizes, gaps and
-run times from the log.
+"""Make gang workloads from SWF traces: sizes, gaps and run times come from the log.
 
-A log knows nothing of files: their placement and the I/O intensity come from the
-generator's settings. The logged run time is taken as the job's time with all input
-local (L, up to the rounding of requests).
+A log has no files: their placement and the I/O intensity come from the generator's
+settings. The logged run time is taken as the job's time with all input local (L, up to
+the rounding of requests).
 """
 
 from collections.abc import Sequence
@@ -22,21 +21,14 @@ from ioopt.problems.gang import GangProblem
 def gang_from_swf(
     trace: SwfTrace, settings: Settings, seed: int = 0, *, max_jobs: int | None = None
 ) -> GangProblem:
-    """The first *max_jobs* usable jobs of *trace* on the machine of *settings*.
+    """Make a workload of the first *max_jobs* usable jobs of *trace* on the machine of
+    *settings*.
 
     Arrival times count from the first job. Jobs that ran for no time or are larger than
     the machine are left out, with a warning. Raises InstanceError when no job is left.
     """
-    usable, warnings = trace.usable_jobs()
-    ran = [job for job in usable if job.run_seconds]
-    small = [job for job in ran if (job.size() or 0) <= settings.nodes]
+    small, warnings = _small_jobs(trace, settings)
     fitting = small[:max_jobs]
-    if len(ran) < len(usable):
-        warnings.append(f"{len(usable) - len(ran)} jobs left out, they ran for no time")
-    if large := len(ran) - len(small):
-        warnings.append(
-            f"{large} jobs left out, larger than the machine of {settings.nodes} nodes"
-        )
     if not fitting:
         raise InstanceError(
             f"{trace.name}: no job fits a machine of {settings.nodes} nodes"
@@ -71,8 +63,25 @@ def gang_from_swf(
     )
 
 
+def _small_jobs(trace: SwfTrace, settings: Settings) -> tuple[list[SwfJob], list[str]]:
+    """Return the jobs that ran and fit the machine, and warnings about the others."""
+    usable, warnings = trace.usable_jobs()
+    ran = [job for job in usable if job.run_seconds]
+    small = [job for job in ran if (job.size() or 0) <= settings.nodes]
+    if len(ran) < len(usable):
+        warnings.append(f"{len(usable) - len(ran)} jobs left out, they ran for no time")
+    if len(small) < len(ran):
+        warnings.append(
+            f"{len(ran) - len(small)} jobs left out, larger than the machine of "
+            f"{settings.nodes} nodes"
+        )
+    return small, warnings
+
+
 def _said(trace: SwfTrace, settings: Settings, jobs: Sequence[SwfJob]) -> list[str]:
-    """Warnings: what of the log is not used, and how its numbers are read."""
+    """Return warnings about what of the log is not used, and how its numbers are
+    read.
+    """
     said = ["run times of the log are taken as those with all input local"]
     stated = trace.header_number("MaxNodes", "MaxProcs")
     if stated not in (None, settings.nodes):

@@ -1,4 +1,4 @@
-"""Gang workloads: ``blue-pacific-like`` and variations of it.
+"""Generate gang workloads: ``blue-pacific-like`` and variations of it.
 
 The tables of Jann et al. 1997 are not available, so the preset is a stated, calibrated
 assumption and not the published Blue-Pacific fit. :func:`make_table` yields arrays (for
@@ -25,19 +25,20 @@ LOADS_SECONDS = tuple(round(1632.6 * (1.1 + 0.1 * k), 2) for k in range(9))
 """The nine mean execution times t_e of the paper's load axis."""
 INTENSITIES = (0.5, 0.33, 0.1)
 """The three I/O intensities r of the paper's classes, and of the mixed workload."""
-LOCAL_BLOCK_SECONDS, REMOTE_BLOCK_SECONDS = 0.03, 0.09
+LOCAL_BLOCK_SECONDS = 0.03
+REMOTE_BLOCK_SECONDS = 0.09
 BLOCKS_PER_REQUEST = 10
 
 Placement = Literal["aligned", "contiguous", "uniform"]
-"""How the file nodes of a job lie (rule 9)."""
+"""How the file nodes of a job are placed (rule 9)."""
 Above = Annotated[float, Field(gt=0)]
 Whole = Annotated[int, Field(ge=1)]
 Intensity = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Settings(Record):
-    """``--set`` keys of every gang preset: the machine, the load, the
-    I/O and the placement.
+    """``--set`` keys of all gang presets: the machine, the load, the I/O and the
+    placement.
 
     ``mean_local_seconds`` is t_e, the load axis; ``intensity`` is r, or ``mixed`` for
     jobs that are equally likely to have 0.5, 0.33 and 0.1.
@@ -56,7 +57,7 @@ class Settings(Record):
 
     @property
     def machine(self) -> Machine:
-        """The machine of the workload."""
+        """Return the machine of the workload."""
         return Machine(**self.model_dump(include=set(Machine.model_fields)))
 
 
@@ -71,8 +72,8 @@ class BluePacificLike(Settings):
 
 
 class Lublin(Settings):
-    """Sizes, gaps and run times of Lublin and Feitelson 1999, for a
-    machine of this many nodes.
+    """Sizes, gaps and run times of Lublin and Feitelson 1999, for a machine of this
+    many nodes.
 
     ``mean_local_seconds`` and ``interarrival_seconds`` rescale the means of the model.
     """
@@ -91,7 +92,7 @@ PRESETS: dict[str, type[Settings]] = {
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> GangProblem:
-    """A workload from a preset; the same arguments give the same problem.
+    """Generate a workload from a preset; the same arguments give the same problem.
 
     Raises UsageError for an unknown preset or setting.
     """
@@ -105,8 +106,10 @@ def generate(
 
 @dataclass(frozen=True)
 class JobTable:
-    """Jobs in FCFS order: ``files`` booleans (jobs, nodes), the
-    rest (jobs,); seconds.
+    """Jobs in FCFS order as arrays, with times in seconds.
+
+    ``files`` has a boolean for each job and node, the other arrays a number for each
+    job.
     """
 
     arrival: Array
@@ -116,7 +119,7 @@ class JobTable:
     remote: Array
 
     def gangs(self) -> list[Gang]:
-        """The jobs as simulators take them, keyed by position."""
+        """Return the jobs as simulators take them, keyed by position."""
         masks = [
             int.from_bytes(row.tobytes(), "little")
             for row in np.packbits(self.files, axis=1, bitorder="little")
@@ -127,7 +130,9 @@ class JobTable:
 
 
 def make_table(settings: BluePacificLike | Lublin, seed: int) -> JobTable:
-    """The jobs of a workload as arrays (n jobs in milliseconds for n = 10,000)."""
+    """Generate the jobs of a workload as arrays, which takes milliseconds for 10,000
+    jobs.
+    """
     streams = [
         np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(5)
     ]
@@ -149,7 +154,7 @@ def make_table(settings: BluePacificLike | Lublin, seed: int) -> JobTable:
 
 
 def _rescaled(settings: Lublin, size: Array, length: Array, arrival: Array) -> Sample:
-    """Bring run times and gaps to the means that *settings* ask for, where they ask."""
+    """Scale run times and gaps to the means in *settings*, where these are set."""
     if settings.mean_local_seconds is not None:
         length = length * (settings.mean_local_seconds / length.mean())
     if settings.interarrival_seconds is not None:
@@ -165,8 +170,8 @@ def assemble(
     places: Generator,
     intensities: Generator,
 ) -> JobTable:
-    """Give jobs (arrival, size, intended L: arrays) their files and
-    their times L and R.
+    """Give jobs (arrival, size, intended L: arrays) their files and their times L and
+    R.
     """
     if settings.intensity == "mixed":
         ratio = np.array(INTENSITIES)[intensities.integers(0, 3, len(size))]
@@ -178,7 +183,7 @@ def assemble(
 
 
 def job_times(length: Array, ratio: Array) -> tuple[Array, Array]:
-    """L and R from intended execution times and I/O intensities r, as arrays."""
+    """Return L and R for intended execution times and I/O intensities r, as arrays."""
     compute = length * (1.0 - ratio)
     gap = BLOCKS_PER_REQUEST * LOCAL_BLOCK_SECONDS * (1.0 - ratio) / ratio
     blocks = np.ceil(compute / gap - 1e-9) * BLOCKS_PER_REQUEST
@@ -189,8 +194,9 @@ def job_times(length: Array, ratio: Array) -> tuple[Array, Array]:
 
 
 def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
-    """Job sizes (jobs,): classes 2^(k-1)+1 .. 2^k under a discrete bell,
-    powers of two favoured.
+    """Draw job sizes: classes 2^(k-1)+1 .. 2^k with a bell-shaped distribution.
+
+    The share ``power_of_two`` of the jobs takes the largest size of its class.
     """
     classes = [k for k in range(9) if 2**k <= settings.nodes] or [0]
     weight = np.array(
@@ -210,8 +216,8 @@ def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
 def _balanced_hyperexponential(
     random: Generator, count: int, variation: float
 ) -> Array:
-    """Hyper-Erlang of order 1 with balanced means, mean 1, coefficient of
-    variation *variation*.
+    """Draw from a hyper-Erlang distribution of order 1 with balanced means, mean 1, and
+    coefficient of variation *variation*.
     """
     square = variation * variation
     share = (1.0 + math.sqrt((square - 1.0) / (square + 1.0))) / 2.0
@@ -223,7 +229,9 @@ def _balanced_hyperexponential(
 def place_files(
     placement: Placement, size: Array, nodes: int, random: Generator
 ) -> Array:
-    """Whether a node (jobs, nodes) has files of a job of *size* tasks."""
+    """Return whether each node has files of each job (jobs, nodes), for jobs of *size*
+    tasks.
+    """
     if placement == "uniform":
         rank = random.random((len(size), nodes)).argsort(axis=1).argsort(axis=1)
         return rank < size[:, None]
@@ -233,29 +241,28 @@ def place_files(
         block = 2 ** np.ceil(np.log2(size)).astype(np.int64)
         start = block * random.integers(0, np.maximum(1, nodes // block))
         start = np.minimum(start, nodes - size)
-    begin, node = start[:, None], np.arange(nodes)
+    begin = start[:, None]
+    node = np.arange(nodes)
     return (begin <= node) & (node < begin + size[:, None])
 
 
 def problem_of(
     table: JobTable, machine: Machine, name: str, meta: Json | None = None
 ) -> GangProblem:
-    """The problem that a job table describes, jobs numbered in FCFS order."""
+    """Return the problem that a job table describes, with jobs numbered in FCFS
+    order.
+    """
+    arrivals = table.arrival.tolist()
+    local_times = table.local.tolist()
+    remote_times = table.remote.tolist()
     jobs = tuple(
         Job(
             id=k,
-            arrival_seconds=arrival,
+            arrival_seconds=arrivals[k],
             file_nodes=tuple(nodes.nonzero()[0].tolist()),
-            local_seconds=local,
-            remote_seconds=remote,
+            local_seconds=local_times[k],
+            remote_seconds=remote_times[k],
         )
-        for k, (arrival, nodes, local, remote) in enumerate(
-            zip(
-                table.arrival.tolist(),
-                table.files,
-                table.local.tolist(),
-                table.remote.tolist(),
-            )
-        )
+        for k, nodes in enumerate(table.files)
     )
     return GangProblem(name=name, meta=meta, machine=machine, jobs=jobs)

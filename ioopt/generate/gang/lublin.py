@@ -1,11 +1,10 @@
-"""The workload model of Lublin and Feitelson (1999; JPDC 63, 2003), with its
-published parameters.
+"""Draw from the workload model of Lublin and Feitelson (1999; JPDC 63, 2003).
 
-Sizes: serial, or 2^x with x two-stage uniform, x rounded for jobs whose size is a power
-of two. Run times: exp of a hyper-gamma whose mixing probability is linear in the size.
-Arrivals: gaps exp(gamma) in points, spent at a rate that follows the daily cycle (48
-half-hour buckets). For a machine of other than 128 nodes the upper end of x is
-log2(nodes), and the middle moves with it.
+The parameters are the published ones. Sizes: serial, or 2^x with x two-stage uniform, x
+rounded for jobs whose size is a power of two. Run times: exp of a hyper-gamma whose
+mixing probability is linear in the size. Arrivals: gaps exp(gamma) in points, spent at
+a rate that follows the daily cycle (48 half-hour buckets). For a machine of other than
+128 nodes the upper end of x is log2(nodes), and the middle moves with it.
 """
 
 import math
@@ -16,9 +15,12 @@ from numpy.random import Generator
 
 from ioopt.generate import Array, Sample
 
-MAX_LN_RUNTIME, MAX_LN_GAP = 12.0, 13.0
-BUCKETS, BUCKET_SECONDS = 48, 1800.0
+MAX_LN_RUNTIME = 12.0
+MAX_LN_GAP = 13.0
+BUCKETS = 48
+BUCKET_SECONDS = 1800.0
 DAY_START_BUCKET = 11
+"""The half hour of the day with which the cycle begins."""
 
 
 @dataclass(frozen=True)
@@ -50,68 +52,68 @@ class Parameters:
 
 PARAMETERS = {
     "batch": Parameters(
-        0.2927,
-        0.6686,
-        1.2,
-        5.0,
-        7.0,
-        0.875,
-        6.57,
-        0.823,
-        639.1,
-        0.0156,
-        -0.003,
-        0.6986,
-        6.0415,
-        0.8531,
-        6.1271,
-        5.274,
-        1.0519,
+        serial_prob=0.2927,
+        pow2_prob=0.6686,
+        ulow=1.2,
+        umed=5.0,
+        uhi=7.0,
+        uprob=0.875,
+        a1=6.57,
+        b1=0.823,
+        a2=639.1,
+        b2=0.0156,
+        pa=-0.003,
+        pb=0.6986,
+        aarr=6.0415,
+        barr=0.8531,
+        anum=6.1271,
+        bnum=5.274,
+        arar=1.0519,
     ),
     "interactive": Parameters(
-        0.1541,
-        0.625,
-        1.0,
-        3.0,
-        5.5,
-        0.705,
-        3.8351,
-        0.6605,
-        7.073,
-        0.6856,
-        -0.0118,
-        0.9156,
-        6.551,
-        0.6621,
-        8.9186,
-        3.668,
-        0.9797,
+        serial_prob=0.1541,
+        pow2_prob=0.625,
+        ulow=1.0,
+        umed=3.0,
+        uhi=5.5,
+        uprob=0.705,
+        a1=3.8351,
+        b1=0.6605,
+        a2=7.073,
+        b2=0.6856,
+        pa=-0.0118,
+        pb=0.9156,
+        aarr=6.551,
+        barr=0.6621,
+        anum=8.9186,
+        bnum=3.668,
+        arar=0.9797,
     ),
     "combined": Parameters(
-        0.244,
-        0.576,
-        0.8,
-        4.5,
-        7.0,
-        0.86,
-        4.2,
-        0.94,
-        312.0,
-        0.03,
-        -0.0054,
-        0.78,
-        10.2303,
-        0.4871,
-        8.1737,
-        3.9631,
-        1.0225,
+        serial_prob=0.244,
+        pow2_prob=0.576,
+        ulow=0.8,
+        umed=4.5,
+        uhi=7.0,
+        uprob=0.86,
+        a1=4.2,
+        b1=0.94,
+        a2=312.0,
+        b2=0.03,
+        pa=-0.0054,
+        pb=0.78,
+        aarr=10.2303,
+        barr=0.4871,
+        anum=8.1737,
+        bnum=3.9631,
+        arar=1.0225,
     ),
 }
 
 
 def sample(model: str, jobs: int, nodes: int, random: Generator) -> Sample:
-    """(sizes, run times in seconds, arrival times in seconds) of *jobs*
-    jobs on *nodes* nodes.
+    """Draw sizes, run times in seconds and arrival times in seconds of *jobs* jobs on
+    *nodes* nodes.
     """
     parameters = PARAMETERS[model]
     size = sample_sizes(parameters, jobs, nodes, random)
@@ -120,9 +122,10 @@ def sample(model: str, jobs: int, nodes: int, random: Generator) -> Sample:
 
 
 def sample_sizes(model: Parameters, count: int, nodes: int, random: Generator) -> Array:
-    """Numbers of nodes (count,), 1 .. nodes."""
+    """Draw *count* numbers of nodes, 1 .. *nodes*."""
     shift = math.log2(nodes) - 7.0
-    high, middle = model.uhi + shift, model.umed + shift
+    high = model.uhi + shift
+    middle = model.umed + shift
     low = min(model.ulow, middle)
     kind = random.random(count)
     first = random.random(count) <= model.uprob
@@ -136,7 +139,7 @@ def sample_sizes(model: Parameters, count: int, nodes: int, random: Generator) -
 
 
 def sample_runtimes(model: Parameters, size: Array, random: Generator) -> Array:
-    """Run times in seconds, those beyond e^12 drawn again."""
+    """Draw run times in seconds; those beyond e^12 are drawn again."""
     share = np.clip(model.pa * size + model.pb, 0.0, 1.0)
     log = np.full(len(size), np.inf)
     while (again := np.flatnonzero(log > MAX_LN_RUNTIME)).size:
@@ -150,8 +153,8 @@ def sample_runtimes(model: Parameters, size: Array, random: Generator) -> Array:
 
 
 def sample_arrivals(model: Parameters, count: int, random: Generator) -> Array:
-    """Arrival times in seconds from midnight, gaps beyond e^13 seconds
-    of points drawn again.
+    """Draw arrival times in seconds from midnight; gaps beyond e^13 seconds of points
+    are drawn again.
     """
     log = np.full(count, np.inf)
     while (again := np.flatnonzero(log > MAX_LN_GAP)).size:
@@ -164,7 +167,7 @@ def sample_arrivals(model: Parameters, count: int, random: Generator) -> Array:
 
 
 def daily_weights(model: Parameters) -> Array:
-    """Points of each half hour of the day, mean 1: increments of the
+    """Return the points of each half hour of the day, mean 1: increments of the
     gamma(anum, bnum) cdf.
     """
     from scipy.special import gammainc

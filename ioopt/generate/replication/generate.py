@@ -1,21 +1,23 @@
-"""Seeded workloads of Khanna et al., Section 5.1: IMAGE, SAT and PPA.
+"""Generate workloads of Khanna et al., Section 5.1: IMAGE, SAT and PPA.
 
-A task reads the images of some patients over a range of dates, a stretch of chunks
-along a Hilbert curve through a hot spot, or a single event file. IMAGE comes in two
-readings of "varying the values of patient and time attributes": a larger batch follows
-the same patients over more dates, or more patients over the same dates
-(``image-85-follow-up``). How far the tasks are spread is set so that the overlap comes
-as near to the wanted one as the draw allows. The paper does not define overlap; two
-statistics are put into ``meta`` of every instance:
+A task of IMAGE reads the images of some patients over a range of dates, one of SAT a
+stretch of chunks along a Hilbert curve through a hot spot, one of PPA a single event
+file. "Varying the values of patient and time attributes" is read in two ways for IMAGE:
+a larger batch follows the same patients over more dates, or more patients over the same
+dates (``image-85-follow-up``). The tasks are spread so that the overlap is as near to
+the wanted one as the draw allows. The paper does not define overlap; ``meta`` of every
+instance has two statistics of it:
 
-- A = 1 - distinct files / requests, over the whole batch (wanted for IMAGE and PPA);
-- B = mean number of files that two tasks of one hot spot share / mean files a task
-  (wanted for SAT, where A = 40 % would need 840 files of the 500 there are). IMAGE and
-  PPA count as one hot spot.
+- A = 1 - distinct files / requests, over the whole batch (the wanted one of IMAGE and
+  PPA);
+- B = mean number of files that two tasks of one hot spot share / mean files a task (the
+  wanted one of SAT, where A = 40 % would need 840 files of the 500 there are). IMAGE
+  and PPA count as one hot spot.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,11 +45,13 @@ from ioopt.problems.replication import (
 PRESETS = {**BATCHES, **workflows.PRESETS}
 """Preset name -> settings class."""
 
-SMALL_BYTES, LARGE_BYTES, CHUNK_BYTES = 4_000_000, 64_000_000, 50_000_000
+SMALL_BYTES = 4_000_000
+LARGE_BYTES = 64_000_000
+CHUNK_BYTES = 50_000_000
 HOT_SPOTS = 4
 FINE = 8
-"""Steps between so many boxes to choose from and one more; half a box is
-chosen half as often.
+"""The number of boxes to choose from grows in steps of one over this; a fraction of a
+box is chosen less often by that fraction.
 """
 # A 5 x 5 map of cells: four 3 x 2 regions around the middle cell,
 # none of which overlap.
@@ -60,17 +64,19 @@ _REGIONS = (
 
 
 Requests = tuple[tuple[int, ...], ...]
-"""Files of each task."""
+"""Positions of the files that each task reads."""
+ScanFile = tuple[str, int, int]
+"""Id, bytes and storage of a file."""
 
 
 class Workload(NamedTuple):
     """Files and requests before they become an instance.
 
-    ``files`` are (id, bytes, storage index); ``requests`` positions in ``files`` a
-    task; ``groups`` the hot spot of each task.
+    ``requests`` are positions in ``files`` for each task; ``groups`` is the hot spot of
+    each task.
     """
 
-    files: tuple[tuple[str, int, int], ...]
+    files: tuple[ScanFile, ...]
     requests: Requests
     groups: tuple[int, ...]
 
@@ -78,7 +84,8 @@ class Workload(NamedTuple):
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> ReplicationProblem:
-    """One instance of *preset* (None: ``image-85``) with the *settings* changed.
+    """Generate an instance of *preset* (None: ``image-85``) with the *settings*
+    changed.
 
     The same arguments give the same instance. Raises UsageError for an unknown preset
     or setting and for settings that contradict each other.
@@ -93,8 +100,8 @@ def generate(
 def make(
     preset: str, settings: Settings, rng: np.random.Generator, seed: int | None = None
 ) -> ReplicationProblem:
-    """The instance that *settings* and *rng* give; *preset* and *seed* are
-    recorded in ``meta``.
+    """Return the instance that *settings* and *rng* give; ``meta`` records *preset* and
+    *seed*.
     """
     maker = next(make for kind, make in _MAKERS.items() if isinstance(settings, kind))
     files, requests, groups = maker(settings, rng)
@@ -102,12 +109,11 @@ def make(
         # Hot spot by hot spot; files lie date by date, along the curve,
         # or event by event.
         groups, requests = zip(*sorted(zip(groups, requests)))
-    rate = settings.storage_rate
-    mega = settings.compute_seconds_per_mb / 1e6
-    sizes = [sum(files[file][1] for file in read) for read in requests]
+    name = f"{preset}-{settings.tasks}x{settings.nodes}"
+    if seed is not None:
+        name += f"-s{seed}"
     return ReplicationProblem(
-        name=f"{preset}-{settings.tasks}x{settings.nodes}"
-        + ("" if seed is None else f"-s{seed}"),
+        name=name,
         meta={
             "source": "Khanna et al., Section 5.1, generated",
             "preset": preset,
@@ -121,10 +127,7 @@ def make(
             replica_bytes_per_second=settings.replica_rate,
             remote_link=settings.link,
         ),
-        storages=tuple(
-            Storage(id=f"s{i}", bytes_per_second=rate)
-            for i in range(0 if rate is None else settings.storage_nodes)
-        ),
+        storages=_storages(settings),
         nodes=tuple(
             Node(
                 id=f"n{i}",
@@ -133,37 +136,68 @@ def make(
             )
             for i in range(settings.nodes)
         ),
-        files=tuple(
-            File(id=name, bytes=size, storage=None if rate is None else f"s{storage}")
-            for name, size, storage in (
-                files[at] for at in sorted(set().union(*requests))
-            )
-        ),
-        tasks=tuple(
-            Task(
-                id=f"t{k}",
-                compute_seconds=round(sizes[k] * mega, 9),
-                inputs=tuple(files[file][0] for file in read),
-            )
-            for k, read in enumerate(requests)
-        ),
+        files=_files_read(settings, files, requests),
+        tasks=_tasks(settings, files, requests),
     )
 
 
+def _storages(settings: Settings) -> tuple[Storage, ...]:
+    """Return the storage nodes, if the model has them."""
+    rate = settings.storage_rate
+    if rate is None:
+        return ()
+    return tuple(
+        Storage(id=f"s{i}", bytes_per_second=rate)
+        for i in range(settings.storage_nodes)
+    )
+
+
+def _files_read(
+    settings: Settings, files: Sequence[ScanFile], requests: Requests
+) -> tuple[File, ...]:
+    """Return the files that a task reads, in the order of *files*."""
+    read: list[File] = []
+    for at in sorted(set(chain.from_iterable(requests))):
+        name, size, storage = files[at]
+        place = None if settings.storage_rate is None else f"s{storage}"
+        read.append(File(id=name, bytes=size, storage=place))
+    return tuple(read)
+
+
+def _tasks(
+    settings: Settings, files: Sequence[ScanFile], requests: Requests
+) -> tuple[Task, ...]:
+    """Return a task for each of *requests*; it computes in proportion to its bytes."""
+    seconds_per_byte = settings.compute_seconds_per_mb / 1e6
+    tasks: list[Task] = []
+    for k, request in enumerate(requests):
+        read = [files[at] for at in request]
+        seconds = sum(size for _, size, _ in read) * seconds_per_byte
+        tasks.append(
+            Task(
+                id=f"t{k}",
+                compute_seconds=round(seconds, 9),
+                inputs=tuple(name for name, _, _ in read),
+            )
+        )
+    return tuple(tasks)
+
+
 def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
-    """A cohort followed over dates, one image each; a task reads some
-    patients' over some dates.
+    """Follow a cohort over dates, with one image each; a task reads some patients' over
+    some dates.
     """
     patients = min(settings.patients_per_task, settings.cohort)
-    lengths, cap = _lengths(settings, rng), _cap_bytes(settings)
+    lengths = _lengths(settings, rng)
+    cap = _cap_bytes(settings)
     dates = [-(-length // patients) for length in lengths]
     last = sum(dates)
     files = _scans(settings, last, rng)
     sizes = [size for _, size, _ in files]
-    chosen = [
-        sorted(int(at) for at in rng.choice(settings.cohort, patients, replace=False))
-        for _ in range(settings.tasks)
-    ]
+    chosen: list[list[int]] = []
+    for _ in range(settings.tasks):
+        drawn = rng.choice(settings.cohort, patients, replace=False)
+        chosen.append(sorted(drawn.tolist()))
     where = rng.random(settings.tasks)
 
     def read(k: int, start: int) -> tuple[int, ...]:
@@ -178,8 +212,9 @@ def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
     if settings.overlap == 0:
         starts = [0] * settings.tasks
         at = 0
-        for k in (int(k) for k in rng.permutation(settings.tasks)):
-            starts[k], at = at, at + dates[k]
+        for k in rng.permutation(settings.tasks).tolist():
+            starts[k] = at
+            at += dates[k]
         requests = tuple(read(k, start) for k, start in enumerate(starts))
     else:
         requests = nearest(max(dates), last, draw, overlap_a, settings.overlap)
@@ -187,15 +222,16 @@ def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
 
 
 def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload:
-    """Patients followed over the same few dates; the wanted overlap
-    sets how many patients.
+    """Follow patients over the same few dates; the wanted overlap sets how many
+    patients there are.
 
     The patients of a task are drawn without repetition, with odds 1 / rank **
-    popularity (the first to arrive in a race of exponential times), or stand
-    ``together`` from an evenly drawn one on; its dates start evenly over the follow-up.
+    popularity (the least of exponential times), or are neighbours (``together``) from
+    an evenly drawn one on; its dates start evenly over the follow-up.
     """
     patients = min(settings.patients_per_task, settings.cohort)
-    lengths, cap = _lengths(settings, rng), _cap_bytes(settings)
+    lengths = _lengths(settings, rng)
+    cap = _cap_bytes(settings)
     dates = [min(settings.dates, -(-length // patients)) for length in lengths]
     files = _scans(settings, settings.dates, rng)
     sizes = [size for _, size, _ in files]
@@ -206,7 +242,6 @@ def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload
         int(u * (settings.dates - days + 1))
         for u, days in zip(rng.random(settings.tasks), dates)
     ]
-
     lead = rng.random((settings.tasks, 1))
 
     def draw(width: int) -> Requests:
@@ -214,10 +249,11 @@ def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload
         if settings.together:
             first = (lead * (width - patients + 1)).astype(int) + np.arange(patients)
         chosen = np.sort(first, axis=1).tolist()
-        return tuple(
-            _stretch(_window(settings.cohort, at, start, days)[:length], sizes, cap)
-            for at, start, days, length in zip(chosen, starts, dates, lengths)
-        )
+        requests = []
+        for at, start, days, length in zip(chosen, starts, dates, lengths):
+            window = _window(settings.cohort, at, start, days)
+            requests.append(_stretch(window[:length], sizes, cap))
+        return tuple(requests)
 
     requests = nearest(patients, settings.cohort, draw, overlap_a, settings.overlap)
     return Workload(files, requests, (0,) * settings.tasks)
@@ -225,53 +261,55 @@ def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload
 
 def _scans(
     settings: ImageSettings, dates: int, rng: np.random.Generator
-) -> tuple[tuple[str, int, int], ...]:
-    """One image for each of *dates* and each patient of the cohort, date by date."""
+) -> tuple[ScanFile, ...]:
+    """Return one image for each of *dates* and each patient of the cohort, date by
+    date.
+    """
     cohort = settings.cohort
     large = _shares(dates * cohort, settings.ct_share, rng)
-    names = [int(name) for name in rng.permutation(max(2000, cohort))[:cohort]]
-    kinds = [("ct", LARGE_BYTES) if each else ("mri", SMALL_BYTES) for each in large]
-    scans = ((date, name) for date in range(dates) for name in names)
-    return tuple(
-        (f"p{name:04}d{date:03}-{kind}", size, at % settings.storage_nodes)
-        for at, ((date, name), (kind, size)) in enumerate(zip(scans, kinds))
-    )
+    names = rng.permutation(max(2000, cohort))[:cohort].tolist()
+    files: list[ScanFile] = []
+    for date in range(dates):
+        for name in names:
+            at = len(files)
+            storage = at % settings.storage_nodes
+            if large[at]:
+                files.append((f"p{name:04}d{date:03}-ct", LARGE_BYTES, storage))
+            else:
+                files.append((f"p{name:04}d{date:03}-mri", SMALL_BYTES, storage))
+    return tuple(files)
 
 
 def _window(cohort: int, patients: Sequence[int], start: int, dates: int) -> list[int]:
-    """The images of *patients* over *dates* dates from *start* on, as
-    positions in the scans.
+    """Return the images of *patients* over *dates* dates from *start* on, as positions
+    in the scans.
     """
-    return [
-        date * cohort + at for date in range(start, start + dates) for at in patients
-    ]
+    window: list[int] = []
+    for date in range(start, start + dates):
+        window += [date * cohort + at for at in patients]
+    return window
 
 
 def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
-    """Cells x days, one 50 MB chunk each (500 = 25 GB), declustered
-    along a Hilbert curve.
+    """Cover cells and days with one 50 MB chunk each (500 = 25 GB), declustered along a
+    Hilbert curve.
     """
     bits = max(3, (settings.days - 1).bit_length())
-    cells = [
-        (x, y, day) for x in range(5) for y in range(5) for day in range(settings.days)
-    ]
+    cells = list(product(range(5), range(5), range(settings.days)))
     along = sorted(cells, key=lambda cell: hilbert_index(cell, bits))
     position = {cell: at for at, cell in enumerate(along)}
     files = tuple(
         (f"x{x}y{y}d{day:02}", CHUNK_BYTES, at % settings.storage_nodes)
         for at, (x, y, day) in enumerate(along)
     )
-    regions = [
-        sorted(position[(x, y, day)] for x, y in region for day in range(settings.days))
-        for region in _REGIONS
-    ]
+    regions: list[list[int]] = []
+    for region in _REGIONS:
+        chunks = product(region, range(settings.days))
+        regions.append(sorted(position[x, y, day] for (x, y), day in chunks))
     groups = tuple(k % HOT_SPOTS for k in range(settings.tasks))
-    lengths, cap = _lengths(settings, rng), _cap_bytes(settings)
-    where = [0.0] * settings.tasks
-    for group in range(HOT_SPOTS):
-        members = [k for k in range(settings.tasks) if groups[k] == group]
-        for stratum, k in enumerate(rng.permutation(members)):
-            where[int(k)] = (stratum + float(rng.random())) / len(members)
+    lengths = _lengths(settings, rng)
+    cap = _cap_bytes(settings)
+    where = _stratified(groups, rng)
     longest = max(lengths)
     if longest > len(regions[0]):
         raise UsageError(
@@ -280,62 +318,74 @@ def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
         )
     sizes = [CHUNK_BYTES] * len(files)
 
-    def draw(width: int) -> Requests:
-        starts = [int(u * (width - n + 1)) for u, n in zip(where, lengths)]
-        return tuple(
-            _stretch(regions[group][start : start + n], sizes, cap)
-            for group, start, n in zip(groups, starts, lengths)
-        )
+    def draw_stretches(width: int) -> Requests:
+        read = []
+        for group, u, length in zip(groups, where, lengths):
+            start = int(u * (width - length + 1))
+            line = regions[group][start : start + length]
+            read.append(_stretch(line, sizes, cap))
+        return tuple(read)
 
     def draw_boxes(width: int) -> Requests:
         read = []
-        for group, u, n in zip(groups, where, lengths):
-            boxes = _boxes(_REGIONS[group], settings, n)
-            line = [
-                position[cell] for cell in boxes[int(u * min(width / FINE, len(boxes)))]
-            ]
-            read.append(_stretch(line[:n], sizes, cap))
+        for group, u, length in zip(groups, where, lengths):
+            boxes = _boxes(_REGIONS[group], settings, length)
+            box = boxes[int(u * min(width / FINE, len(boxes)))]
+            line = [position[cell] for cell in box]
+            read.append(_stretch(line[:length], sizes, cap))
         return tuple(read)
 
-    low, high, drawing = longest, len(regions[0]), draw
+    def overlap(drawn: Requests) -> float:
+        return overlap_b(drawn, groups)
+
     if settings.windows == "box":
         most = len(_boxes(_REGIONS[0], settings, min(lengths)))
-        low, high, drawing = FINE, FINE * most, draw_boxes
-    requests = nearest(
-        low, high, drawing, lambda drawn: overlap_b(drawn, groups), settings.overlap
-    )
+        requests = nearest(FINE, FINE * most, draw_boxes, overlap, settings.overlap)
+    else:
+        requests = nearest(
+            longest, len(regions[0]), draw_stretches, overlap, settings.overlap
+        )
     return Workload(files, requests, groups)
+
+
+def _stratified(groups: Sequence[int], rng: np.random.Generator) -> list[float]:
+    """Return a number from 0 to 1 for each task, spread evenly within its hot spot."""
+    where = [0.0] * len(groups)
+    for group in range(HOT_SPOTS):
+        members = [k for k in range(len(groups)) if groups[k] == group]
+        for stratum, k in enumerate(rng.permutation(members)):
+            where[int(k)] = (stratum + float(rng.random())) / len(members)
+    return where
 
 
 def _boxes(
     region: Sequence[tuple[int, int]], settings: SatSettings, files: int
 ) -> list[list[tuple[int, int, int]]]:
-    """All windows of at least *files* chunks in a hot spot: so many cells over
-    some days, by first day.
+    """Return all windows of at least *files* chunks in a hot spot, by first day: some
+    cells over some days.
     """
     right, up = {1: (1, 1), 2: (2, 1), 4: (2, 2)}[settings.window_cells]
-    grounds = [
-        [(x + dx, y + dy) for dx in range(right) for dy in range(up)]
-        for x, y in sorted(region)
-    ]
-    inside = [ground for ground in grounds if set(ground) <= set(region)]
+    inside: list[list[tuple[int, int]]] = []
+    for x, y in sorted(region):
+        ground = list(product(range(x, x + right), range(y, y + up)))
+        if set(ground) <= set(region):
+            inside.append(ground)
     days = -(-files // settings.window_cells)
-    return [
-        [(x, y, day) for day in range(first, first + days) for x, y in ground]
-        for first in range(settings.days - days + 1)
-        for ground in inside
-    ]
+    boxes: list[list[tuple[int, int, int]]] = []
+    for first, ground in product(range(settings.days - days + 1), inside):
+        cells = product(range(first, first + days), ground)
+        boxes.append([(x, y, day) for day, (x, y) in cells])
+    return boxes
 
 
 def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
-    """Event files of 4 and 64 MB, round robin over the storages;
-    each task reads one.
+    """Make event files of 4 and 64 MB, round robin over the storages; each task reads
+    one.
     """
-    large = _shares(settings.tasks, settings.large_share, rng)
-    files = tuple(
-        (f"e{at:04}", LARGE_BYTES if each else SMALL_BYTES, at % settings.storage_nodes)
-        for at, each in enumerate(large)
-    )
+    files: list[ScanFile] = []
+    for at, large in enumerate(_shares(settings.tasks, settings.large_share, rng)):
+        size = LARGE_BYTES if large else SMALL_BYTES
+        files.append((f"e{at:04}", size, at % settings.storage_nodes))
     where = rng.random(settings.tasks)
     requests: Requests = tuple((at,) for at in range(settings.tasks))
     if settings.overlap > 0:
@@ -349,30 +399,36 @@ def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
     largest = max(files[one[0]][1] for one in requests)
     if settings.disk is not None and settings.disk < largest:
         raise UsageError(_too_small(largest, settings.disk))
-    return Workload(files, requests, (0,) * settings.tasks)
+    return Workload(tuple(files), requests, (0,) * settings.tasks)
 
 
 def _shares(number: int, share: float, rng: np.random.Generator) -> list[bool]:
-    """Which of *number* files are large: *share* of every 30 in a
-    row, in random order.
+    """Return which of *number* files are large: *share* of every 30 in a row, in random
+    order.
     """
     large = round(share * 30)
-    blocks = [rng.permutation(30) < large for _ in range(-(-number // 30))]
-    return [bool(flag) for block in blocks for flag in block][:number]
+    flags: list[bool] = []
+    while len(flags) < number:
+        flags += (rng.permutation(30) < large).tolist()
+    return flags[:number]
 
 
 def _lengths(
     settings: ImageSettings | SatSettings, rng: np.random.Generator
 ) -> list[int]:
+    """Draw the number of files of each task."""
     low = max(1, settings.files_per_task - settings.spread)
     high = settings.files_per_task + (settings.files_per_task - low)
     return [int(n) for n in rng.integers(low, high + 1, settings.tasks)]
 
 
 def _cap_bytes(settings: ImageSettings | SatSettings) -> int | None:
+    """Return the largest total input of a task; None: any."""
     if settings.cap == "disk":
         return settings.disk
-    return None if settings.cap == "none" else settings.cap
+    if settings.cap == "none":
+        return None
+    return settings.cap
 
 
 def _too_small(file_bytes: int, room: int) -> str:
@@ -385,8 +441,9 @@ def _too_small(file_bytes: int, room: int) -> str:
 def _stretch(
     line: Sequence[int], sizes: Sequence[int], cap: int | None
 ) -> tuple[int, ...]:
-    """*line*, shortened at its end until its bytes fit *cap*."""
-    files, total = [], 0
+    """Return *line*, shortened at its end until its bytes fit *cap*."""
+    files: list[int] = []
+    total = 0
     for file in line:
         total += sizes[file]
         if cap is not None and total > cap:
@@ -398,22 +455,20 @@ def _stretch(
 
 
 def overlap_a(requests: Sequence[Sequence[int]]) -> float:
-    """1 - distinct files / requests (rule 10).
+    """Return 1 - distinct files / requests (rule 10).
 
     >>> overlap_a([(0, 1), (1, 2)])
     0.25
     """
     total = sum(len(files) for files in requests)
-    return (
-        1 - len({file for files in requests for file in files}) / total
-        if total
-        else 0.0
-    )
+    if not total:
+        return 0.0
+    return 1 - len(set(chain.from_iterable(requests))) / total
 
 
 def overlap_b(requests: Sequence[Sequence[int]], groups: Sequence[int]) -> float:
-    """Files shared by two tasks of a group / mean files of its tasks, means
-    of groups (rule 10).
+    """Return the files that two tasks of a group share / mean files of its tasks, mean
+    over groups (rule 10).
 
     >>> overlap_b([(0, 1), (1, 2)], (0, 0))
     0.5
@@ -421,14 +476,16 @@ def overlap_b(requests: Sequence[Sequence[int]], groups: Sequence[int]) -> float
     shares = []
     for group in sorted(set(groups)):
         members = [files for files, of in zip(requests, groups) if of == group]
-        counts = Counter(file for files in members for file in files)
+        counts = Counter(chain.from_iterable(members))
         total = sum(counts.values())
         if len(members) < 2 or not total:
             continue
         pairs = len(members) * (len(members) - 1)
         shared = sum(count * (count - 1) for count in counts.values()) / pairs
         shares.append(shared / (total / len(members)))
-    return sum(shares) / len(shares) if shares else 0.0
+    if not shares:
+        return 0.0
+    return sum(shares) / len(shares)
 
 
 def nearest(
@@ -438,10 +495,11 @@ def nearest(
     overlap: Callable[[Requests], float],
     wanted: float,
 ) -> Requests:
-    """The draw whose overlap is nearest to *wanted*; the overlap
-    falls as the width grows.
+    """Return the draw whose overlap is nearest to *wanted*; the overlap falls as the
+    width grows.
     """
-    first, last = low, high
+    first = low
+    last = high
     while first < last:
         middle = (first + last) // 2
         if overlap(draw(middle)) > wanted:
@@ -454,12 +512,13 @@ def nearest(
 
 
 def hilbert_index(point: Sequence[int], bits: int) -> int:
-    """Position of *point* (coordinates from 0 to 2**bits - 1) on the Hilbert
-    curve through its cube.
+    """Return the position of *point* on the Hilbert curve through its cube.
+
+    Coordinates are from 0 to 2**bits - 1.
 
     Source: Skilling, "Programming the Hilbert curve" (2004); declustering by it:
     Faloutsos and Roseman, "Fractals for secondary key retrieval" (1989), reference
-    [8] of Khanna et al..
+    [8] of Khanna et al.
 
     >>> [hilbert_index(p, 1) for p in ((0, 0), (0, 1), (1, 1), (1, 0))]
     [0, 1, 2, 3]
@@ -494,4 +553,4 @@ _MAKERS: dict[type[Settings], Callable[[Any, np.random.Generator], Workload]] = 
     SatSettings: _sat,
     PpaSettings: _ppa,
 }
-"""Subclasses first."""
+"""Makers by the class of their settings, subclasses first."""

@@ -1,4 +1,4 @@
-"""Settings and presets of the replication workloads; no instance is made here.
+"""Define settings and presets of the replication workloads.
 
 Sizes accept text such as ``500MB``, rates ``12.5MB/s`` or ``100Mbps``. The defaults are
 those of Sections 5.1 and 5.2 of the paper: 4 compute and 4 storage nodes, a 100 Mbps
@@ -34,7 +34,7 @@ Overlap = Annotated[float, Field(ge=0, le=0.999)]
 
 
 class Settings(Record):
-    """What every application understands."""
+    """Settings of all applications."""
 
     tasks: Number = 100
     nodes: Number = 4
@@ -44,9 +44,7 @@ class Settings(Record):
     remote_rate: Rate = 12.5e6
     replica_rate: Rate = 1e9
     node_disk_rate: OptionalRate = None
-    """Rate of a compute node's disk; None: its network interface
-    alone bounds a copy.
-    """
+    """Rate of a compute node's disk; None: only its network interface limits a copy."""
     storage_rate: OptionalRate = None
     """Rate of a storage node's disk; None leaves the storage nodes out of the model."""
     overlap: Overlap = 0.85
@@ -56,8 +54,8 @@ class Settings(Record):
 
 
 class ImageSettings(Settings):
-    """IMAGE: a task reads the images of some patients of a cohort
-    over a range of dates.
+    """IMAGE: a task reads the images of some patients of a cohort over a range of
+    dates.
     """
 
     cohort: Number = 6
@@ -67,39 +65,33 @@ class ImageSettings(Settings):
     spread: Annotated[int, Field(ge=0)] = 2
     """Files of a task lie between ``files_per_task`` - spread and + spread, evenly."""
     ct_share: Annotated[float, Field(ge=0, le=1)] = 0.77
-    """Share of 64 MB images; 0.77 x 64 MB + 0.23 x 4 MB = 50 MB,
-    hence 300 MB a task.
-    """
+    """Share of 64 MB images; 0.77 x 64 MB + 0.23 x 4 MB = 50 MB, so 300 MB a task."""
     cap: Cap = "disk"
 
 
 class FollowUpSettings(ImageSettings):
-    """IMAGE read the other way: as many patients as the overlap asks for,
-    over the same dates.
+    """IMAGE in its other reading: as many patients as the overlap asks for, over the
+    same dates.
     """
 
     cohort: Number = 2000
-    """Patients there are to choose from."""
+    """Patients to choose from."""
     dates: Number = 15
     """Dates of the follow-up; each patient has one image a date."""
     popularity: Annotated[float, Field(ge=0, le=4)] = 1.0
     """The r-th patient is drawn with odds 1 / r ** popularity (Zipf); 0 is evenly."""
     together: bool = False
-    """A task's patients stand next to each other, from an evenly drawn
-    first one on: a window.
-    """
+    """A task's patients are neighbours from an evenly drawn first one on: a window."""
 
 
 class SatSettings(Settings):
-    """SAT: a task reads the chunks of a window in space and time near
-    one of four hot spots.
+    """SAT: a task reads the chunks of a window in space and time near one of four hot
+    spots.
     """
 
     disk: Disk = 1_500_000_000
     windows: Literal["curve", "box"] = "curve"
-    """A window is a stretch of the Hilbert curve through the hot spot, or
-    cells over some days.
-    """
+    """A window is a stretch of the Hilbert curve, or cells over some days."""
     window_cells: Literal[1, 2, 4] = 4
     """Cells of a box; few cells over many days overlap less."""
     files_per_task: Number = 8

@@ -1,14 +1,14 @@
-"""Seeded workflows (ours): chains, fork-joins, an in-tree, a mosaic like
-Montage, many small groups.
+"""Generate workflows (ours): chains, fork-joins, an in-tree, a mosaic, small groups.
 
 Sizes and compute times are lognormal around their means. First tasks read files from
-remote storage; what nobody reads is to be kept. ``disk_share`` gives every node a
-disk of that many times the bytes of the largest task: small disks are where orders
-of tasks differ most.
+remote storage; files that no task reads are to be kept. ``disk_share`` gives every node
+a disk of that many times the bytes of the largest task: on small disks orders of tasks
+differ most.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import chain, pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -33,7 +33,7 @@ MAX_TASKS = 200_000
 
 
 class Shape(Record):
-    """What the tasks and files of every shape understand."""
+    """Settings of the tasks and files of all shapes."""
 
     mean_seconds: Mean = 30.0
     mean_mb: Mean = 50.0
@@ -44,9 +44,7 @@ class Shape(Record):
 
 
 class Settings(Shape):
-    """What every workflow understands; ``disk`` wins over nothing,
-    ``disk_share`` over ``disk``.
-    """
+    """Settings of all workflows; ``disk_share`` takes precedence over ``disk``."""
 
     nodes: Number = 4
     cores: Few = 4
@@ -65,8 +63,8 @@ class Chains(Settings):
 
 
 class ForkJoin(Settings):
-    """Rounds of one task that splits, some that work on its pieces, and
-    one that joins them.
+    """Rounds of one task that splits, some that work on its pieces, and one that joins
+    them.
     """
 
     rounds: Few = 3
@@ -74,8 +72,8 @@ class ForkJoin(Settings):
 
 
 class InTree(Settings):
-    """Leaves read remote files; every task above reads what
-    ``arity`` below it wrote.
+    """Leaves read remote files; every task above reads what the ``arity`` below it
+    wrote.
     """
 
     leaves: Few = 64
@@ -83,16 +81,16 @@ class InTree(Settings):
 
 
 class Mosaic(Settings):
-    """Like Montage: images in a row are projected, compared with neighbours,
-    corrected and added.
+    """Like Montage: images in a row are projected, compared with neighbours, corrected
+    and added.
     """
 
     images: Annotated[int, Field(ge=2, le=10_000)] = 20
 
 
 class Groups(Settings):
-    """Many small fork-joins that share nothing; a new one arrives
-    every ``every_seconds``.
+    """Many small fork-joins that share nothing; a new one arrives every
+    ``every_seconds``.
     """
 
     groups: Few = 30
@@ -101,17 +99,16 @@ class Groups(Settings):
 
 
 class Draft:
-    """A workflow being made: each call adds a task and returns the
-    name of what it writes.
-    """
+    """A workflow that is being made."""
 
     def __init__(self, settings: Shape, rng: np.random.Generator) -> None:
-        self.settings, self.rng = settings, rng
+        self.settings = settings
+        self.rng = rng
         self.files: dict[str, int] = {}
         self.tasks: list[Task] = []
 
     def remote(self, name: str) -> str:
-        """A file on remote storage."""
+        """Add a file on remote storage and return its name."""
         return self._file(name, 1.0)
 
     def task(
@@ -122,45 +119,49 @@ class Draft:
         work: float = 1.0,
         release: float = 0.0,
     ) -> list[str]:
-        """A task with outputs of so many times the mean size and *work*
-        times the mean time.
+        """Add a task and return the names of its outputs.
+
+        Each of *outputs* is a multiple of the mean size, *work* a multiple of the mean
+        time.
         """
         if len(self.tasks) == MAX_TASKS:
             raise UsageError(f"more than {MAX_TASKS} tasks")
-        writes = [
-            self._file(f"{name}.{x}" if len(outputs) > 1 else f"{name}.out", size)
-            for x, size in enumerate(outputs)
-        ]
-        cores = self.settings.task_cores
+        if len(outputs) == 1:
+            writes = [self._file(f"{name}.out", outputs[0])]
+        else:
+            writes = [self._file(f"{name}.{x}", size) for x, size in enumerate(outputs)]
+        seconds = round(self._about(self.settings.mean_seconds * work), 3)
+        cores = 1
+        if self.settings.task_cores > 1:
+            cores = int(self.rng.integers(1, self.settings.task_cores + 1))
         self.tasks.append(
             Task(
                 id=name,
                 inputs=tuple(reads),
                 outputs=tuple(writes),
-                compute_seconds=round(
-                    self._about(self.settings.mean_seconds * work), 3
-                ),
-                cores=int(self.rng.integers(1, cores + 1)) if cores > 1 else 1,
+                compute_seconds=seconds,
+                cores=cores,
                 release_seconds=release,
             )
         )
         return writes
 
     def _file(self, name: str, size: float) -> str:
+        """Add a file of about *size* times the mean size, and return its name."""
         self.files[name] = max(
             1, round(self._about(self.settings.mean_mb * size * 1e6))
         )
         return name
 
     def _about(self, mean: float) -> float:
-        """A lognormal number of this mean, at most a thousand times as large."""
+        """Return a lognormal number of this mean, at most a thousand times as large."""
         sigma = self.settings.spread
         drawn = float(self.rng.lognormal(-sigma * sigma / 2, sigma))
         return mean * min(drawn, 1000.0)
 
 
 def chains(draft: Draft, settings: Any) -> None:
-    """Chains of so many tasks (``chains``, ``length``)."""
+    """Draft chains of tasks (``chains``, ``length``)."""
     for c in range(settings.chains):
         reads = [draft.remote(f"c{c}.raw")]
         for k in range(settings.length):
@@ -168,7 +169,7 @@ def chains(draft: Draft, settings: Any) -> None:
 
 
 def fork_join(draft: Draft, settings: Any) -> None:
-    """Splits, parts and joins (``rounds``, ``width``)."""
+    """Draft rounds of splits, parts and joins (``rounds``, ``width``)."""
     reads = [draft.remote("raw")]
     for r in range(settings.rounds):
         pieces = draft.task(f"split{r}", reads, *[1.0] * settings.width, work=0.2)
@@ -180,6 +181,7 @@ def fork_join(draft: Draft, settings: Any) -> None:
 
 
 def _in_tree(draft: Draft, settings: InTree) -> None:
+    """Draft a tree from the leaves to its root (``leaves``, ``arity``)."""
     level = [
         draft.task(f"leaf{k}", [draft.remote(f"raw{k}")], 1.0)[0]
         for k in range(settings.leaves)
@@ -196,16 +198,14 @@ def _in_tree(draft: Draft, settings: InTree) -> None:
 
 
 def mosaic(draft: Draft, settings: Any) -> None:
-    """Images in a row (``images``)."""
+    """Draft the mosaic of a row of images (``images``)."""
     header = draft.remote("header")
     images = range(settings.images)
     projected = [
         draft.task(f"project{k}", [draft.remote(f"image{k}"), header], 2.0)[0]
         for k in images
     ]
-    near = [
-        (k, k + step) for step in (1, 2) for k in images if k + step < settings.images
-    ]
+    near = [*pairwise(images), *zip(images, images[2:])]
     fits = [
         draft.task(f"diff{a}-{b}", [projected[a], projected[b]], 0.01, work=0.2)[0]
         for a, b in near
@@ -223,6 +223,7 @@ def mosaic(draft: Draft, settings: Any) -> None:
 
 
 def _groups(draft: Draft, settings: Groups) -> None:
+    """Draft fork-joins that arrive one after another (``groups``, ``width``)."""
     for g in range(settings.groups):
         at = round(g * settings.every_seconds, 6)
         reads = [draft.remote(f"g{g}.raw")]
@@ -253,19 +254,24 @@ PRESETS: dict[str, type[Settings]] = {
 """Preset name -> settings class; its field defaults are the preset."""
 
 
+def _bytes(task: Task, sizes: Mapping[str, int]) -> int:
+    """Return the bytes of all files of *task*."""
+    return sum(sizes[file] for file in (*task.inputs, *task.outputs))
+
+
 def make(
     preset: str, settings: Settings, rng: np.random.Generator, seed: int
 ) -> ReplicationProblem:
-    """The workflow that *settings* and *rng* give; *preset* and *seed* are
-    recorded in ``meta``.
+    """Return the workflow that *settings* and *rng* give; ``meta`` records *preset* and
+    *seed*.
     """
     draft = Draft(settings, rng)
     _MAKERS[type(settings)](draft, settings)
-    files, tasks, disk = draft.files, draft.tasks, settings.disk
-    read = {file for task in tasks for file in task.inputs}
-    largest = max(
-        sum(files[f] for f in (*task.inputs, *task.outputs)) for task in tasks
-    )
+    files = draft.files
+    tasks = draft.tasks
+    disk = settings.disk
+    read = set(chain.from_iterable(task.inputs for task in tasks))
+    largest = max(_bytes(task, files) for task in tasks)
     if settings.disk_share is not None:
         disk = math.ceil(largest * settings.disk_share)
     if disk is not None and largest > disk:

@@ -1,12 +1,12 @@
 """``snakemake --scheduler ioopt``: job selection by :mod:`ioopt.embed.selection`.
 
-Snakemake finds this package by its name. It only translates: jobs, resources and input
-sizes in, the chosen jobs out; ``None``, which makes Snakemake use its greedy scheduler,
-when anything fails. With ``--scheduler-ioopt-disk-mb`` and its like jobs are chosen by
-:class:`DataOrder` instead.
+Snakemake finds this package by its name. The package passes jobs, resources and input
+sizes on, and returns the chosen jobs, or ``None`` when anything fails, which makes
+Snakemake use its greedy scheduler. With ``--scheduler-ioopt-disk-mb`` and similar
+options :class:`DataOrder` chooses the jobs instead.
 """
 
-# no postponed annotations: Snakemake reads the types of settings
+# Without postponed annotations, as Snakemake reads the types of settings.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,13 +28,14 @@ Job = Any
 
 
 def _setting(kind: type, help: str, default: object = None) -> Any:
+    """Return a field of the settings, with its type and help for the command line."""
     return field(default=default, metadata={"help": help, "type": kind})
 
 
 @dataclass
 class SchedulerSettings(SchedulerSettingsBase):
-    """Settings on Snakemake's command line:
-    ``--scheduler-ioopt-time-limit`` and so on.
+    """Settings on Snakemake's command line, such as
+    ``--scheduler-ioopt-time-limit``.
     """
 
     time_limit: float | None = _setting(
@@ -60,7 +61,7 @@ class SchedulerSettings(SchedulerSettingsBase):
 
 
 class Scheduler(SchedulerBase):
-    """Selects the ready jobs to start now."""
+    """The scheduler that selects the ready jobs to start now."""
 
     def __post_init__(self) -> None:
         if getattr(self.settings, "deadline", None) is not None:
@@ -68,26 +69,27 @@ class Scheduler(SchedulerBase):
                 "--scheduler-ioopt-deadline is now --scheduler-ioopt-time-limit"
             )
         self._temp = TempInputs(self.dag)
-        told = (
-            getattr(self.settings, key, None)
-            for key in ("disk_mb", "policy", "in_flight")
-        )
-        disk, policy, cap = told
+        disk = getattr(self.settings, "disk_mb", None)
+        policy = getattr(self.settings, "policy", None)
+        in_flight = getattr(self.settings, "in_flight", None)
+        stated = any(value is not None for value in (disk, policy, in_flight))
         self._data: DataOrder | None = None
-        if getattr(self.settings, "data", False) or (disk, policy, cap) != (
-            None,
-            None,
-            None,
-        ):
-            quota, how = None if disk is None else disk * 10**6, policy or "depth-first"
-            try:
-                self._data = DataOrder(
-                    self.dag, self._temp, quota, policy=how, in_flight=cap
-                )
-            except IooptError as error:
-                raise WorkflowError(f"--scheduler-ioopt: {error}") from None
-        else:
+        if not stated and not getattr(self.settings, "data", False):
             load_solver()  # now, and not within the first selection's deadline
+            return
+        quota = None
+        if disk is not None:
+            quota = disk * 10**6
+        try:
+            self._data = DataOrder(
+                self.dag,
+                self._temp,
+                quota,
+                policy=policy or "depth-first",
+                in_flight=in_flight,
+            )
+        except IooptError as error:
+            raise WorkflowError(f"--scheduler-ioopt: {error}") from None
 
     def select_jobs(
         self,
@@ -96,11 +98,13 @@ class Scheduler(SchedulerBase):
         available_resources: Mapping[str, int | str],
         input_sizes: Mapping[Job, int],
     ) -> Sequence[Job] | None:
-        """The chosen jobs, or None to let Snakemake's greedy scheduler choose."""
+        """Return the chosen jobs, or None to let Snakemake's greedy scheduler
+        choose.
+        """
         until = Deadline(getattr(self.settings, "time_limit", None) or 2.0)
         try:
-            # At 100,000 jobs a third of the time would go to the collector walking all
-            # of Snakemake's DAG.
+            # At 100,000 jobs the garbage collector would take a third of the time to
+            # walk all of Snakemake's DAG.
             with collector_paused():
                 left = list(remaining_jobs)
                 asked = question(
@@ -136,10 +140,10 @@ class Scheduler(SchedulerBase):
 
 
 class TempInputs:
-    """Which inputs of a job are temporary files.
+    """The temporary files among the inputs of a job.
 
     Snakemake marks the output of the job that makes a file, not the input of those that
-    read it, so the makers are asked, once a job.
+    read it. So the makers are asked, once for each job.
     """
 
     def __init__(self, dag: Any) -> None:
@@ -149,11 +153,14 @@ class TempInputs:
         self._known: dict[Job, frozenset[str]] = {}
 
     def update(self, jobs: Iterable[Job]) -> None:
-        """Get to know *jobs*, and forget all others."""
+        """Find the temporary inputs of *jobs*, and forget all other jobs."""
         known = self._known
-        self._known = {
-            job: known[job] if job in known else self._find(job) for job in jobs
-        }
+        self._known = {}
+        for job in jobs:
+            if job in known:
+                self._known[job] = known[job]
+            else:
+                self._known[job] = self._find(job)
 
     def __getitem__(self, job: Job) -> frozenset[str]:
         if job not in self._known:
@@ -161,13 +168,10 @@ class TempInputs:
         return self._known[job]
 
     def _find(self, job: Job) -> frozenset[str]:
-        made = {
-            str(file)
-            for member in getattr(job, "jobs", (job,))
-            for maker in self._dependencies(member)
-            for file in maker.output
-            if file.is_flagged("temp")
-        }
+        made: set[str] = set()
+        for member in getattr(job, "jobs", (job,)):
+            for maker in self._dependencies(member):
+                made |= {str(file) for file in maker.output if file.is_flagged("temp")}
         return frozenset(
             str(file)
             for file in job.input
@@ -177,11 +181,11 @@ class TempInputs:
 
 @dataclass(frozen=True)
 class Question:
-    """What :func:`ioopt.embed.selection.select` is asked; ``ready[k]``
-    describes ``jobs[k]``.
+    """The arguments of :func:`ioopt.embed.selection.select`; ``ready[k]`` describes
+    ``jobs[k]``.
 
-    ``free`` is what Snakemake has of each resource, without end or not; where it is
-    again what it was at first, no job runs.
+    ``free`` is what Snakemake has of each resource. Where it is again what it was at
+    first, no job runs.
     """
 
     jobs: list[Job]
@@ -199,39 +203,43 @@ def question(
     sizes: Mapping[Job, int],
     temp: TempInputs,
 ) -> Question:
-    """Snakemake's arguments of ``select_jobs`` as a question."""
-    # what there is practically no end of needs no accounts
-    names = [
-        name
-        for name, value in available.items()
-        if isinstance(value, int) and value < ENDLESS
-    ]
+    """Turn Snakemake's arguments of ``select_jobs`` into a question."""
+    # A resource that is practically endless needs no account.
+    numbers = {
+        name: value for name, value in available.items() if isinstance(value, int)
+    }
+    capacities = {name: value for name, value in numbers.items() if value < ENDLESS}
     temp.update(remaining)
-    readers = Counter(name for job in remaining for name in temp[job])
-    # Snakemake hands over sets: an order of their own makes runs repeat
+    readers: Counter[str] = Counter()
+    for job in remaining:
+        readers.update(temp[job])
+    # Snakemake hands over sets: sorted, so that runs repeat.
     jobs = sorted(selectable, key=lambda job: str(getattr(job, "jobid", job)))
     temp_bytes: dict[str, int] = {}
     ready = []
     for job in jobs:
-        own, total = temp[job], 0
+        own = temp[job]
+        total = 0
         for file in job.input:
             size = sizes.get(file) or 0
             total += size
             if own and str(file) in own:
                 temp_bytes[str(file)] = size
-        has = job.scheduler_resources.get
-        needs = [has(name, 0) for name in names]
-        # text, such as a queue's name, is nobody's capacity
-        resources = tuple([need if isinstance(need, int) else 0 for need in needs])
-        ready.append(
-            ReadyJob(job.priority, max(int(has("_cores", 1)), 1), resources, own, total)
-        )
+        cores = max(int(job.scheduler_resources.get("_cores", 1)), 1)
+        needs = _needs(job, capacities)
+        ready.append(ReadyJob(job.priority, cores, needs, own, total))
     counts = {name: readers.get(name, 1) for name in temp_bytes}
-    capacities = [int(available[name]) for name in names]
-    # how many jobs may be submitted now says nothing about those that run
-    free = {
-        name: value
-        for name, value in available.items()
-        if isinstance(value, int) and name != "_job_count"
-    }
-    return Question(jobs, ready, capacities, temp_bytes, counts, free)
+    # How many jobs may be submitted now does not show whether any runs.
+    free = {name: value for name, value in numbers.items() if name != "_job_count"}
+    return Question(jobs, ready, list(capacities.values()), temp_bytes, counts, free)
+
+
+def _needs(job: Job, names: Iterable[str]) -> tuple[int, ...]:
+    """Return what *job* takes of each resource; of one that is a text, nothing."""
+    needs = []
+    for name in names:
+        need = job.scheduler_resources.get(name, 0)
+        if not isinstance(need, int):
+            need = 0
+        needs.append(need)
+    return tuple(needs)

@@ -1,15 +1,15 @@
-"""Jobs so that the files they write fit a disk:
-:class:`ioopt.embed.WorkDirectory` decides.
+"""Choose jobs so that the files they write fit a disk.
 
-Jobs are its tasks, the files that they write its products: temporary ones go with their
-last reader, others stay. Bytes are the mean of what the rule has written so far, else
-its ``disk_mb``, else what the job reads; once a job has ended, those on the disk.
+:class:`ioopt.embed.WorkDirectory` decides. Jobs are its tasks, the files that they
+write its products: temporary ones are removed after their last reader, others stay.
+The size of a file is the mean of what the rule has written so far, else its
+``disk_mb``, else what the job reads; once a job has ended, the size on the disk.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
@@ -23,24 +23,60 @@ if TYPE_CHECKING:
 Place = tuple[str, int]
 """A rule, and which of its outputs."""
 SAME = 0.1
-"""A mean that has changed by no more than this part of it is not told again."""
+"""A mean that has changed by at most this share of it is not told again."""
+
+
+class _Room:
+    """The ready jobs, and the resources that are left for them."""
+
+    def __init__(self, asked: Question) -> None:
+        self._rows = dict(zip(map(_name, asked.jobs), asked.ready))
+        self._free = list(asked.capacities)
+
+    def able(self, running: Container[str], priority: int | None = None) -> list[str]:
+        """Return the jobs that may start with what is left, those *running* not.
+
+        With *priority* only jobs of that priority are returned.
+        """
+        return [
+            name
+            for name, row in self._rows.items()
+            if priority in (None, row.priority)
+            and name not in running
+            and self._fits(row.resources)
+        ]
+
+    def _fits(self, needs: Iterable[int]) -> bool:
+        """Whether *needs* are left of each resource."""
+        return all(need <= have for need, have in zip(needs, self._free))
+
+    def take(self, name: str) -> None:
+        """Take the resources of job *name*."""
+        needs = self._rows[name].resources
+        self._free = [have - need for need, have in zip(needs, self._free)]
 
 
 class DataOrder:
-    """One run of Snakemake: which jobs run, what rules write, and what decides."""
+    """The state of one run of Snakemake: jobs that run, and what rules have written."""
 
     def __init__(
         self, dag: Any, temp: TempInputs, quota: int | None, **how: Any
     ) -> None:
-        """*quota*: bytes of the files that may lie there at once (None: any);
-        *how*: policy, in_flight.
+        """Begin a run; files may have *quota* bytes at once (None: any number).
+
+        *how* are the settings ``policy`` and ``in_flight``.
         """
-        self._dag, self._temp, self._quota, self._how = dag, temp, quota, how
+        self._dag = dag
+        self._temp = temp
+        self._quota = quota
+        self._how = how
         self._run = WorkDirectory({"cores": 1}, **how)
         self._jobs: dict[str, Job] = {}
         self._running: dict[str, Job] = {}
         self._idle: dict[str, int] = {}
-        self._round, self._kept, self._safe = 0, 0, True
+        self._round = 0
+        self._kept = 0
+        self._safe = True
         self._seen: dict[Place, tuple[int, int]] = {}
         self._told: dict[Place, int] = {}
         self.notes: list[str] = []
@@ -48,55 +84,52 @@ class DataOrder:
     def choose(
         self, asked: Question, remaining: Iterable[Job], until: Deadline
     ) -> list[Job]:
-        """The jobs to start; at least one where none runs and resources allow it."""
-        left, self.notes = {_name(job): job for job in remaining}, []
+        """Return the jobs to start; at least one where none runs and resources allow
+        it.
+        """
+        self.notes = []
         self._round += 1
         self._idle = self._idle or asked.free
         self._look(asked)
+        left = {_name(job): job for job in remaining}
         if not left.keys() <= self._jobs.keys():
             self._begin(left | self._running)
-        rows, free = (
-            dict(zip(map(_name, asked.jobs), asked.ready)),
-            list(asked.capacities),
-        )
+        room = _Room(asked)
         chosen: list[str] = []
-
-        def able(priority: int | None = None) -> list[str]:
-            return [
-                name
-                for name, row in rows.items()
-                if priority in (None, row.priority)
-                and name not in self._running
-                and all(need <= have for need, have in zip(row.resources, free))
-            ]
-
-        def start(name: str) -> None:
-            self._run.started(name)
-            self._running[name] = self._jobs[name]
-            chosen.append(name)
-            free[:] = [have - need for need, have in zip(rows[name].resources, free)]
-
         for priority in sorted({row.priority for row in asked.ready}, reverse=True):
             while not (chosen and until.expired()):
-                name = self._run.next(among=able(priority))
+                able = room.able(self._running, priority)
+                name = self._run.next(among=able)
                 if name is None:
                     break
-                start(name)
-        if not self._running and (names := able()):  # nothing else would ever make room
-            self.notes.append(
-                f"job {names[0]} starts, though its files may not fit the disk"
-            )
-            start(names[0])
+                self._start(name, room)
+                chosen.append(name)
+        if not self._running:  # no job will end and free bytes of the disk
+            for name in room.able(self._running)[:1]:
+                self.notes.append(
+                    f"job {name} starts, though its files may not fit the disk"
+                )
+                self._start(name, room)
+                chosen.append(name)
         return [self._jobs[name] for name in chosen]
 
+    def _start(self, name: str, room: _Room) -> None:
+        """Note that job *name* starts, and take its resources."""
+        self._run.started(name)
+        self._running[name] = self._jobs[name]
+        room.take(name)
+
     def _look(self, asked: Question) -> None:
-        """Take note of what has ended or failed; after a failure for good what
-        is left begins anew.
+        """Note which jobs have ended or failed.
+
+        After a job has failed for good, a new instance is made of the jobs that are
+        left.
         """
-        ready, nothing = set(asked.jobs), asked.free == self._idle
+        ready = set(asked.jobs)
+        none_runs = asked.free == self._idle
         for name, job in [*self._running.items()]:
             ended = self._dag.finished(job)
-            if not (ended or job in ready or nothing):
+            if not (ended or job in ready or none_runs):
                 continue
             del self._running[name]
             if ended:
@@ -107,72 +140,69 @@ class DataOrder:
                 self._jobs = {}
 
     def _ended(self, name: str, job: Job) -> None:
-        found = [(file, at, _size(str(file))) for at, file in enumerate(job.output)]
-        there = [
-            (file, (_rule(job), at), size)
-            for file, at, size in found
-            if size is not None
-        ]
-        self._run.ended(name, self._round, {str(file): size for file, _, size in there})
+        """Tell that job *name* has ended, and what its rule wrote."""
+        sizes = [_size(str(file)) for file in job.output]
+        self._run.ended(
+            name,
+            self._round,
+            {
+                str(file): size
+                for file, size in zip(job.output, sizes)
+                if size is not None
+            },
+        )
         self._jobs.pop(name, None)
-        for file, place, size in there:  # those without readers have gone
-            self._kept += 0 if file.is_flagged("temp") else size
-            count, total = self._seen.get(place, (0, 0))
-            self._seen[place] = count + 1, total + size
-            mean = (total + size) // (count + 1)
-            if abs(mean - self._told.get(place, -1)) > SAME * mean:
-                self._told[place] = mean
-                alike = [
-                    other for n, other in self._jobs.items() if n not in self._running
-                ]
-                files = [str(j.output[place[1]]) for j in alike if _rule(j) == place[0]]
-                self._run.expect(dict.fromkeys(files, mean))
-                self._jobs = (
-                    self._jobs if self._safe else {}
-                )  # there may be an order now
+        for at, (file, size) in enumerate(zip(job.output, sizes)):
+            if size is None:  # removed already, as nobody reads it
+                continue
+            if not file.is_flagged("temp"):
+                self._kept += size
+            self._learn((_rule(job), at), size)
+
+    def _learn(self, place: Place, size: int) -> None:
+        """Take *size* into the mean of an output; tell a mean that has changed."""
+        count, total = self._seen.get(place, (0, 0))
+        count += 1
+        total += size
+        self._seen[place] = (count, total)
+        mean = total // count
+        if abs(mean - self._told.get(place, -1)) <= SAME * mean:
+            return
+        self._told[place] = mean
+        rule, at = place
+        files = [
+            str(job.output[at])
+            for name, job in self._jobs.items()
+            if name not in self._running and _rule(job) == rule
+        ]
+        self._run.expect(dict.fromkeys(files, mean))
+        if not self._safe:  # with the new size there may be an order that fits
+            self._jobs = {}
 
     def _begin(self, jobs: dict[str, Job]) -> None:
-        """A new instance of *jobs*, those that run among them."""
-        reads = {
-            name: [*dict.fromkeys(map(str, jobs[name].input))] for name in sorted(jobs)
-        }
-        writer = {str(file): name for name, job in jobs.items() for file in job.output}
-        before = {
-            name: [writer[f] for f in files if f in writer]
-            for name, files in reads.items()
-        }
-        size: dict[str, int] = {}
-        keep: set[str] = set()
-        tasks: dict[str, dict[str, Any]] = {}
-        for name in TopologicalSorter(before).static_order():
-            job, temp = jobs[name], self._temp[jobs[name]]
-            there = {file: _size(file) for file in reads[name] if file not in size}
-            if any(there[file] is None for file in there.keys() & temp):
-                continue  # who would write it has failed for good
-            size |= {file: found or 0 for file, found in there.items()}
-            for file in there.keys() & temp:  # a task that has ended wrote it
-                tasks[f"there: {file}"] = {"outputs": [file]}
-            outputs = [str(file) for file in job.output]
-            size |= zip(
-                outputs, self._expected(job, sum(size[file] for file in reads[name]))
-            )
-            keep |= {str(file) for file in job.output if not file.is_flagged("temp")}
-            sample = getattr(getattr(job, "wildcards", None), "sample", None)
-            tasks[name] = {"inputs": reads[name], "outputs": outputs, "sample": sample}
+        """Make a new instance of *jobs*, those that run among them, and start it."""
+        tasks, sizes = self._tasks(jobs)
+        kept: set[str] = set()
+        for name in tasks.keys() & jobs.keys():
+            output = jobs[name].output
+            kept |= {str(file) for file in output if not file.is_flagged("temp")}
+        quota = None
+        if self._quota is not None:
+            quota = max(0, self._quota - self._kept)
         instance = {
             "cores": len(tasks) + 1,  # Snakemake counts them
-            "quota_bytes": None
-            if self._quota is None
-            else max(0, self._quota - self._kept),
+            "quota_bytes": quota,
             "tasks": [
                 {"id": name, "compute_seconds": 0, **row} for name, row in tasks.items()
             ],
             "files": [
-                {"id": f, "bytes": n, "keep": f in keep} for f, n in size.items()
+                {"id": file, "bytes": size, "keep": file in kept}
+                for file, size in sizes.items()
             ],
         }
         try:
-            self._run, self._safe = WorkDirectory(instance, **self._how), True
+            self._run = WorkDirectory(instance, **self._how)
+            self._safe = True
         except SimulationError as error:
             if self._safe:
                 self.notes.append(f"{error}; until more is known, one sample at a time")
@@ -187,14 +217,63 @@ class DataOrder:
             if name not in jobs:
                 self._run.ended(name, 0)
 
-    def _expected(self, job: Job, reads: int) -> list[int]:
-        """Bytes of each output, by what the rule has written, what it states,
-        or what the job reads.
+    def _tasks(
+        self, jobs: dict[str, Job]
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, int]]:
+        """Return the tasks of *jobs* as the instance has them, and the bytes of files.
+
+        A temporary file that is there has a task that wrote it. Jobs that read a
+        temporary file which is missing are left out: its writer has failed for good.
         """
-        stated, count = job.scheduler_resources.get("disk_mb", 0), len(job.output)
-        whole = stated * 10**6 if isinstance(stated, int) and stated else reads
-        share = -(-whole // max(1, count))
+        sizes: dict[str, int] = {}
+        tasks: dict[str, dict[str, Any]] = {}
+        for name in _in_order(jobs):
+            job = jobs[name]
+            temporary = self._temp[job]
+            reads = _inputs(job)
+            there = {file: _size(file) for file in reads if file not in sizes}
+            if any(there[file] is None for file in there.keys() & temporary):
+                continue
+            for file, size in there.items():
+                sizes[file] = size or 0
+            for file in there.keys() & temporary:
+                tasks[f"there: {file}"] = {"outputs": [file]}
+            outputs = [str(file) for file in job.output]
+            expected = self._expected(job, sum(sizes[file] for file in reads))
+            sizes |= zip(outputs, expected)
+            sample = getattr(getattr(job, "wildcards", None), "sample", None)
+            tasks[name] = {"inputs": reads, "outputs": outputs, "sample": sample}
+        return tasks, sizes
+
+    def _expected(self, job: Job, reads: int) -> list[int]:
+        """Return the bytes of each output, by what the rule has written, what it
+        states, or what the job reads.
+        """
+        count = len(job.output)
+        total = reads
+        stated = job.scheduler_resources.get("disk_mb", 0)
+        if isinstance(stated, int) and stated:
+            total = stated * 10**6
+        share = -(-total // max(1, count))
         return [self._told.get((_rule(job), at), share) for at in range(count)]
+
+
+def _inputs(job: Job) -> list[str]:
+    """Return the names of the files that *job* reads, each once."""
+    return list(dict.fromkeys(map(str, job.input)))
+
+
+def _in_order(jobs: dict[str, Job]) -> Iterable[str]:
+    """Return the names of *jobs*, each after the jobs that write its files."""
+    writer: dict[str, str] = {}
+    for name, job in jobs.items():
+        for file in job.output:
+            writer[str(file)] = name
+    before = {
+        name: [writer[file] for file in _inputs(jobs[name]) if file in writer]
+        for name in sorted(jobs)
+    }
+    return TopologicalSorter(before).static_order()
 
 
 def _name(job: Job) -> str:
@@ -206,11 +285,16 @@ def _rule(job: Job) -> str:
 
 
 def _size(path: str) -> int | None:
-    """Bytes of a file that is there, or of the files of a folder."""
+    """Return the bytes of a file, or of the files of a folder; None where there is
+    none.
+    """
     try:
         if not os.path.isdir(path):
             return os.stat(path).st_size
-        rows = ((at, name) for at, _, names in os.walk(path) for name in names)
-        return sum(os.path.getsize(os.path.join(*row)) for row in rows)
+        total = 0
+        for folder, _, names in os.walk(path):
+            for name in names:
+                total += os.path.getsize(os.path.join(folder, name))
+        return total
     except OSError:
         return None

@@ -433,7 +433,7 @@ def test_segments_that_are_late_or_cannot_be() -> None:
     assert found.phases == (DarshanPhase(98, 100, 0, 102),) and found.write_seconds == 2
     said = "\n".join(found.warnings)
     assert "1 segments of the trace are read or written after the run of 100 s" in said
-    assert "3 segments of the trace have times or bytes that cannot be" in said
+    assert "3 segments of the trace have impossible times or bytes" in said
 
 
 def test_a_trace_that_lost_segments_is_not_used() -> None:

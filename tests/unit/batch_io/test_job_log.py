@@ -294,7 +294,7 @@ def test_a_bad_record_is_refused_or_left_out_and_counted(
 def test_a_record_that_stands_twice_is_one_job(tmp_path) -> None:
     log = logged(tmp_path, pbs("Resource_List.ncpus=2") * 3)
     assert len(log.jobs) == 1
-    assert log.warnings[0] == "2 rows already read, and not counted again: line 2, 3"
+    assert log.warnings[0] == "2 repeated rows counted once: line 2, 3"
 
 
 TIMES = "2024-05-01T10:00:00|2024-05-01T10:00:00|2024-05-01T11:00:00|COMPLETED"
@@ -502,7 +502,7 @@ def test_joined_files_repeat_headings_and_rows(tmp_path) -> None:
     heading, line = "JobID|Submit|Start|End|State|NCPUS", f"7_1|{TIMES}|8"
     jobs, said = rows(tmp_path, heading, line, heading, line, f"7_2|{TIMES}|8")
     assert jobs == [(7, 8, 3600), (7, 8, 3600)]  # two tasks of an array
-    assert "1 row already read, and not counted again: line 4" in said
+    assert "1 repeated row counted once: line 4" in said
 
 
 def test_a_bar_in_another_kind_of_log_does_not_make_it_one_of_slurm(tmp_path) -> None:

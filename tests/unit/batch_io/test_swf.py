@@ -155,7 +155,7 @@ def test_a_row_that_stands_twice_is_one_job() -> None:
         (2, 10),
         (1, 20),
     ]
-    assert trace.warnings == ("1 row already read, and not counted again: line 3",)
+    assert trace.warnings == ("1 repeated row counted once: line 3",)
     jobs, warnings = trace.usable_jobs()
     assert [job.id for job in jobs] == [1, 2, 3] and "renumbered: 1" in warnings[0]
 

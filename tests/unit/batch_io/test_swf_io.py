@@ -45,7 +45,7 @@ def test_by_hand() -> None:
     ]
     assert (second.submit_seconds, second.walltime_seconds) == (60, 10)
     assert made.warnings == (
-        "log.swf: invented rates: 31.25 MB/s a node, 508.6 MB/s of storage "
+        "log.swf: rates assumed: 31.25 MB/s a node, 508.6 MB/s of storage "
         "(node_rate and storage_rate not given)",
     )
     machine = made.machine

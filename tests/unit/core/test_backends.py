@@ -4,7 +4,6 @@ one process for all.
 
 import _thread
 import random
-import shutil
 import subprocess
 import sys
 import threading
@@ -130,14 +129,6 @@ def test_stopped_at_once_is_not_optimal(
     assert answer.status in (Status.UNKNOWN, Status.FEASIBLE)
 
 
-@pytest.mark.slow  # by the clock: GLPK has a limit in seconds only
-@pytest.mark.skipif(shutil.which("glpsol") is None, reason="GLPK is not installed here")
-def test_glpk_stopped_early_is_not_optimal() -> None:
-    answer = solve_program(knapsack(90, 30, 2), "GLPK", BackendLimits(seconds=1))
-    assert answer.status in (Status.FEASIBLE, Status.UNKNOWN)
-    assert (answer.stop, answer.bound) == (StopReason.TIME, None)
-
-
 @pytest.mark.parametrize("backend", ["HiGHS", "CBC", "SCIP"])
 def test_gap_is_no_proof(backend: str) -> None:
     answer = solve_program(
@@ -226,8 +217,6 @@ def test_statuses_are_read_and_unknown_ones_raise() -> None:
         pulp_program.cbc_status("Bored - objective value 1")
     with pytest.raises(BackendFailureError, match="difficulties"):
         pulp_program.cbc_status("Stopped on difficulties - objective value 1")
-    with pytest.raises(BackendFailureError, match="WEIRD"):
-        pulp_program.glpk_status("Status:     WEIRD\n")
     with pytest.raises(UsageError, match="no backend 'LINDO'"):
         solve_program(knapsack(3, 1, 1), "LINDO", QUIET)
 

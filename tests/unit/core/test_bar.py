@@ -10,9 +10,9 @@ import pytest
 
 import ioopt
 from ioopt import options, registry
-from ioopt.campaign.library import entries as library
 from ioopt.catalog import entries
 from ioopt.errors import IooptError
+from ioopt.library import entries as library
 from ioopt.registry import measure_of
 from ioopt.registry.types import ANYTIME, EXACT, REFERENCE
 

@@ -5,14 +5,16 @@ only better ones get in.
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench import library as bench
+from tools import library as tool
 
 import ioopt
-from ioopt.campaign import library
+from ioopt import library
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json
 from ioopt.verdict import checked_value, past_bound
@@ -60,7 +62,7 @@ def test_a_stored_plan_is_worth_what_its_entry_says(name: str) -> None:
         problem = entry.problem()
     except UsageError as error:  # a file of others
         pytest.skip(str(error))
-    report = library.report_of(problem, entry.plan)
+    report = tool.report_of(problem, entry.plan)
     assert report.violations == ()
     value = checked_value(entry.measure, report)
     assert value == pytest.approx(entry.best.best, rel=1e-9)
@@ -81,30 +83,42 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     alone(str(tmp_path / "kept"), monkeypatch)
     entry = STORED["held"]
     worse = entry.history[0].model_copy(update={"best": 10.0, "bound": None})
-    library.write(
-        entry.model_copy(update={"history": (worse,)}), str(tmp_path / "kept")
-    )
+    tool.write(entry.model_copy(update={"history": (worse,)}), str(tmp_path / "kept"))
     return str(tmp_path / "kept")
 
 
-def submitted(run: Any, folder: str, **changes: Any) -> Any:
-    """What the command says of MinMin's plan of held, and of
-    *changes* of its result.
+@pytest.fixture
+def submitted(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Return a function that submits MinMin's plan of held with changed statements.
+
+    It gives exit code, standard output and standard error.
     """
-    result = {**ioopt.solve("held", "minmin", seed=7).to_dict(), **changes}
-    Path("result.json").write_text(dump_json(result))
-    return run("instances", "submit", "held", "result.json", "--library", folder)
+
+    def submit(**changes: object) -> tuple[int, str, str]:
+        result = {**ioopt.solve("held", "minmin", seed=7).to_dict(), **changes}
+        path = tmp_path / "result.json"
+        path.write_text(dump_json(result))
+        code = tool.main(["submit", "held", str(path), "--library", folder])
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return submit
 
 
-def test_a_better_plan_gets_in_and_the_next_is_refused(folder: str, run: Any) -> None:
-    assert submitted(run, folder)[0] == ExitCode.ANSWER
+def test_a_better_plan_gets_in_and_the_next_is_refused(
+    folder: str, run: Any, submitted: Any
+) -> None:
+    assert submitted()[0] == ExitCode.ANSWER
     entry = library.entries(folder)["held"]
     assert (entry.best.best, entry.best.solver, entry.best.seed) == (1.064, "minmin", 7)
     assert [found.best for found in entry.history] == [10.0, 1.064]
     assert os.listdir(folder) == ["held.json"]
     before = Path(folder, "held.json").read_bytes()
-    code, _, err = submitted(run, folder)
+    code, _, err = submitted()
     assert code == ExitCode.USAGE and "1.064 is not better than 1.064" in err
+    assert err.count("\n") == 1
     assert Path(folder, "held.json").read_bytes() == before
     code, out, _ = run(
         "instances", "best", "held", "--library", folder, "--format", "json"
@@ -112,17 +126,28 @@ def test_a_better_plan_gets_in_and_the_next_is_refused(folder: str, run: Any) ->
     assert code == 0 and json.loads(out)["plan"] == entry.plan
 
 
-def test_what_a_result_states_counts_for_nothing(folder: str, run: Any) -> None:
-    code, out, _ = submitted(run, folder, metrics={"makespan_seconds": 0.5})
+def test_what_a_result_states_counts_for_nothing(folder: str, submitted: Any) -> None:
+    code, out, _ = submitted(metrics={"makespan_seconds": 0.5})
     assert code == ExitCode.VIOLATIONS and "makespan_seconds" in out
     assert library.entries(folder)["held"].best.best == 10.0
+
+
+def test_stored_plans_are_verified(
+    folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["verify", "held", "--library", folder]
+    assert tool.main(words) == ExitCode.VIOLATIONS  # stated: 10 s
+    assert capsys.readouterr().out.count("the entry states 10.0\n") == 1
+    tool.write(STORED["held"], folder)
+    assert tool.main(words) == ExitCode.ANSWER
+    assert tool.main(["verify", "nothing", "--library", folder]) == ExitCode.USAGE
 
 
 def test_a_value_past_a_proven_bound_is_no_best(folder: str) -> None:
     entry = library.entries(folder)["held"]
     bounded = entry.best.model_copy(update={"bound": 2.0})
     entry = entry.model_copy(update={"history": (bounded,)})
-    same, found = library.submit(
+    same, found = tool.submit(
         entry, ioopt.solve("held", "minmin").to_dict(), "result", folder
     )
     assert same == entry and [item.rule for item in found] == ["bound"]
@@ -141,7 +166,7 @@ def test_answers_to_other_questions_are_refused(
 ) -> None:
     result = ioopt.solve("two-writers", solver, settings=settings).to_dict()
     with pytest.raises(UsageError, match=words):
-        library.submit(STORED["two-writers"], result, "result", str(tmp_path))
+        tool.submit(STORED["two-writers"], result, "result", str(tmp_path))
 
 
 def test_a_library_of_special_files(
@@ -151,12 +176,12 @@ def test_a_library_of_special_files(
     os.mkfifo(tmp_path / "held.json")
     assert library.entries() == {}
     with pytest.raises(UsageError, match="no regular file"):
-        library.write(STORED["held"], str(tmp_path))
+        tool.write(STORED["held"], str(tmp_path))
     target = tmp_path / "elsewhere"
     target.write_text("mine")
     (tmp_path / "rounds4.json").symlink_to(target)
     with pytest.raises(UsageError, match="no regular file"):
-        library.write(STORED["rounds4"], str(tmp_path))
+        tool.write(STORED["rounds4"], str(tmp_path))
     assert target.read_text() == "mine"
 
 
@@ -179,7 +204,7 @@ def test_the_better_of_two_entries_counts(tmp_path: Path) -> None:
     entry = STORED["held"]
     for value, expected in ((0.5, 0.5), (3.0, entry.best.best)):
         other = entry.best.model_copy(update={"best": value})
-        library.write(entry.model_copy(update={"history": (other,)}), str(tmp_path))
+        tool.write(entry.model_copy(update={"history": (other,)}), str(tmp_path))
         assert library.entries(str(tmp_path))["held"].best.best == expected
 
 
@@ -202,7 +227,7 @@ def test_an_entry_of_a_file_of_others(
     )
     folder, elsewhere = tmp_path / "kept", tmp_path / "elsewhere"
     alone(str(folder), monkeypatch)
-    library.write(
+    tool.write(
         STORED["held"].model_copy(update={"name": "g", "recipe": recipe}), str(folder)
     )
     monkeypatch.delenv(library.SOURCES_VARIABLE)
@@ -225,7 +250,7 @@ def test_an_entry_of_a_file_of_others(
     assert library.entry_of("made.json", str(folder)).name == "g"
     (folder / "sources" / "g.json").write_text(text + " ")
     code, _, errors = run(*words, "-o", "made.json")
-    assert code == ExitCode.USAGE and "its SHA-256 is another" in errors
+    assert code == ExitCode.USAGE and "its SHA-256 differs" in errors
 
 
 def test_the_table_of_the_page_is_that_of_the_entries() -> None:

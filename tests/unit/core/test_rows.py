@@ -123,7 +123,7 @@ def test_rows_are_read_counted_and_left_out() -> None:
         [
             "2 of 6 rows left out, size is not a number: line 3, 7",
             "1 of 6 rows left out, size is negative: line 6",
-            "1 row already read, and not counted again: line 5",
+            "1 repeated row counted once: line 5",
         ],
     )
     assert read_rows(numbered("1", "1"), whole, "log", key=lambda word: None) == (

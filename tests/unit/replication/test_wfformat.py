@@ -178,7 +178,7 @@ def test_oddities_are_warned_of():
         "a run time of 0 s, in task: c",
         "precedence is dropped: 3 of 4 tasks wait for others, and what "
         "those write counts as lying on remote storage",
-        "invented machine: 4 nodes, disk unlimited, speed 1, 12.5 MB/s from remote "
+        "machine assumed: 4 nodes, disk unlimited, speed 1, 12.5 MB/s from remote "
         "storage, link shared, 1 GB/s between nodes (not given; the file has none)",
     ]
 
@@ -189,8 +189,8 @@ def test_a_machine_that_is_given_is_not_called_invented():
     some = problem_from_wfformat(
         data, "x", machine=Machine(nodes=2, disk="1GB", speed=1)
     )
-    assert _said(some, "invented machine") == [
-        "invented machine: 12.5 MB/s from remote storage, link shared, 1 GB/s "
+    assert _said(some, "machine assumed") == [
+        "machine assumed: 12.5 MB/s from remote storage, link shared, 1 GB/s "
         "between nodes (not given; the file has none)"
     ]
     given = {
@@ -203,7 +203,7 @@ def test_a_machine_that_is_given_is_not_called_invented():
         "link": "shared",
     }
     whole = problem_from_wfformat(data, "x", machine=Machine(**given))
-    assert not _said(whole, "invented machine") and "machine" not in whole.meta.get(
+    assert not _said(whole, "machine assumed") and "machine" not in whole.meta.get(
         "synthetic", {}
     )
 
@@ -403,7 +403,7 @@ def test_cores_are_whole_and_the_widest_task_fits():
     problem = problem_from_wfformat(data, "x")
     assert [task.cores for task in problem.tasks] == [1, 3, 4, 1]
     assert {node.cores for node in problem.nodes} == {4}
-    assert "4 nodes, 4 cores each, disk" in _said(problem, "invented machine")[0]
+    assert "4 nodes, 4 cores each, disk" in _said(problem, "machine assumed")[0]
     assert _said(problem, "cores were") == [
         "cores were rounded up to a whole number of 1 or more, in task: s and 1 more"
     ]

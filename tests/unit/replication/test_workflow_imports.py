@@ -186,7 +186,7 @@ def test_a_trace_alone_has_no_edges_and_says_so(tmp_path: Path) -> None:
     assert said[1] == "a task without wchar counts as 0 bytes: RNA:COUNT (a)"
     assert said[2] == "a task without cpus counts as 1 core: RNA:COUNT (a)"
     assert said[3].startswith("precedence is unknown (without a DAG)")
-    assert set(problem.meta["synthetic"]) == {"machine", "files"}
+    assert set(problem.meta["synthetic"]) == {"machine", "file names"}
 
 
 @pytest.mark.parametrize("dag", [DOT, MERMAID])
@@ -307,10 +307,7 @@ def test_an_attempt_that_stands_twice_is_one_task(tmp_path: Path) -> None:
         ("A (x) #2", 4),
         ("B", 5),
     ]
-    assert (
-        "3 rows already read, and not counted again: line 3, 4, 8"
-        in (problem.meta["warnings"][0])
-    )
+    assert "3 repeated rows counted once: line 3, 4, 8" in (problem.meta["warnings"][0])
     unnamed = traced(tmp_path, "A 3s", "A 3s", columns="name\trealtime")
     assert len(unnamed.tasks) == 2
     assert any(

@@ -1,0 +1,218 @@
+"""Read the library: instances of all families with the best plan known of each.
+
+One JSON file an instance: how to make it again, the measure, the best value, a proven
+bound, the plan, and the history of best values. The package brings the folder
+``instances/library``; a folder of the user's is read beside it (``--library``, else
+``IOOPT_LIBRARY``, else that of the checkout, else of the user's data). Entries are
+written by ``scripts/tools/library.py`` of a checkout.
+
+Published files of others are not copied: an entry names such a file, which is read from
+a folder of ``IOOPT_SOURCES`` or from the folder ``sources`` of the library.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from ioopt import catalog, registry
+from ioopt.errors import UsageError
+from ioopt.formats.cluster import Machine
+from ioopt.formats.native import read_json, reading, validate
+from ioopt.options import parse_settings, suggest
+from ioopt.problems.base import Json, Problem, Record
+from ioopt.registry import measure_of
+from ioopt.result import OPTIMAL_RELATIVE_GAP
+from ioopt.solving import load
+
+FOLDER_VARIABLE = "IOOPT_LIBRARY"
+SOURCES_VARIABLE = "IOOPT_SOURCES"
+
+
+class Source(Record):
+    """A published file: name, address, licence, digest, and the importer for it."""
+
+    file: str
+    address: str
+    licence: str
+    sha256: str
+    importer: Literal["estee", "saga", "wfformat"]
+
+    def _reader(self) -> Callable[..., Any]:
+        """Return the function that reads files of the importer."""
+        if self.importer == "estee":
+            from ioopt.formats.estee.instance import read_estee
+
+            return read_estee
+        if self.importer == "saga":
+            from ioopt.formats.saga.instance import read_saga
+
+            return read_saga
+        from ioopt.formats.wfformat.instance import read_wfformat
+
+        return read_wfformat
+
+    def problem(self, settings: Json, folder: str | None) -> Problem:
+        """Return the instance that the importer makes with *settings*.
+
+        Raises UsageError where the file is missing or has another digest.
+        """
+        own = writable_folder(folder) / "sources"
+        named = [*os.environ.get(SOURCES_VARIABLE, "").split(os.pathsep), str(own)]
+        paths = [Path(place, self.file) for place in named if place]
+        path = next((path for path in paths if path.is_file()), None)
+        if path is None:
+            raise UsageError(
+                f"{self.file} is not here: save {self.address} as {own / self.file} "
+                f"or into {SOURCES_VARIABLE}"
+            )
+        if hashlib.sha256(path.read_bytes()).hexdigest() != self.sha256:
+            raise UsageError(
+                f"{path}: is not the file of {self.address}: its SHA-256 differs"
+            )
+        reader = self._reader()
+        with reading(str(path)):
+            machine = parse_settings(Machine, settings["machine"], "machine")
+            made = reader(str(path), **settings | {"machine": machine})
+        # The importer of Estee returns the actual times as well.
+        problem: Problem = made[0] if isinstance(made, tuple) else made
+        # The importer names the path of the local file; name the published one.
+        meta = {"source": self.address, "licence": self.licence}
+        return problem.model_copy(update={"meta": meta})
+
+
+class Recipe(Record):
+    """How to make the instance: a bundled one, a file of others, or a preset with
+    its settings and seed.
+    """
+
+    bundled: str | None = None
+    source: Source | None = None
+    preset: str | None = None
+    settings: Json = Field(default_factory=dict)
+    seed: int = 0
+
+
+class Found(Record):
+    """A best value, and how it was found."""
+
+    best: float
+    bound: float | None = None
+    solver: str
+    seed: int | None = None
+    settings: Json = Field(default_factory=dict)
+    time_limit_seconds: float | None = None
+    version: str
+    date: str | None = None
+
+
+class Entry(Record):
+    """An instance with what is known of it.
+
+    The last item of ``history`` is the best, and ``plan`` belongs to it.
+    """
+
+    format: Literal["ioopt/best-known"] = "ioopt/best-known"
+    version: Literal[1] = 1
+    name: str
+    kind: str
+    recipe: Recipe
+    measure: str
+    plan: Json
+    history: tuple[Found, ...] = Field(min_length=1)
+
+    @property
+    def best(self) -> Found:
+        """The best value known."""
+        return self.history[-1]
+
+    @property
+    def sense(self) -> Literal["min", "max"]:
+        """Whether less or more of the measure is better: ``min`` or ``max``."""
+        return measure_of(registry.KINDS[self.kind], self.measure).sense
+
+    def problem(self, folder: str | None = None) -> Problem:
+        """Make the instance again; *folder* is where files of others are looked for.
+
+        Raises UsageError where such a file is missing.
+        """
+        recipe = self.recipe
+        if recipe.source is not None:
+            return recipe.source.problem(recipe.settings, folder)
+        if recipe.bundled is not None:
+            bundled: Problem = load(recipe.bundled)
+            return bundled
+        kind = registry.KINDS[self.kind]
+        made: Problem = registry.generate(
+            kind, recipe.preset, recipe.settings, recipe.seed
+        )
+        return made
+
+    def betters(self, value: float) -> bool:
+        """Whether *value* is better than the best by more than rounding."""
+        gained = self.best.best - value
+        if self.sense == "max":
+            gained = -gained
+        return gained > OPTIMAL_RELATIVE_GAP * max(abs(value), abs(self.best.best))
+
+
+def bundled_folder() -> Path:
+    """Return the folder of the entries that come with the package."""
+    return catalog.root() / "library"
+
+
+def writable_folder(given: str | None = None) -> Path:
+    """Return the folder of the user's own entries.
+
+    The first of: *given*, that of the environment, that of the checkout, that of the
+    user's data.
+    """
+    chosen = given or os.environ.get(FOLDER_VARIABLE)
+    if chosen:
+        return Path(chosen)
+    here = bundled_folder()
+    if (here.resolve().parents[1] / "pyproject.toml").is_file():
+        return here
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "ioopt" / "library"
+
+
+def entries(folder: str | None = None) -> dict[str, Entry]:
+    """Return all entries by name; of two with one name the better.
+
+    Raises InstanceError for a file that is no entry.
+    """
+    found: dict[str, Entry] = {}
+    for place in dict.fromkeys((bundled_folder(), writable_folder(folder))):
+        for path in sorted(place.glob("*.json")):
+            if not path.is_file():  # reading a FIFO would wait for its writer
+                continue
+            entry: Entry = validate(Entry, read_json(path), str(path))
+            known = found.get(entry.name)
+            if known is None or known.betters(entry.best.best):
+                found[entry.name] = entry
+    return found
+
+
+def entry_of(source: str, folder: str | None = None) -> Entry:
+    """Return the entry called *source*, or that of the instance in the file *source*.
+
+    Raises UsageError where there is none.
+    """
+    known = entries(folder)
+    if source in known:
+        return known[source]
+    if source != "-" and not os.path.exists(source) and source not in catalog.entries():
+        raise UsageError(f"the library has no {source!r}; {suggest(source, known)}")
+    problem = load(source)
+    kind = registry.kind_of_problem(problem).kind
+    for entry in known.values():
+        given = entry.recipe.source
+        alike = given is None or given.address == (problem.meta or {}).get("source")
+        if alike and entry.kind == kind and entry.problem(folder) == problem:
+            return entry
+    raise UsageError(
+        f"{source}: the library has no such instance (see `ioopt instances best`)"
+    )
