@@ -33,11 +33,16 @@ from ioopt.sim.work_directory.order import (
     reference_order,
     sequential_peak,
 )
+from ioopt.units import counted, quantity
 
 POLICIES: tuple[Policy, ...] = ("submission", "depth-first")
 Answer = Outcome[WorkDirectoryPlan]
-
-
+NEEDS = {
+    "need": "task {task} alone needs {size}",
+    "through": "while task {task} runs, at least {size} are in the directory",
+    "end": "while the last task runs, at least {size} are in the directory",
+}
+"""Reason of the bound of the peak (rule B10) -> a sentence for people."""
 TASK_SECONDS = 5e-5
 """What a task takes to be read, planned, replayed, checked and written,
 on a machine of 2020.
@@ -74,6 +79,13 @@ def one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Starts:
         starts.append((now, k))
         now += ticks.of(tasks[k].compute_seconds)
     return starts
+
+
+def too_small(need: str, bound: int, quota: int) -> str:
+    """Return that *need*, a sentence about *bound* bytes, is more than the *quota*."""
+    wanted = quantity("bytes", quota)
+    missing = counted(bound - quota, "byte")
+    return f"{need}; the quota is {wanted} ({missing} too small)"
 
 
 class Settings(Record):
@@ -152,8 +164,9 @@ class Question:
         if self.quota is None or self.least.bound <= self.quota:
             return None
         least = self.least
-        note = f"{least.bound} bytes are needed ({least.reason} of {least.task})"
-        note += f", {least.bound - self.quota} over the quota of {self.quota}"
+        size = quantity("bytes", least.bound)
+        need = NEEDS[least.reason].format(task=least.task, size=size)
+        note = too_small(need, least.bound, self.quota)
         return Outcome(None, infeasible=True, notes=(note,))
 
     def no_order(self) -> Fault:

@@ -20,10 +20,10 @@ from ioopt.sim.work_directory.replay import keeps
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_directory import Scale, Sizes, in_order, program
 from ioopt.solvers.backends.cpsat_program import solve_cpsat
-from ioopt.solvers.work_directory.dispatch import Answer, Question, Runs
+from ioopt.solvers.work_directory.dispatch import Answer, Question, Runs, too_small
 from ioopt.solvers.work_directory.search import Asked, Search, Settings
 from ioopt.solvers.work_directory.search import solve as search_alone
-from ioopt.units import exact
+from ioopt.units import exact, quantity
 
 SEARCH_SHARE, EVALUATIONS = 0.3, 300
 """Part of the time, and runs, of the search that comes first."""
@@ -70,8 +70,10 @@ def _solve(problem: WorkDirectoryProblem, request: Asked, thorough: bool) -> Ans
         order, bound = _least_peak(question, request)
         question = Question.of(problem, question.peak, order, question.deadline)
     if question.quota is not None and bound > question.quota:
-        note = f"{bound} bytes are needed, {bound - question.quota} over the quota"
-        return Outcome(None, infeasible=True, notes=(f"{note}: CP-SAT's proof",))
+        need = f"every order of the tasks needs at least {quantity('bytes', bound)}"
+        note = too_small(need, bound, question.quota)
+        note += " (proven by CP-SAT)"
+        return Outcome(None, infeasible=True, notes=(note,))
     found = _least_makespan(question, request, thorough)
     if not question.peak:
         return found
@@ -168,7 +170,7 @@ def _better(search: Search, proof: Proof) -> Answer:
     plans = [*proof.plans, *([found.plan] if found.plan else [])]
     if not plans:
         return Outcome(
-            None, infeasible=True, notes=("no plan keeps the quota: CP-SAT's proof",)
+            None, infeasible=True, notes=("no plan keeps the quota (proven by CP-SAT)",)
         )
     problem = search.question.problem
     length = {task.id: exact(task.compute_seconds) for task in problem.tasks}
