@@ -9,8 +9,8 @@ from ioopt.problems.work_directory import WorkDirectoryProblem
 def least_of(
     problem: WorkDirectoryProblem, actual: Mapping[str, float] | None
 ) -> dict[str, float]:
-    """Return limits by measure: paths and cores bound the makespan,
-    single tasks the peak.
+    """Return limits by measure: paths and cores bound the makespan, single tasks the
+    peak.
 
     *actual* compute seconds by task replace the planned ones.
     """

@@ -1,5 +1,5 @@
-"""Checker of work directories: replay a plan, name what it breaks and
-measure it (rules B3, B4).
+"""Checker of work directories: replay a plan, name what it breaks and measure it (rules
+B3, B4).
 
 A clock goes from start to start. It reads the instance by its ids, and is independent
 of the replay of ``ioopt simulate``, ``ioopt/sim/work_directory/replay.py``, which
@@ -55,8 +55,7 @@ class Contents:
                 self.waited_for[name] += 1
 
     def written_by(self, task: WorkTask) -> int:
-        """Return the bytes that enter when *task* starts: its
-        outputs and its scratch.
+        """Return the bytes that enter when *task* starts: its outputs and its scratch.
         """
         written = task.scratch_bytes
         for name in task.outputs:
@@ -78,8 +77,8 @@ def replay(
     plan: WorkDirectoryPlan,
     actual: Mapping[str, float] | None = None,
 ) -> Replayed:
-    """Start the tasks when *plan* says, whatever that breaks; :class:`Fault` for
-    a list that is none.
+    """Start the tasks when *plan* says, whatever that breaks; :class:`Fault` for a list
+    that is none.
 
     *actual* compute seconds by task replace the planned ones.
     """

@@ -124,8 +124,8 @@ def budget(
     form: str,
     **told: Any,
 ) -> int:
-    """Say whether the workflow in FILE fits a quota on its work directory,
-    and what that costs.
+    """Say whether the workflow in FILE fits a quota on its work directory, and what
+    that costs.
 
     FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace.
     """

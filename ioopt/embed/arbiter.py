@@ -1,5 +1,5 @@
-"""The I/O policies inside another scheduler: tell it who wants to
-transfer, ask who may.
+"""The I/O policies inside another scheduler: tell it who wants to transfer, ask who
+may.
 
 >>> from ioopt.embed import IoArbiter
 >>> machine = {
@@ -56,8 +56,8 @@ _KEPT = (
 
 
 class IoArbiter:
-    """Decides which outstanding request transfers at what rate; the
-    simulators' own policies.
+    """Decides which outstanding request transfers at what rate; the simulators' own
+    policies.
 
     *machine* is the ``machine`` of an ``ioopt/batch-io`` instance. *policy* is the
     name of a policy (``fill``, ``adaptive``, ``cons-fcfs+top``, ...; *settings*
@@ -166,8 +166,7 @@ class IoArbiter:
         request.left = total - request.moved
 
     def finish(self, id: int | str) -> None:
-        """Request *id* is done or gone; raises UsageError when
-        it is not outstanding.
+        """Request *id* is done or gone; raises UsageError when it is not outstanding.
         """
         request = self._known(id)
         del self._by_id[id]
@@ -177,8 +176,8 @@ class IoArbiter:
     def decide(
         self, now: float, deadline: float | None = None
     ) -> dict[int | str, float]:
-        """Bytes per second for every outstanding request, 0 for those
-        that wait. Never raises.
+        """Bytes per second for every outstanding request, 0 for those that wait. Never
+        raises.
 
         A policy that raises, misses the *deadline* (seconds) or returns rates that the
         machine cannot give is answered by sharing per node, with a note. Without a
@@ -247,8 +246,8 @@ class IoArbiter:
     def restore(
         cls, state: Json, policy: IoPolicy | DecideFunction | None = None
     ) -> Self:
-        """An arbiter that decides as the saved one would; *policy* where
-        that was a function.
+        """An arbiter that decides as the saved one would; *policy* where that was a
+        function.
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
         """

@@ -28,8 +28,8 @@ from ioopt.sim.batch_io.waiting import arrive, occupy
 from ioopt.units import counted
 
 UNFOLLOWED = ("estimate", "pass", "staging", "nodes_until")
-"""Options of an instance for what a live queue does not see: I/O to come,
-events, a burst buffer.
+"""Options of an instance for what a live queue does not see: I/O to come, events, a
+burst buffer.
 """
 
 
@@ -37,8 +37,8 @@ events, a burst buffer.
 class _Known:
     """A job that is here; ``units`` are the numbers of those that it holds.
 
-    Of one that waits, ``box`` (from, until), ``block`` and ``chosen`` are what
-    the last pass planned.
+    Of one that waits, ``box`` (from, until), ``block`` and ``chosen`` are what the last
+    pass planned.
     """
 
     name: str | None
@@ -106,8 +106,8 @@ class BatchCluster:
         return sum(not job.units for job in self._here.values())
 
     def arrive(self, job: str, nodes: int, walltime: float, now: float) -> None:
-        """Put a job into the queue; raises UsageError when it is
-        there or can never run.
+        """Put a job into the queue; raises UsageError when it is there or can never
+        run.
 
         *walltime* may be infinite; None, NaN, fractions of nodes and
         the like are refused.
@@ -127,8 +127,8 @@ class BatchCluster:
         self._freed = True
 
     def take_down(self, nodes: Collection[int]) -> None:
-        """Take *nodes*, and no others, out of service; those in use go
-        when their job has left.
+        """Take *nodes*, and no others, out of service; those in use go when their job
+        has left.
 
         Raises UsageError, and changes nothing, for what is no node of this cluster.
         """
@@ -148,8 +148,8 @@ class BatchCluster:
         )
 
     def run(self, now: float) -> list[tuple[str, list[int]]]:
-        """One pass of the queue at *now* (seconds): the jobs that start,
-        each with its nodes.
+        """One pass of the queue at *now* (seconds): the jobs that start, each with its
+        nodes.
         """
         now = arguments.seconds(now, "run: now")
         wide, jobs = self.machine.unit_nodes, list(self._here.values())
@@ -182,8 +182,7 @@ class BatchCluster:
         return started
 
     def _tables(self, jobs: list[_Known], now: float) -> tuple[Tables, Clock]:
-        """The simulator's tables and clock at *now*; each job's
-        one phase has no end.
+        """The simulator's tables and clock at *now*; each job's one phase has no end.
         """
         machine, every = self.machine, range(len(jobs))
         units = [len(job.units) or machine.allocated_units(job.nodes) for job in jobs]

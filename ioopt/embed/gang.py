@@ -1,10 +1,10 @@
-"""A gang scheduler to embed: the policies of the simulator, driven by
-arrivals and departures.
+"""A gang scheduler to embed: the policies of the simulator, driven by arrivals and
+departures.
 
-Nothing here reads the wall clock or a file, and no call raises: what cannot be
-done is answered by a false :class:`~ioopt.embed.guard.Refused`, whose ``why``
-also stands in ``notes``. Not thread-safe: one scheduler thread calls it. The
-state goes to JSON and back.
+Nothing here reads the wall clock or a file, and no call raises: what cannot be done is
+answered by a false :class:`~ioopt.embed.guard.Refused`, whose ``why`` also stands in
+``notes``. Not thread-safe: one scheduler thread calls it. The state goes to JSON and
+back.
 
 >>> from ioopt.embed import GangScheduler
 >>> machine = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
@@ -119,8 +119,7 @@ class GangScheduler:
         return None
 
     def depart(self, job: JobId, now: float) -> Literal[True] | Refused:
-        """Note that a job has finished (or was withdrawn);
-        Refused for an unknown one.
+        """Note that a job has finished (or was withdrawn); Refused for an unknown one.
         """
         if not _is_number(now):
             return self._refused(
@@ -140,8 +139,7 @@ class GangScheduler:
     def served(
         self, job: JobId, attained_seconds: float, needed_seconds: float
     ) -> Literal[True] | Refused:
-        """Tell the service a job has had and what it still needs;
-        Refused for nonsense.
+        """Tell the service a job has had and what it still needs; Refused for nonsense.
         """
         gang = self._gangs.get(job) if isinstance(job, (int, str)) else None
         if gang is None:

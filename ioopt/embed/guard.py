@@ -1,5 +1,5 @@
-"""A decision that always comes back: the wanted solver within its
-deadline, else the greedy.
+"""A decision that always comes back: the wanted solver within its deadline, else the
+greedy.
 
 A scheduler's loop must never be broken by a solver. :class:`Guard` runs one in a thread
 beside the caller's and gives up waiting at the deadline; a solver that raises, hangs or
@@ -26,15 +26,15 @@ DEADLINE_SHARE = 0.8
 checking, the fallback.
 """
 MAX_WAIT_SECONDS = 1e8
-"""Longer deadlines (three years) are cut to this; the clock takes no
-more than 292 years.
+"""Longer deadlines (three years) are cut to this; the clock takes no more than 292
+years.
 """
 
 
 @dataclass(frozen=True)
 class Decision(Generic[T]):
-    """A decision and what is known about it: notes say when and why
-    a fallback answered.
+    """A decision and what is known about it: notes say when and why a fallback
+    answered.
     """
 
     value: T
@@ -78,8 +78,8 @@ def restoring(what: str) -> Iterator[None]:
 
 
 class _Worker:
-    """A thread that runs one thing after the other: starting one for
-    each would cost 0.5 ms.
+    """A thread that runs one thing after the other: starting one for each would cost
+    0.5 ms.
 
     It ends with its owner, to which it therefore keeps no reference between two things.
     """
@@ -108,8 +108,8 @@ def _work(
 
 
 class Guard:
-    """Runs decisions under deadlines and remembers how many solver
-    threads were abandoned.
+    """Runs decisions under deadlines and remembers how many solver threads were
+    abandoned.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,5 @@
-"""What dispatchers see of tasks that really run: the view of the
-simulator, moved on by events.
+"""What dispatchers see of tasks that really run: the view of the simulator, moved on by
+events.
 
 The engine says what becomes ready and what has ended. A node's files are those it holds
 and those on their way to it, so that no copy is counted twice.
@@ -15,8 +15,8 @@ from ioopt.errors import UsageError
 from ioopt.problems.replication import Network, Node, Task
 
 LATENCY = 0.02
-"""Seconds for an end to be heard of and an answer to arrive: so much
-work may wait on a node.
+"""Seconds for an end to be heard of and an answer to arrive: so much work may wait on a
+node.
 """
 
 
@@ -61,8 +61,8 @@ class LiveView(DispatchView):
         sizes: Iterable[int],
         holds: Iterable[Collection[int]],
     ) -> None:
-        """Begin with *tasks*, the *files* that each reads and writes, and
-        what each node *holds*.
+        """Begin with *tasks*, the *files* that each reads and writes, and what each
+        node *holds*.
         """
         self._tasks, self._io, self._sizes = list(tasks), list(files), list(sizes)
         for i, held in enumerate(holds):
@@ -75,8 +75,8 @@ class LiveView(DispatchView):
             self._wanted_by.setdefault(f, set()).add(k)
 
     def is_not_ready(self, k: int) -> None:
-        """Task *k* is given, or withdrawn, or misses a file again; no matter
-        if it was not ready.
+        """Task *k* is given, or withdrawn, or misses a file again; no matter if it was
+        not ready.
         """
         at = bisect_left(self.ready, k)
         if self.ready[at : at + 1] == [k]:
@@ -93,8 +93,8 @@ class LiveView(DispatchView):
             self._sizes[f] = size
 
     def ends(self, k: int, sizes: Mapping[int, int]) -> None:
-        """Task *k*, given before, has ended (or is no more); *sizes* are
-        those of what it wrote.
+        """Task *k*, given before, has ended (or is no more); *sizes* are those of what
+        it wrote.
         """
         i = self._running.pop(k)
         waiting = self._waits[i]
@@ -128,8 +128,8 @@ class LiveView(DispatchView):
             self._waits[i].append(k)
 
     def _stage(self, files: Collection[int], i: int) -> int:
-        """Files set out for a node, each from its first place; the
-        bytes of those that do.
+        """Files set out for a node, each from its first place; the bytes of those that
+        do.
         """
         new = [f for f in files if f not in self._holds[i]]
         for f in new:
@@ -197,8 +197,8 @@ class LiveView(DispatchView):
         return len(self._places.get(f, ()))
 
     def staging_seconds(self, k: int, i: int) -> float:
-        """Seconds until a task's files are on a node, behind what its links
-        have been given before.
+        """Seconds until a task's files are on a node, behind what its links have been
+        given before.
         """
         sent: dict[int, float] = {}
         rate, total = self.network.replica_bytes_per_second, 0.0
@@ -213,8 +213,8 @@ class LiveView(DispatchView):
         return max(max(self.now, self._receives[i]) + total, *ends, 0.0) - self.now
 
     def on_remote(self, f: int) -> bool:
-        """Never, unless an engine with a storage says otherwise:
-        all files are products.
+        """Never, unless an engine with a storage says otherwise: all files are
+        products.
         """
         return False
 
@@ -223,8 +223,8 @@ class LiveView(DispatchView):
         return None
 
     def unstarted(self, i: int) -> int | None:
-        """The last task that waits on a busy node; None while those
-        do not fill LATENCY.
+        """The last task that waits on a busy node; None while those do not fill
+        LATENCY.
         """
         waiting = self._waits[i]
         short = sum(self.task(k).compute_seconds for k in waiting) < LATENCY
@@ -267,8 +267,8 @@ class LiveView(DispatchView):
 def make_dispatcher(
     policy: str | Callable[[], Dispatcher], settings: Mapping[str, object] | None
 ) -> Dispatcher:
-    """A new dispatcher, made by *policy* or of that name;
-    UsageError for another solver.
+    """A new dispatcher, made by *policy* or of that name; UsageError for another
+    solver.
     """
     if callable(policy):
         return policy()

@@ -50,8 +50,8 @@ Order = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Step:
-    """What a node does next: the task, and (file, source node or None for
-    remote) to stage first.
+    """What a node does next: the task, and (file, source node or None for remote) to
+    stage first.
     """
 
     task: str
@@ -142,8 +142,7 @@ class ReplicationPlanner:
         return self._planned_as_far_as_possible(problem, until)
 
     def _new_tasks(self, tasks: Iterable[TaskLike]) -> dict[str, Task]:
-        """The tasks as given, by id; InstanceError for a known
-        id or an unknown file.
+        """The tasks as given, by id; InstanceError for a known id or an unknown file.
         """
         added: dict[str, Task] = {}
         for given in tasks:
@@ -230,11 +229,11 @@ class ReplicationPlanner:
         return problem
 
     def next(self, node: str) -> Step | None:
-        """Start the next task of *node* and say what to stage; None when
-        nothing waits for it.
+        """Start the next task of *node* and say what to stage; None when nothing waits
+        for it.
 
-        The source of a file is the first node, in the planner's order,
-        believed to hold it.
+        The source of a file is the first node, in the planner's order, believed to hold
+        it.
         """
         if arguments.name(node, "node") not in self._nodes:
             known = ", ".join(self._nodes) or "none"
@@ -270,8 +269,8 @@ class ReplicationPlanner:
         return self._planned_as_far_as_possible(problem, until)
 
     def lost(self, node: str, deadline: float | None = 10.0) -> Decision[int]:
-        """Note that a node is gone with its files: its tasks wait again, and
-        all are planned afresh.
+        """Note that a node is gone with its files: its tasks wait again, and all are
+        planned afresh.
 
         Returns what :meth:`plan` does; a note names a task that no node takes any more.
         """
@@ -307,8 +306,8 @@ class ReplicationPlanner:
     def staged(self, node: str, file: str) -> None:
         """Note that *file* is complete on *node* before its task has ended.
 
-        Files that no longer fit beside it are taken for evicted, as
-        by :meth:`completed`.
+        Files that no longer fit beside it are taken for evicted, as by
+        :meth:`completed`.
         """
         held, disk = self._known(node, file), self._nodes[node].disk_bytes
         if disk is not None and self._files[file].bytes > disk:
@@ -347,8 +346,8 @@ class ReplicationPlanner:
         self._make_room(node, stayed)
 
     def _make_room(self, node: str, keep: set[str]) -> None:
-        """Take files for evicted until the disk of *node* holds what
-        is said to be on it.
+        """Take files for evicted until the disk of *node* holds what is said to be on
+        it.
         """
         disk = self._nodes[node].disk_bytes
         if disk is None:
@@ -365,8 +364,8 @@ class ReplicationPlanner:
             excess -= self._files[name].bytes
 
     def state(self) -> Json:
-        """Everything the planner knows, as JSON values;
-        :meth:`restore` continues from it.
+        """Everything the planner knows, as JSON values; :meth:`restore` continues from
+        it.
         """
         state: Json = to_jsonable_python(
             {
@@ -436,8 +435,8 @@ class ReplicationPlanner:
 
 
 def _order_of(plan: object) -> Order:
-    """The tasks of a plan's queues; copy entries are left to the
-    scheduler's own staging.
+    """The tasks of a plan's queues; copy entries are left to the scheduler's own
+    staging.
     """
     if plan is None:
         raise UsageError("the solver found no plan")
@@ -449,8 +448,8 @@ def _order_of(plan: object) -> Order:
 
 
 def _wrong(problem: ReplicationProblem, order: Order) -> str | None:
-    """What is wrong with an order: every waiting task once, on a node
-    whose disk holds it.
+    """What is wrong with an order: every waiting task once, on a node whose disk holds
+    it.
     """
     placed = [(name, node) for node, queue in order.items() for name in queue]
     if sorted(name for name, _ in placed) != sorted(problem.task_index):

@@ -1,5 +1,5 @@
-"""Which ready jobs to start now, under resource limits: the question a
-workflow engine asks.
+"""Which ready jobs to start now, under resource limits: the question a workflow engine
+asks.
 
 A greedy selection comes first, then a proven bound, and the integer program of
 :mod:`ioopt.models.job_selection` in the time left. No instance objects: an engine asks
@@ -29,12 +29,11 @@ from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 __all__ = ["ReadyJob", "Selection", "load_solver", "select"]
 
 MAX_MODEL_CLASSES = 3000
-"""Of more classes of equal jobs than this, the integer program gets the
-most promising ones.
+"""Of more classes of equal jobs than this, the integer program gets the most promising
+ones.
 """
 MODEL_SHARE = 0.6
-"""Part of the time left that the solver may use; the rest is for
-the answer's way back.
+"""Part of the time left that the solver may use; the rest is for the answer's way back.
 """
 RELAXED_SHARE = 0.4
 """Part of the time that the linear relaxation may use."""
@@ -46,8 +45,8 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Selection:
-    """Positions of the chosen jobs in ascending order, their value, a
-    proven bound of any value.
+    """Positions of the chosen jobs in ascending order, their value, a proven bound of
+    any value.
     """
 
     chosen: tuple[int, ...]
@@ -132,8 +131,8 @@ def _check(jobs: Sequence[ReadyJob], capacities: Sequence[int]) -> None:
 
 
 def load_solver() -> None:
-    """Load the solver's library ahead of the first decision; a missing
-    one is no error here.
+    """Load the solver's library ahead of the first decision; a missing one is no error
+    here.
     """
     import scipy.optimize  # noqa: F401
 
@@ -144,8 +143,8 @@ def load_solver() -> None:
 def _relaxed(
     question: Question, classes: Sequence[JobClass], until: Deadline
 ) -> tuple[float, list[float]]:
-    """A bound of any value, and the worth of each class at the best prices, by
-    the linear relaxation.
+    """A bound of any value, and the worth of each class at the best prices, by the
+    linear relaxation.
     """
     model = CapacityModel(question, classes)
     if model.program.rows:

@@ -42,8 +42,8 @@ OF_RESULT = ("plan", "status", "stop", "objective", "bound", "gap", "notes")
 
 
 class Service:
-    """One connection's state and the handling of its lines. Not
-    thread-safe: one per connection.
+    """One connection's state and the handling of its lines. Not thread-safe: one per
+    connection.
     """
 
     def __init__(

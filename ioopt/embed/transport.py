@@ -1,5 +1,5 @@
-"""Lines in, lines out: standard input and output, or a Unix socket
-readable by its owner only.
+"""Lines in, lines out: standard input and output, or a Unix socket readable by its
+owner only.
 
 Each connection is served by a process of its own, so that whatever solves can be
 stopped: Python cannot end a thread, and compiled code may not even let another one run.
@@ -35,14 +35,13 @@ MAX_CONNECTIONS = 32
 MAX_UNFINISHED_BYTES = 256 << 20
 """Most that all connections together may have sent of lines without an end."""
 DRAIN_SECONDS = 3.0
-"""How long what has arrived is still answered once the service is told to
-stop; 5 s are promised.
+"""How long what has arrived is still answered once the service is told to stop; 5 s are
+promised.
 """
 INTERRUPT_SECONDS = 0.3
 """The same after Ctrl-C, which nobody wants to wait for."""
 LEAVE_SECONDS = 1.0
-"""How long a process may take to notice that its client has left
-before it is killed.
+"""How long a process may take to notice that its client has left before it is killed.
 """
 _FULL_SECONDS = 0.05
 _PROGRAM = (
@@ -68,11 +67,11 @@ class StreamServer:
         self._busy = self._stopped = False
 
     def run(self) -> int:
-        """Serve until the input ends or :meth:`stop`; returns how many
-        lines were answered.
+        """Serve until the input ends or :meth:`stop`; returns how many lines were
+        answered.
 
-        A line past the limit is read to its end in pieces, so that
-        memory stays bounded.
+        A line past the limit is read to its end in pieces, so that memory stays
+        bounded.
         """
         answered = 0
         most = self._service.max_bytes + self.overhead_bytes
@@ -91,8 +90,8 @@ class StreamServer:
         return self._service.handle(line)
 
     def stop(self) -> None:
-        """From a signal handler: finish the present line, or stop
-        waiting for the next one.
+        """From a signal handler: finish the present line, or stop waiting for the next
+        one.
         """
         self._stopped = True
         if not self._busy:
@@ -148,8 +147,8 @@ def silence_streams() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Serve standard input and output: BYTES (the longest line), then
-    NUMBERED, LISTED_ONLY.
+    """Serve standard input and output: BYTES (the longest line), then NUMBERED,
+    LISTED_ONLY.
     """
     most, *words = arguments
     source, sink = own_streams()
@@ -173,8 +172,8 @@ def main(arguments: list[str]) -> None:
 
 
 def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
-    """The process of one connection, which leads a group and ends with what
-    its client has sent.
+    """The process of one connection, which leads a group and ends with what its client
+    has sent.
     """
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells when to end
@@ -211,8 +210,8 @@ class LineProcess:
         self._closed = False
 
     def handle(self, body: bytes) -> bytes:
-        """The reply to one message without line breaks; MessageError
-        where there is none.
+        """The reply to one message without line breaks; MessageError where there is
+        none.
 
         After a process has died or answered another message, the next one is new.
         """
@@ -263,8 +262,8 @@ class LineProcess:
 
 
 class StdioServer:
-    """Standard input and output, served by a process that can be
-    killed whatever it does.
+    """Standard input and output, served by a process that can be killed whatever it
+    does.
     """
 
     endpoint = ""
@@ -276,8 +275,8 @@ class StdioServer:
         self._process = subprocess.Popen(_command(max_bytes), process_group=group)
 
     def run(self) -> None:
-        """Serve until the input ends, the reader of the output has
-        gone, or :meth:`stop`.
+        """Serve until the input ends, the reader of the output has gone, or
+        :meth:`stop`.
         """
         reader = select.poll()
         reader.register(1, 0)
@@ -298,8 +297,8 @@ class StdioServer:
             )
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Answer the present line and end within *seconds*; a signal
-        handler may call it.
+        """Answer the present line and end within *seconds*; a signal handler may call
+        it.
         """
         if self._stopping is None:
             self._stopping = time.monotonic() + seconds
@@ -308,11 +307,11 @@ class StdioServer:
 
 @dataclass(eq=False)
 class _Client:
-    """A connection, kept to see whether the client is there, and the
-    process that serves it.
+    """A connection, kept to see whether the client is there, and the process that
+    serves it.
 
-    ``end_at`` is when that is to be killed, because the client has
-    left; None: not at all.
+    ``end_at`` is when that is to be killed, because the client has left; None: not at
+    all.
     """
 
     connection: socket.socket
@@ -321,8 +320,8 @@ class _Client:
 
 
 class SocketServer:
-    """A Unix socket on which every connection is a :class:`Service` of its
-    own, in its own process.
+    """A Unix socket on which every connection is a :class:`Service` of its own, in its
+    own process.
 
     The loop below only hands over and watches: it solves nothing, so that nothing can
     hold it up. Processes are forked from a server that has imported what they need.
@@ -343,8 +342,8 @@ class SocketServer:
         )
 
     def run(self) -> None:
-        """Accept connections until :meth:`stop`; then answer what
-        has arrived and close.
+        """Accept connections until :meth:`stop`; then answer what has arrived and
+        close.
         """
         try:
             forkserver.ensure_running()
@@ -410,8 +409,7 @@ class SocketServer:
         each.connection.close()
 
     def _accept(self) -> None:
-        """Give a new connection a process, or tell the client
-        that no more are served.
+        """Give a new connection a process, or tell the client that no more are served.
         """
         try:
             connection, _ = self._listener.accept()
@@ -456,8 +454,8 @@ def _tell(client: socket.socket, code: str, text: str) -> None:
 
 
 def _listen(path: str) -> socket.socket:
-    """A listening socket with mode 0600; a stale one is replaced,
-    anything else is left alone.
+    """A listening socket with mode 0600; a stale one is replaced, anything else is left
+    alone.
     """
     if os.path.exists(path):
         if not stat.S_ISSOCK(os.stat(path).st_mode):

@@ -1,5 +1,5 @@
-"""The dispatcher of a work directory inside an engine: what starts now so
-that the quota holds.
+"""The dispatcher of a work directory inside an engine: what starts now so that the
+quota holds.
 
 >>> from ioopt.embed import WorkDirectory
 >>> tasks = [{"id": "trim", "compute_seconds": 5, "outputs": ["t"]},
@@ -33,8 +33,8 @@ EVENTS = ("ready", "expect", "started", "ended")
 
 
 class WorkDirectory:
-    """One run of an ``ioopt/work-directory`` *instance* under the
-    simulator's dispatcher.
+    """One run of an ``ioopt/work-directory`` *instance* under the simulator's
+    dispatcher.
 
     *policy*, *safe* and *in_flight* are the dispatcher's (rules B5 to B7), its
     reference the order of least peak that is known; *policy* may also be a list of all
@@ -149,8 +149,8 @@ class WorkDirectory:
         return None if k is None else self.problem.tasks[k].id
 
     def started(self, task: str, files: Mapping[str, int] | None = None) -> None:
-        """A ready task starts, whether :meth:`next` said so or not; *files*:
-        bytes it will write.
+        """A ready task starts, whether :meth:`next` said so or not; *files*: bytes it
+        will write.
         """
         k = self._index(task)
         if not self._waits(k):

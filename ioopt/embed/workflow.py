@@ -1,5 +1,5 @@
-"""Dispatchers of workflows inside an engine: tasks come and end, ask
-which may start where.
+"""Dispatchers of workflows inside an engine: tasks come and end, ask which may start
+where.
 
 >>> from ioopt.embed import WorkflowDispatcher
 >>> run = WorkflowDispatcher(
@@ -41,8 +41,8 @@ WAITS, ENDED, WITHDRAWN = "waits", "ended", "withdrawn"
 
 @dataclass(frozen=True)
 class Placement:
-    """A task starts on a node; (file, source node or None for the storage)
-    are to be staged first.
+    """A task starts on a node; (file, source node or None for the storage) are to be
+    staged first.
     """
 
     task: str
@@ -51,8 +51,8 @@ class Placement:
 
 
 class WorkflowDispatcher(LiveView):
-    """One run of a workflow under a dispatcher of the simulators
-    (``rolling``, ``locality``, ...).
+    """One run of a workflow under a dispatcher of the simulators (``rolling``,
+    ``locality``, ...).
 
     *network*, *nodes* and *files* are those of an ``ioopt/replication`` instance.
     ``products``: what tasks write is on the ``storage`` once they have ended, or on
@@ -139,8 +139,8 @@ class WorkflowDispatcher(LiveView):
         return f not in self._writer or (self._stored and f in self._written)
 
     def next(self, now: float, deadline: float | None = None) -> list[Placement]:
-        """The tasks that start now, and where; *deadline* (s) counts
-        all that is decided.
+        """The tasks that start now, and where; *deadline* (s) counts all that is
+        decided.
         """
         deadline = arguments.deadline(deadline)
         self._tick(now)
@@ -167,8 +167,8 @@ class WorkflowDispatcher(LiveView):
                 self._now_ready(reader)
 
     def failed(self, task: str, now: float) -> None:
-        """A task that runs has failed: it waits again, as if it had
-        just been submitted.
+        """A task that runs has failed: it waits again, as if it had just been
+        submitted.
         """
         k = self._runs(task)
         self._tick(now)
@@ -185,8 +185,8 @@ class WorkflowDispatcher(LiveView):
         del self._place[task]
 
     def observe(self, seconds: Mapping[str, float]) -> None:
-        """Better estimates (compute seconds at speed 1) of tasks, such as the
-        mean of those alike.
+        """Better estimates (compute seconds at speed 1) of tasks, such as the mean of
+        those alike.
         """
         found: dict[int, Task] = {}
         for name, value in seconds.items():
@@ -219,8 +219,8 @@ class WorkflowDispatcher(LiveView):
         self._down.discard(self._index(node))
 
     def joined(self, node: Mapping[str, object] | Node) -> None:
-        """Take a node that was not there before; what it holds is on it,
-        and all its cores idle.
+        """Take a node that was not there before; what it holds is on it, and all its
+        cores idle.
 
         A dispatcher that plans makes a new plan. Raises UsageError for a node that is
         known (one that was lost is :meth:`back`) and InstanceError for unknown files.
@@ -305,11 +305,11 @@ class WorkflowDispatcher(LiveView):
         vars(self).update(vars(self.restore(state)) | kept)
 
     def state(self) -> Json:
-        """The run as plain JSON values: tasks and files that are not
-        forgotten, and where they are.
+        """The run as plain JSON values: tasks and files that are not forgotten, and
+        where they are.
 
-        A task that runs is told with its node, its start and the seconds
-        that its staging took.
+        A task that runs is told with its node, its start and the seconds that its
+        staging took.
         """
         names = {f: name for name, f in self._file.items()}
         tasks: list[object] = []
@@ -343,8 +343,8 @@ class WorkflowDispatcher(LiveView):
 
     @classmethod
     def restore(cls, state: Json) -> Self:
-        """The run that *state* tells, at the same point; a dispatcher that
-        plans makes a new plan.
+        """The run that *state* tells, at the same point; a dispatcher that plans makes
+        a new plan.
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
         """

@@ -1,5 +1,5 @@
-"""What decides nothing: the two-job quantum model, perturbations and
-gangedness (Lee et al.).
+"""What decides nothing: the two-job quantum model, perturbations and gangedness (Lee et
+al.).
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ FoundT = TypeVar("FoundT")
 
 @dataclass(frozen=True)
 class Measurement(Generic[FoundT]):
-    """What was found, a row a point or application for tables, and
-    figures of the whole.
+    """What was found, a row a point or application for tables, and figures of the
+    whole.
 
     ``notes`` say what a deadline left out.
     """

@@ -55,8 +55,8 @@ WAITING_SHARE = 0.723
 """Share of counts of absent processes at one message from each other, or none, above
 which all may wait: (1 - e^-x)^3 for the same x."""
 SILENCE = 3.0
-"""Messages expected at the threshold from which hearing none proves
-something (e^-3 = 5 %).
+"""Messages expected at the threshold from which hearing none proves something (e^-3 = 5
+%).
 """
 FEW_SENDERS = 2.0
 """Times fewer senders from which only HIGH is said: the class is about one process
@@ -80,8 +80,8 @@ class Tally:
         self.squares += step * (value - self.mean)
 
     def variance(self) -> float:
-        """Sample variance, but no less than the mean: fewer samples than
-        that say too little.
+        """Sample variance, but no less than the mean: fewer samples than that say too
+        little.
         """
         spread = self.squares / (self.count - 1) if self.count > 1 else 0.0
         return max(spread, self.mean)
@@ -126,8 +126,8 @@ class GangednessMonitor:
         self.running_threshold = running_threshold
         self.gang, self.running, self.nonrunning = Tally(), Tally(), Tally()
         self.one_each = 0
-        """Counts of absent processes that are one message from every other
-        process, or one more.
+        """Counts of absent processes that are one message from every other process, or
+        one more.
         """
         self.silent = 0
         self.stretches = None if processors is None else Stretches(processors)
@@ -185,8 +185,8 @@ class GangednessMonitor:
         return "running", self.running, (size - 1) / (size - 2), self.running_threshold
 
     def ratio(self) -> float | None:
-        """Messages in disturbed quanta over messages in gang quanta; None
-        when one is not known.
+        """Messages in disturbed quanta over messages in gang quanta; None when one is
+        not known.
 
         Non-running processors are used when there are 8 samples or more of them.
         Running ones hear from P - 2 others instead of P - 1, which presumes that
@@ -246,8 +246,8 @@ class GangednessMonitor:
     def _by_interval(
         self, known: Json, basis: Basis, threshold: float
     ) -> tuple[Gangedness, str]:
-        """The verdict where the ratio has an interval; *known* is
-        told what else decides.
+        """The verdict where the ratio has an interval; *known* is told what else
+        decides.
         """
         low, high, fewer = known["low"], known["high"], self._fewer_senders(basis)
         loss = self.stretches.loss() if self.stretches else None
@@ -281,8 +281,8 @@ class GangednessMonitor:
         return "UNKNOWN", f"{said} may be above {GAMMA_THRESHOLD:g}"
 
     def _fewer_senders(self, basis: Basis) -> float:
-        """How many times fewer send than when one process is absent, as
-        the thresholds presume.
+        """How many times fewer send than when one process is absent, as the thresholds
+        presume.
         """
         if self.stretches is None or self.stretches.away_at_once() == 1:
             return 1.0
@@ -372,8 +372,8 @@ class GangednessMonitor:
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
-        """A monitor that goes on where :meth:`state` was taken;
-        InstanceError for anything else.
+        """A monitor that goes on where :meth:`state` was taken; InstanceError for
+        anything else.
         """
         if state.get("format") != STATE_FORMAT or state.get("version") != 1:
             raise InstanceError(
@@ -411,8 +411,7 @@ def judge_means(
     threshold: float = THRESHOLD,
     running_threshold: float = RUNNING_THRESHOLD,
 ) -> Verdict:
-    """The class by the point ratio where only means are known:
-    silence stays UNKNOWN.
+    """The class by the point ratio where only means are known: silence stays UNKNOWN.
     """
     basis: Basis = "non-running"
     mean, factor, limit = nonrunning, 1.0, threshold

@@ -1,7 +1,7 @@
 """The I/O server's loop, plain and compiled alike.
 
-See :mod:`ioopt.compiled`; the rules are in :mod:`ioopt.measure.io_server`.
-Times are nanoseconds.
+See :mod:`ioopt.compiled`; the rules are in :mod:`ioopt.measure.io_server`. Times are
+nanoseconds.
 """
 
 from ioopt.compiled import Box

@@ -1,5 +1,5 @@
-"""I/O processes on one processor whose CPU is theirs only in recurring
-windows (rules 1 and 2).
+"""I/O processes on one processor whose CPU is theirs only in recurring windows (rules 1
+and 2).
 
 First-come first-served with priority over everything else, integer nanoseconds. One
 process in one window is F1, several windows a quantum selection (F4), several processes
@@ -31,8 +31,8 @@ def nanoseconds(seconds: float) -> int:
 
 @dataclass(frozen=True)
 class Windows:
-    """Disjoint windows (start, length) in every cycle, all in whole
-    nanoseconds, in time order.
+    """Disjoint windows (start, length) in every cycle, all in whole nanoseconds, in
+    time order.
     """
 
     cycle: int
@@ -41,8 +41,7 @@ class Windows:
 
     @classmethod
     def of(cls, cycle_seconds: float, windows: Sequence[tuple[float, float]]) -> Self:
-        """Windows from (start, length) pairs in seconds; those
-        that touch are merged.
+        """Windows from (start, length) pairs in seconds; those that touch are merged.
         """
         merged: list[list[int]] = []
         for start, length in sorted(
@@ -63,12 +62,12 @@ class Windows:
 
 @dataclass(frozen=True)
 class Served:
-    """Completed bursts of one processor in order of service
-    (nanoseconds, arrays of int64).
+    """Completed bursts of one processor in order of service (nanoseconds, arrays of
+    int64).
 
-    ``process``; ``ready`` when the CPU was asked for; ``begin`` the start of
-    service counted in window time only; ``burst`` its CPU time; ``finish`` its
-    end on the wall clock.
+    ``process``; ``ready`` when the CPU was asked for; ``begin`` the start of service
+    counted in window time only; ``burst`` its CPU time; ``finish`` its end on the wall
+    clock.
     """
 
     process: np.ndarray
@@ -92,8 +91,8 @@ def serve(
     horizon: int,
     fast: bool = False,
 ) -> Served:
-    """Serve *processes* from time 0 to *horizon* (nanoseconds),
-    first-come first-served.
+    """Serve *processes* from time 0 to *horizon* (nanoseconds), first-come
+    first-served.
 
     *bursts* (int64, processes x n, at least 1) are CPU bursts in nanoseconds; it
     ends early when a process has used all its own (see :func:`num_bursts`).
@@ -137,8 +136,8 @@ def num_bursts(
 def draw_bursts(
     process: IoBehaviour, seed: int, job: int, processor: int, count: int
 ) -> np.ndarray:
-    """The first *count* CPU bursts of one process in nanoseconds, by (seed,
-    job, processor) alone.
+    """The first *count* CPU bursts of one process in nanoseconds, by (seed, job,
+    processor) alone.
     """
     stream = np.random.Generator(
         np.random.PCG64(np.random.SeedSequence([seed, job, processor]))

@@ -43,8 +43,8 @@ SECONDS_PER_EVENT = 3e-6
 
 @dataclass(frozen=True)
 class Slots:
-    """A schedule: ``runs[s, p]`` and, by slot, whether it is a gang quantum
-    (else an extra one).
+    """A schedule: ``runs[s, p]`` and, by slot, whether it is a gang quantum (else an
+    extra one).
     """
 
     runs: NDArray[np.bool_]
@@ -61,8 +61,7 @@ class Slots:
 def batch_starts(
     problem: PerturbationProblem, rng: np.random.Generator, batches: int
 ) -> list[int]:
-    """First quanta of *batches*, uniform over all ways to place
-    them without overlap.
+    """First quanta of *batches*, uniform over all ways to place them without overlap.
     """
     reserved = problem.reserved_quanta
     free = problem.window_quanta - batches * (reserved - 1)
@@ -93,8 +92,7 @@ def slots_of(
     environment: Environment,
     perturbed: list[tuple[int, int]],
 ) -> Slots:
-    """The table of slots of one run, from the first quantum to
-    the last perturbed one.
+    """The table of slots of one run, from the first quantum to the last perturbed one.
     """
     by_quantum = dict(perturbed)
     rows, gang = [], []
@@ -124,8 +122,8 @@ def run(
     fast: bool = False,
     progress: NDArray[np.int64] | None = None,
 ) -> float:
-    """Run time T in gang quanta of *app* under *slots*; *received* is filled
-    with message counts.
+    """Run time T in gang quanta of *app* under *slots*; *received* is filled with
+    message counts.
 
     *rng* draws the messages of blocking applications and programs, of which
     alone *progress* is filled with the instructions that they run; the
@@ -199,8 +197,8 @@ def _targets(sends: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.i
 def _messages(
     problem: PerturbationProblem, app: Program, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], ...]:
-    """Work done at the end of each interval and at each message, and
-    targets, by process.
+    """Work done at the end of each interval and at each message, and targets, by
+    process.
     """
     processors, quantum = problem.processors, problem.quantum_instructions
     length, whole = app.interval_quanta, problem.work_quanta
@@ -227,8 +225,8 @@ def _messages(
 
 @dataclass(frozen=True)
 class Recording:
-    """What each processor did in each whole quantum of a run in which
-    no process has ended.
+    """What each processor did in each whole quantum of a run in which no process has
+    ended.
 
     ``runs``, ``received`` (messages) and ``progress`` (instructions, of programs and
     blocking applications alone) are by quantum and processor.
@@ -239,8 +237,8 @@ class Recording:
     progress: NDArray[np.int64]
 
     def pairs(self, quanta: Quanta) -> NDArray[np.int64]:
-        """Messages received, and progress of all others: a row for each of
-        a set of Section 5.2.
+        """Messages received, and progress of all others: a row for each of a set of
+        Section 5.2.
         """
         others = self.progress.sum(axis=1, keepdims=True) - self.progress
         ganged = self.runs.all(axis=1, keepdims=True)
@@ -291,8 +289,8 @@ def use_compiled(
 
 
 class Laboratory:
-    """The runs of a *problem* from one *seed*; *fast*: by machine code, which
-    gives the same numbers.
+    """The runs of a *problem* from one *seed*; *fast*: by machine code, which gives the
+    same numbers.
 
     Runs of one seed see the same perturbations in every application.
     """
@@ -306,8 +304,8 @@ class Laboratory:
     def times(
         self, app: Application, environment: Environment, count: int, k: int
     ) -> tuple[float, float]:
-        """Run time of run *k* with *count* perturbations, and without
-        any, in gang quanta.
+        """Run time of run *k* with *count* perturbations, and without any, in gang
+        quanta.
         """
         problem = self.problem
         place = problem.environments.index(environment)
@@ -361,8 +359,8 @@ class Laboratory:
     def curves(
         self, app: Application, points: int, deadline: Deadline
     ) -> dict[Environment, Curve] | None:
-        """Mean change of the run time at *points* counts, evenly up to all
-        (Figure 5); None when late.
+        """Mean change of the run time at *points* counts, evenly up to all (Figure 5);
+        None when late.
         """
         most = self.problem.perturbations
         counts = sorted({round(most * (k + 1) / points) for k in range(points)} - {0})
@@ -393,11 +391,11 @@ def measure(
     seed: int = 0,
     deadline: Deadline | None = None,
 ) -> Measurement[PerturbationSlopes]:
-    """Slopes, in quanta a perturbation, of every application in every
-    environment of the instance.
+    """Slopes, in quanta a perturbation, of every application in every environment of
+    the instance.
 
-    When the *deadline* expires, slopes rest on fewer runs (one at least)
-    and plots are left out.
+    When the *deadline* expires, slopes rest on fewer runs (one at least) and plots are
+    left out.
 
     Examples
     --------

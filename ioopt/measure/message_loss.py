@@ -18,8 +18,8 @@ fewer by chance; one that fades has not. Several times as long as meetings are a
 and many in a recording.
 """
 FADED = 6 * HALF**2 / (4 * HALF**2 - 1)
-"""HALF over the sum of the squared weights (about 3/2): overlapping stretches
-look as many as that.
+"""HALF over the sum of the squared weights (about 3/2): overlapping stretches look as
+many as that.
 """
 MIN_STRETCHES = 8
 Z_90 = 1.645
@@ -27,8 +27,8 @@ Z_90 = 1.645
 
 @dataclass(frozen=True)
 class Loss:
-    """``gamma`` with its 90 % interval, from ``stretches`` of quanta;
-    see :class:`Stretches`.
+    """``gamma`` with its 90 % interval, from ``stretches`` of quanta; see
+    :class:`Stretches`.
     """
 
     gamma: float
@@ -39,8 +39,8 @@ class Loss:
 
 @checked_dataclass(config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Stretches:
-    """Messages of all processors by stretches of quanta, and which
-    quanta were disturbed.
+    """Messages of all processors by stretches of quanta, and which quanta were
+    disturbed.
 
     A stretch is 2 ``HALF`` quanta with weights that rise and fall again; the next
     one begins in its middle. Only quanta count of which all ``processors`` were
@@ -63,8 +63,8 @@ class Stretches:
     rising_received: float = 0.0
     falling_hits: float = 0.0
     falling_received: float = 0.0
-    """Quanta without a gap so far; weighted disturbed quanta and messages of
-    both open stretches.
+    """Quanta without a gap so far; weighted disturbed quanta and messages of both open
+    stretches.
     """
     count: int = 0
     mean_hits: float = 0.0
@@ -80,8 +80,8 @@ class Stretches:
             raise ValueError(f"stretches of {len(self.absences)} processors")
 
     def expect(self, quantum: int, processor: int) -> None:
-        """Raises UsageError for what cannot come next: each processor
-        once, quanta in order.
+        """Raises UsageError for what cannot come next: each processor once, quanta in
+        order.
         """
         if not 0 <= processor < self.processors:
             raise UsageError(
@@ -141,8 +141,8 @@ class Stretches:
         self.received_received += rise * (received - self.mean_received)
 
     def away_at_once(self) -> float:
-        """Processors absent in a disturbed quantum, on average; 1
-        where nothing is known.
+        """Processors absent in a disturbed quantum, on average; 1 where nothing is
+        known.
         """
         return (
             max(1.0, sum(self.absences) / self.disturbances)

@@ -1,10 +1,10 @@
 """The applications of the perturbation laboratory over a table of slots, plain
 Python and compiled alike.
 
-Times are wall-clock instructions. ``runs[s, p]`` says whether processor p runs in
-slot s; after the table all run. ``quantum`` is the length of a slot;
-``received[s, p]`` counts messages. Each function returns the wall-clock time at which
-the last process ends.
+Times are wall-clock instructions. ``runs[s, p]`` says whether processor p runs in slot
+s; after the table all run. ``quantum`` is the length of a slot; ``received[s, p]``
+counts messages. Each function returns the wall-clock time at which the last process
+ends.
 """
 
 from ioopt.compiled import Box
@@ -98,8 +98,8 @@ def partner(pattern: int, processors: int, p: int, phase: int, k: int) -> int:
 def exchange(
     runs: Box, quantum: int, p: int, now: int, phase: int, pattern: int, received: Box
 ) -> int:
-    """When the last reply is there for the requests of *p* at *now*; who
-    runs answers at once.
+    """When the last reply is there for the requests of *p* at *now*; who runs answers
+    at once.
     """
     replied = now
     k = 0
@@ -123,8 +123,7 @@ def msg(
     pattern: int,
     received: Box,
 ) -> int:
-    """Phases of *phase_work*, each with *rounds* of requests and
-    a barrier at its end.
+    """Phases of *phase_work*, each with *rounds* of requests and a barrier at its end.
     """
     processors = runs.shape[1]
     now, phase = 0, 0
@@ -168,8 +167,8 @@ def deliver(
     owed: Box,
     received: Box,
 ) -> None:
-    """A message reaches *q* at *now*: one that is absent has *cost*
-    instructions more to do.
+    """A message reaches *q* at *now*: one that is absent has *cost* instructions more
+    to do.
     """
     note(received, quantum, q, now)
     if cost > 0 and next_running(runs, quantum, q, now) > now:
@@ -204,8 +203,8 @@ def program(
     received: Box,
     progress: Box,
 ) -> int:
-    """Intervals of work up to ``ends[k, p]``, each with a barrier at its end,
-    and messages between.
+    """Intervals of work up to ``ends[k, p]``, each with a barrier at its end, and
+    messages between.
 
     Work done is counted from the start of the run; at each of ``sends[p]`` process
     p sends a message to its target, and waits for the reply when *blocking*.

@@ -26,16 +26,16 @@ from ioopt.problems.flexgang.quantum_model import (
 
 Array = NDArray[np.float64]
 CELLS_PER_DEVIATION = 16
-"""Cells per standard deviation of the burst: 1e-5 of slowdown and
-1e-4 of fragmentation.
+"""Cells per standard deviation of the burst: 1e-5 of slowdown and 1e-4 of
+fragmentation.
 """
 COARSE_CELLS = 48
 """Cells when no time is left (0.4 ms a point): 0.1 % of slowdown and
 0.004 of fragmentation.
 """
 MIN_CELLS, MAX_CELLS = 96, 640
-"""At most 0.15 s a point; slots of 130 deviations (0.3 s for 5 ms bursts)
-are then good to 0.1 %.
+"""At most 0.15 s a point; slots of 130 deviations (0.3 s for 5 ms bursts) are then good
+to 0.1 %.
 """
 
 
@@ -105,8 +105,8 @@ def surface(
 def measure(
     problem: QuantumModelProblem, point: QuantumPoint, cells: int | None = None
 ) -> TwoJobMeasures:
-    """The chain's measures of one point of an instance; ``cells``
-    as in :func:`surface`.
+    """The chain's measures of one point of an instance; ``cells`` as in
+    :func:`surface`.
     """
     return surface(
         point.qi_seconds,
@@ -121,8 +121,8 @@ def measure(
 
 
 class _Law:
-    """The stationary law ``mass`` of the completion phase on ``cells``
-    cells of width ``width``.
+    """The stationary law ``mass`` of the completion phase on ``cells`` cells of width
+    ``width``.
     """
 
     def __init__(
@@ -200,8 +200,8 @@ class _Law:
         return mass / mass.sum()
 
     def iteration_seconds(self) -> float:
-        """Mean wall time from request to request: burst, slots missed in it,
-        I/O, wait for a slot.
+        """Mean wall time from request to request: burst, slots missed in it, I/O, wait
+        for a slot.
         """
         middle = (self.edges[:-1] + self.edges[1:]) / 2
         crossed = (self.start @ middle + self.burst - self.mass @ middle) / self.on
@@ -210,8 +210,8 @@ class _Law:
         )
 
     def _waits(self) -> Array:
-        """Mean wait of an I/O that started in each cell, from its
-        completion to the next burst.
+        """Mean wait of an I/O that started in each cell, from its completion to the
+        next burst.
         """
         first = np.mod(self.edges[:-1] + self.io, self.cycle)
         last = first + self.width
@@ -225,8 +225,8 @@ class _Law:
         return waits
 
     def blocked_seconds(self, iteration: float, processors: int) -> tuple[float, float]:
-        """Per cycle: seconds of the I/O slot in which one given CPU, and all
-        CPUs, are given away.
+        """Per cycle: seconds of the I/O slot in which one given CPU, and all CPUs, are
+        given away.
         """
         x = np.linspace(0.0, self.on, 4 * self.cells + 1)
         since = x - self.io if self.returns else np.full_like(x, -self.io)
@@ -239,14 +239,14 @@ class _Law:
 
 
 _DIGITS = 12
-"""Decimals (of a second) to which on and off are compared: far below any
-clock, above rounding.
+"""Decimals (of a second) to which on and off are compared: far below any clock, above
+rounding.
 """
 
 
 class Response(NamedTuple):
-    """Slowdown S, CPU fraction beta of one process, fragmentation (None
-    where a table omits it).
+    """Slowdown S, CPU fraction beta of one process, fragmentation (None where a table
+    omits it).
     """
 
     slowdown: float
@@ -256,8 +256,8 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True)
 class Surface:
-    """Responses of I/O jobs on a machine of ``processors``;
-    ``table`` replaces the chain.
+    """Responses of I/O jobs on a machine of ``processors``; ``table`` replaces the
+    chain.
     """
 
     processors: int
@@ -269,8 +269,8 @@ class Surface:
         return known or self._entry(on_seconds, off_seconds) is not None
 
     def at(self, io: IoBehaviour, on_seconds: float, off_seconds: float) -> Response:
-        """The response of *io* when it may run *on* seconds, then not
-        for *off*, and so on.
+        """The response of *io* when it may run *on* seconds, then not for *off*, and so
+        on.
 
         With off = 0 a table may stay silent: the job then runs as on a machine of its
         own. Raises InstanceError where the instance's table has no entry.

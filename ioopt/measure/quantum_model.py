@@ -1,5 +1,5 @@
-"""The two-job quantum model (Lee et al., Section 3.2; rules 1 to 3), a row a
-pair of quanta (F1).
+"""The two-job quantum model (Lee et al., Section 3.2; rules 1 to 3), a row a pair of
+quanta (F1).
 
 By its chain, or by simulating events in whole nanoseconds.
 """
@@ -30,8 +30,8 @@ REMEDY = (
     "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
 )
 NUMBERS_PER_BURST = 25.2
-"""Most that is held at once for a burst (while instants are sorted), as
-tracemalloc counts it.
+"""Most that is held at once for a burst (while instants are sorted), as tracemalloc
+counts it.
 """
 
 
@@ -43,8 +43,8 @@ def nanoseconds(seconds: float) -> int:
 def simulate_point(
     problem: QuantumModelProblem, point: QuantumPoint, *, seed: int = 0
 ) -> TwoJobMeasures:
-    """Simulate one point of an instance over its horizon and
-    measure it after a warm-up.
+    """Simulate one point of an instance over its horizon and measure it after a
+    warm-up.
     """
     qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
     io, cycle = nanoseconds(problem.io_seconds), qi + qc
@@ -67,8 +67,8 @@ def simulate_point(
 def walk(
     bursts: Integers, qi: int, qc: int, io: int, returns: bool
 ) -> tuple[Integers, Integers]:
-    """When each iteration of each process is ready and when it makes its
-    request, in nanoseconds.
+    """When each iteration of each process is ready and when it makes its request, in
+    nanoseconds.
 
     *bursts* and both answers have shape (processes, iterations). A burst that ends
     exactly at a slot end is complete in that slot; an I/O that completes there waits.
@@ -93,8 +93,8 @@ def walk(
 def _require_room(
     problem: QuantumModelProblem, point: QuantumPoint, count: int, end: int
 ) -> None:
-    """InstanceError when the bursts take too much memory, or times leave 64
-    bits of nanoseconds.
+    """InstanceError when the bursts take too much memory, or times leave 64 bits of
+    nanoseconds.
     """
     where = f"the point qi {point.qi_seconds:g} s, qc {point.qc_seconds:g} s"
     bursts = float(count) * problem.processors
@@ -110,8 +110,7 @@ def _require_room(
 
 
 def draw_bursts(problem: QuantumModelProblem, count: int, seed: int) -> Integers:
-    """Bursts in nanoseconds, shape (processes, *count*), one
-    random stream a process.
+    """Bursts in nanoseconds, shape (processes, *count*), one random stream a process.
     """
     require_numbers(
         NUMBERS_PER_BURST * count * problem.processors, "drawing the bursts", REMEDY

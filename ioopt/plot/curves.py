@@ -1,5 +1,5 @@
-"""Lines a solver: a measure against a setting with error bars, as the
-papers' figures have it.
+"""Lines a solver: a measure against a setting with error bars, as the papers' figures
+have it.
 
 And what advice says of each I/O fraction, narrow enough for a telephone.
 """
@@ -33,8 +33,8 @@ def plot_sweep(
     floor: float | None = 0.0,
     marks: Mapping[str, Sequence[tuple[float, float]]] = MappingProxyType({}),
 ) -> Any:
-    """Draw *lines* (solver -> (setting, mean, length of the error bar,
-    runs)); returns the axes.
+    """Draw *lines* (solver -> (setting, mean, length of the error bar, runs)); returns
+    the axes.
 
     *metric* is a metric's name (``makespan_seconds``) or words with their unit. No
     error bar goes below *floor*, the least value that the metric can have. *marks*
@@ -89,8 +89,8 @@ def plot_sweep(
 
 
 def _ticks(axes: Any, values: Sequence[float]) -> None:
-    """Few values have a tick each; values of several magnitudes
-    have a logarithmic axis.
+    """Few values have a tick each; values of several magnitudes have a logarithmic
+    axis.
     """
     if len(values) < 2 or len(values) > MOST_VALUES:
         return
@@ -113,8 +113,8 @@ def plot_curve(
     measure: str,
     worth: float,
 ) -> Any:
-    """Draw figures (``value``, ``low``, ``high``) against the I/O
-    fraction; returns the axes.
+    """Draw figures (``value``, ``low``, ``high``) against the I/O fraction; returns the
+    axes.
 
     A dotted line is at the share that is *worth* a change.
     """

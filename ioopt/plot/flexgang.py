@@ -24,8 +24,8 @@ MOST_INCHES = 9.0
 
 
 def plot_flexible_gang(result: Result) -> Any:
-    """One frame of a flexible-gang result; loose windows are hatched and
-    list the I/O jobs there.
+    """One frame of a flexible-gang result; loose windows are hatched and list the I/O
+    jobs there.
     """
     from matplotlib.patches import Patch
 
@@ -98,8 +98,7 @@ def _cells(rows: Iterable[Mapping[str, Any]], size: float) -> Iterator[Box]:
 
 
 def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
-    """The names of the jobs that are loose in each run of
-    columns with the same jobs.
+    """The names of the jobs that are loose in each run of columns with the same jobs.
     """
     columns = schedule["num_columns"]
     loose = [
@@ -123,8 +122,8 @@ def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
 
 
 def plot_quantum_selection(result: Result) -> Any:
-    """The slots of one cycle, a row a job, I/O jobs labelled with their
-    slowdown; returns the axes.
+    """The slots of one cycle, a row a job, I/O jobs labelled with their slowdown;
+    returns the axes.
     """
     schedule = result.schedule or {}
     slots = [

@@ -1,5 +1,5 @@
-"""What all pictures share: axes in units that fit, legends beside the
-data, names that fit.
+"""What all pictures share: axes in units that fit, legends beside the data, names that
+fit.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,8 +23,8 @@ NARROW = 4.6
 
 
 class Unit(NamedTuple):
-    """A unit that an axis is drawn in: how many base units (s, B, B/s)
-    it has, and its name.
+    """A unit that an axis is drawn in: how many base units (s, B, B/s) it has, and its
+    name.
     """
 
     size: float
@@ -43,8 +43,8 @@ def unit_for(metric: str, largest: float) -> Unit:
 
 
 def new_axes(width: float, height: float) -> Any:
-    """Axes of their own in a figure of *width* x *height* inches that
-    makes room for its words.
+    """Axes of their own in a figure of *width* x *height* inches that makes room for
+    its words.
     """
     from matplotlib.figure import Figure
 
@@ -75,8 +75,8 @@ def finish(
     handles: Sequence[Any] | None = None,
     legend: str | None = None,
 ) -> Any:
-    """Set the title and put the legend, with a heading, to the right of the
-    data; returns the axes.
+    """Set the title and put the legend, with a heading, to the right of the data;
+    returns the axes.
     """
     axes.set_title(title, fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
@@ -117,8 +117,7 @@ def patches(kinds: Iterable[str]) -> list[Any]:
 
 
 def headline(result: Result, more: str = "") -> str:
-    """The title of a result's picture: instance, solver, and what
-    else there is to say.
+    """The title of a result's picture: instance, solver, and what else there is to say.
     """
     return f"{shortened(result.instance, 48)}: {result.solver}" + (
         f", {more}" if more else ""
@@ -149,11 +148,11 @@ class Box(NamedTuple):
 
 
 def name_boxes(axes: Any, boxes: Iterable[Box], most: int = 200) -> list[Any]:
-    """Write into each of the widest *most* boxes its text, where that fits;
-    returns what it wrote.
+    """Write into each of the widest *most* boxes its text, where that fits; returns
+    what it wrote.
 
-    A text lies within its box, so two never overlap. Limits of the
-    axes must be set before.
+    A text lies within its box, so two never overlap. Limits of the axes must be set
+    before.
     """
     # places the axes, so that data have a size in points
     axes.figure.draw_without_rendering()

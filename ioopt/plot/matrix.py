@@ -28,8 +28,8 @@ def plot_decision(result: Result) -> Any:
 
 
 def plot_gang(result: Result) -> Any:
-    """The fullest matrix of a simulated workload whose history was
-    written; returns the axes.
+    """The fullest matrix of a simulated workload whose history was written; returns the
+    axes.
     """
     updates = (result.schedule or {}).get("updates")
     if updates is None:
@@ -45,8 +45,8 @@ def plot_gang(result: Result) -> Any:
 def fullest(
     updates: Iterable[Mapping[str, Any]],
 ) -> tuple[float, list[Mapping[str, Any]]]:
-    """The first instant at which home instances fill most slots, and
-    the jobs placed then.
+    """The first instant at which home instances fill most slots, and the jobs placed
+    then.
     """
     places: dict[Any, Mapping[str, Any]] = {}
     best, seconds, jobs = -1, 0.0, []
@@ -61,8 +61,8 @@ def fullest(
 
 
 def plot_matrix(jobs: Sequence[Mapping[str, Any]], title: str = "") -> Any:
-    """Draw *jobs* (``id``, ``columns``, ``home_row``, ``rows``,
-    ``local``); returns the axes.
+    """Draw *jobs* (``id``, ``columns``, ``home_row``, ``rows``, ``local``); returns the
+    axes.
 
     Home instances are solid and carry the job's id where it fits, replicas are pale,
     idle slots grey. As much is drawn as the jobs occupy, of the rows the first 40.
@@ -97,8 +97,8 @@ def plot_matrix(jobs: Sequence[Mapping[str, Any]], title: str = "") -> Any:
 
 
 Piece = tuple[int, int, int, bool, bool, str]
-"""(row, first node, nodes, whether local, whether the home instance,
-id) of a run of a job.
+"""(row, first node, nodes, whether local, whether the home instance, id) of a run of a
+job.
 """
 
 

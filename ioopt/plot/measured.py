@@ -17,8 +17,8 @@ MILLISECONDS = 1000.0
 
 
 def plot_quantum_model(found: QuantumMeasures, title: str = "") -> Any:
-    """Draw slowdown (left) and fragmentation (right) against the
-    quantum that varies more.
+    """Draw slowdown (left) and fragmentation (right) against the quantum that varies
+    more.
 
     One curve for each value of the other quantum. Returns the left one of the two axes.
     """
@@ -66,8 +66,8 @@ ENVIRONMENTS = {
     "Add_FX": {"marker": "^", "color": GREEN, "markersize": 8},
     "Add_RR": {"marker": "v", "color": VERMILLION, "markersize": 5},
 }
-"""Hollow markers, the first of each pair larger, so that curves which
-coincide are both seen.
+"""Hollow markers, the first of each pair larger, so that curves which coincide are both
+seen.
 """
 COLUMNS = 4
 
@@ -136,8 +136,8 @@ TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
     """Draw each application's ratio and 90 % interval on a log scale; returns the axes.
 
-    Applications without a ratio above 0 are named but not drawn;
-    thresholds are dashed ticks.
+    Applications without a ratio above 0 are named but not drawn; thresholds are dashed
+    ticks.
     """
     from matplotlib.lines import Line2D
 

@@ -1,5 +1,5 @@
-"""Writing pictures: a file of a figure, or one self-contained HTML page
-of tables and figures.
+"""Writing pictures: a file of a figure, or one self-contained HTML page of tables and
+figures.
 """
 
 import html
@@ -25,8 +25,8 @@ def check_target(target: str) -> str:
 
 
 def save(axes: Any, target: str) -> None:
-    """Write the figure of *axes* to *target* in the form of its ending;
-    renamed when complete.
+    """Write the figure of *axes* to *target* in the form of its ending; renamed when
+    complete.
     """
     ending = check_target(target)
     if ending == ".html":

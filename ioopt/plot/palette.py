@@ -1,9 +1,9 @@
-"""Colours: one for each role over all families, and styles for lines told
-apart by name alone.
+"""Colours: one for each role over all families, and styles for lines told apart by name
+alone.
 
-All are of the palette that Okabe and Ito made for readers who see colours
-differently (Color Universal Design, 2008); lines differ in dashes and markers
-too, bars in lightness.
+All are of the palette that Okabe and Ito made for readers who see colours differently
+(Color Universal Design, 2008); lines differ in dashes and markers too, bars in
+lightness.
 """
 
 from typing import Any
@@ -12,8 +12,7 @@ BLUE, VERMILLION, SKY, ORANGE = "#0072B2", "#D55E00", "#56B4E9", "#E69F00"
 GREEN, PURPLE, YELLOW, BLACK = "#009E73", "#CC79A7", "#F0E442", "#000000"
 
 COMPUTE, REMOTE, REPLICA, IO, WAITING = BLUE, VERMILLION, SKY, ORANGE, YELLOW
-"""Computing; bytes from far; bytes from a neighbour; I/O of a
-job; held up by others.
+"""Computing; bytes from far; bytes from a neighbour; I/O of a job; held up by others.
 """
 SAVE = PURPLE
 """Bytes that leave a node for remote storage."""
@@ -66,8 +65,8 @@ def series(number: int, marker: bool = True) -> dict[str, Any]:
 
 
 def ink(colour: str) -> str:
-    """Black or white, whichever is read more easily on *colour* (relative
-    luminance of WCAG 2).
+    """Black or white, whichever is read more easily on *colour* (relative luminance of
+    WCAG 2).
 
     >>> ink(BLUE), ink(YELLOW)
     ('white', 'black')

@@ -14,8 +14,8 @@ from ioopt.result import Result
 
 
 def plot_use(result: Result) -> Any:
-    """Bytes inside, stacked by stage, against the quota; below the tasks, each
-    in a row of its own.
+    """Bytes inside, stacked by stage, against the quota; below the tasks, each in a row
+    of its own.
     """
     schedule = result.schedule or {}
     stages, tasks = schedule["stages"], schedule["tasks"]
@@ -72,8 +72,7 @@ def _at(rows: Sequence[Sequence[float]], instants: Sequence[float]) -> list[floa
 
 
 def plot_frontier(rows: Sequence[Json], title: str = "") -> Any:
-    """The least makespan by quota and what no plan is below, of
-    the rows of a frontier.
+    """The least makespan by quota and what no plan is below, of the rows of a frontier.
     """
     axes = new_axes(7, 4)
     size = unit_for("bytes", max(row["quota_bytes"] for row in rows))

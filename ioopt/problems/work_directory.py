@@ -1,5 +1,5 @@
-"""A workflow on one machine with one work directory of limited size. Whole
-bytes; times in seconds.
+"""A workflow on one machine with one work directory of limited size. Whole bytes; times
+in seconds.
 
 Own model; its rules B1 to B15 stand in docs/rules/work-directory.md.
 """
@@ -38,8 +38,8 @@ LONG = {
 
 
 class Fault(SimulationError, ValueError):
-    """What is wrong with an instance, a plan or an answer; ``record`` is
-    {kind, ...} of the rules.
+    """What is wrong with an instance, a plan or an answer; ``record`` is {kind, ...} of
+    the rules.
     """
 
     def __init__(self, kind: str, **found: object) -> None:
@@ -54,8 +54,8 @@ class Fault(SimulationError, ValueError):
 
 
 class Ticks:
-    """Count times in whole ticks, of which ``per_second`` make a
-    second: sums are exact.
+    """Count times in whole ticks, of which ``per_second`` make a second: sums are
+    exact.
 
     Only the *seconds* given can be counted. ``slack`` is one instant: times no more
     than that apart are together.
@@ -96,8 +96,8 @@ def _ratio(seconds: float) -> tuple[int, int]:
 
 
 class WorkTask(base.Lean):
-    """A task: the files it reads and writes, scratch while it runs, and the
-    sample it belongs to.
+    """A task: the files it reads and writes, scratch while it runs, and the sample it
+    belongs to.
     """
 
     LATER = frozenset(
@@ -114,8 +114,8 @@ class WorkTask(base.Lean):
 
 
 class WorkFile(base.Lean):
-    """A file. One that a task writes is a product, and with ``keep``
-    stays inside for good.
+    """A file. One that a task writes is a product, and with ``keep`` stays inside for
+    good.
     """
 
     LATER = frozenset({"keep"})
@@ -125,8 +125,8 @@ class WorkFile(base.Lean):
 
 
 class WorkDirectoryProblem(base.Problem):
-    """Tasks on one machine whose products lie in one directory with a
-    quota (rules B1 and B2).
+    """Tasks on one machine whose products lie in one directory with a quota (rules B1
+    and B2).
 
     ``quota_bytes`` None is no quota. Raises a validation error, a :class:`Fault`,
     for ids given twice, unknown files, files with two producers, tasks in a circle
@@ -212,8 +212,7 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """Per task, the producers of its inputs, each once, in the
-        order of its inputs.
+        """Per task, the producers of its inputs, each once, in the order of its inputs.
         """
         writer = {f: k for k, files in enumerate(self.outputs) for f in files}
         return tuple(
@@ -240,8 +239,8 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """Per task, 0 without predecessors, else one more than the largest
-        of theirs (rule B5).
+        """Per task, 0 without predecessors, else one more than the largest of theirs
+        (rule B5).
         """
         level = [0] * len(self.tasks)
         for k in self.topological:
@@ -274,8 +273,8 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def components(self) -> tuple[int, ...]:
-        """Per task, its weak component (tasks joined by products), as
-        the first task of that.
+        """Per task, its weak component (tasks joined by products), as the first task of
+        that.
         """
         found = [-1] * len(self.tasks)
         for first in range(len(found)):
@@ -307,8 +306,8 @@ class WorkDirectoryProblem(base.Problem):
         )
 
     def copies(self, count: int) -> Self:
-        """The workflow *count* times over, names and samples
-        numbered from 1 (rule B15).
+        """The workflow *count* times over, names and samples numbered from 1 (rule
+        B15).
 
         A file that no task writes stays shared; one copy is the instance itself.
         """
@@ -335,11 +334,11 @@ class WorkDirectoryProblem(base.Problem):
 
 
 class WorkDirectoryPlan(base.Lean, base.Plan):
-    """``starts``: (seconds, task), each task once, taken by seconds, then
-    as listed (rule B3).
+    """``starts``: (seconds, task), each task once, taken by seconds, then as listed
+    (rule B3).
 
-    ``ignore_quota``: the answer to how little would do, where that is more than
-    the quota (rule B9).
+    ``ignore_quota``: the answer to how little would do, where that is more than the
+    quota (rule B9).
     """
 
     LATER = frozenset({"ignore_quota"})
@@ -352,8 +351,8 @@ def beyond(
     plan: WorkDirectoryPlan | None,
     schedule: base.Json | None,
 ) -> base.Json:
-    """What a result may change of the question: the quota, and compute
-    times of so many tasks.
+    """What a result may change of the question: the quota, and compute times of so many
+    tasks.
     """
     actual = (schedule or {}).get("actual_compute_seconds") or {}
     planned = (

@@ -1,7 +1,7 @@
 """Flexible gang assignment of one pattern (k, d) as a mixed integer program.
 
-Lee et al., Section 7, sketch strict and loose rounds; the model is ours
-(F5, rules 10 and 11).
+Lee et al., Section 7, sketch strict and loose rounds; the model is ours (F5, rules 10
+and 11).
 
 Sets: jobs j (compute) and i (I/O), aligned blocks b, columns c, strict rows r = 1 .. R = K - k.
 Data: quantum q, frame L = K q, sizes n of P, weights w, gangedness gamma, floors phi; S and beta
@@ -162,8 +162,7 @@ class AssignmentModel:
                 self.program.add(f"loose_io_{c}", _nonzero(load), most=limit)
 
     def _add_floors(self) -> None:
-        """pr_j >= phi_j; without loose CPU the rows must reach
-        the next whole number.
+        """pr_j >= phi_j; without loose CPU the rows must reach the next whole number.
         """
         for j in self.data.compute_jobs():
             if self.problem.jobs[j].takes_loose_cpu:

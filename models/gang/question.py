@@ -1,5 +1,5 @@
-"""One scheduling decision as options: what every job may do, and which
-options exclude each other.
+"""One scheduling decision as options: what every job may do, and which options exclude
+each other.
 
 Options of a running job: stay on its columns, or migrate to its file nodes; of a
 waiting job: start on its file nodes, or anywhere in one row (docs/gang.md, The
@@ -18,19 +18,19 @@ from ioopt.decisions.gang.state import Gang, State, move_speed, weights
 from ioopt.problems.gang import nodes_of
 
 LARGEST_WORTH = 10**11
-"""Worths are scaled to whole numbers up to this: 500 rows of rounding stay
-below 1e-9 of a sum.
+"""Worths are scaled to whole numbers up to this: 500 rows of rounding stay below 1e-9
+of a sum.
 """
 
 Deed = Literal["stay", "move", "local", "remote"]
 
 
 class Option(NamedTuple):
-    """One thing a job may do; ``columns`` is 0 for ``remote``, whose
-    columns are chosen later.
+    """One thing a job may do; ``columns`` is 0 for ``remote``, whose columns are chosen
+    later.
 
-    ``worth`` is weight x speed for each row, scaled and rounded up; ``cost``
-    the tasks it migrates.
+    ``worth`` is weight x speed for each row, scaled and rounded up; ``cost`` the tasks
+    it migrates.
     """
 
     job: int
@@ -43,8 +43,8 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """Options of all jobs, running ones first; ``cliques`` and ``by_job``
-    hold option positions.
+    """Options of all jobs, running ones first; ``cliques`` and ``by_job`` hold option
+    positions.
 
     ``remote_slots`` is how many tasks may start away from their files (``guarded`` options).
     A value in weight units is the sum of worths divided by ``scale``.
@@ -142,8 +142,8 @@ def _slower(job: Gang) -> bool:
 
 
 def cliques_of(masks: Sequence[int], nodes: int) -> tuple[tuple[int, ...], ...]:
-    """Maximal sets of two or more column masks that share a node, as
-    positions, largest first.
+    """Maximal sets of two or more column masks that share a node, as positions, largest
+    first.
 
     >>> cliques_of([0b0011, 0b0110, 0b1100], 4)
     ((0, 1), (1, 2))

@@ -34,8 +34,8 @@ ROUNDED = 4
 
 
 def program_of(question: Question, name: str) -> Program:
-    """An empty program to be maximised, in units of the largest worth, so
-    that tolerances fit.
+    """An empty program to be maximised, in units of the largest worth, so that
+    tolerances fit.
     """
     largest = max((abs(option.worth) for option in question.options), default=1)
     return Program(name, maximise=True, unit=Fraction(1, largest or 1))
@@ -80,8 +80,7 @@ def add_choice(program: Program, question: Question) -> list[int | None]:
 
 
 class RowFreeModel:
-    """The row-free program of a question; :attr:`program`
-    maximises the sum of worths.
+    """The row-free program of a question; :attr:`program` maximises the sum of worths.
     """
 
     def __init__(self, question: Question, replicated: bool = False) -> None:
@@ -113,8 +112,8 @@ class RowFreeModel:
         return rows
 
     def _add_slots(self) -> None:
-        """(3): remote options, whose columns are open, fit at least
-        into all slots together.
+        """(3): remote options, whose columns are open, fit at least into all slots
+        together.
         """
         question = self.question
         if question.remote:
@@ -146,8 +145,8 @@ class RowFreeModel:
 
 
 class ReplicatedModel(RowFreeModel):
-    """The row-free program with remote options over several rows, which stand
-    on the same columns.
+    """The row-free program with remote options over several rows, which stand on the
+    same columns.
     """
 
     def __init__(self, question: Question) -> None:
@@ -156,8 +155,7 @@ class ReplicatedModel(RowFreeModel):
             self.add_columns(self.add_row_counts())
 
     def add_row_counts(self) -> list[list[tuple[int, int]]]:
-        """z[o,k] with (7); for k = 1 .. M the (variable, tasks)
-        of all remote options.
+        """z[o,k] with (7); for k = 1 .. M the (variable, tasks) of all remote options.
         """
         levels, program = self.question.levels, self.program
         counted: list[list[tuple[int, int]]] = [[] for _ in range(levels)]

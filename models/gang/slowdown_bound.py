@@ -1,5 +1,4 @@
-"""A lower bound of the mean slowdown of a gang workload, valid for
-every policy (ours).
+"""A lower bound of the mean slowdown of a gang workload, valid for every policy (ours).
 """
 
 from ioopt.models.fluid_bound import SHAVED, Work, least_response
@@ -10,8 +9,8 @@ FINISHED_SECONDS = 1e-7
 
 
 def mean_slowdown_bound(problem: GangProblem) -> float | None:
-    """A bound of the mean of max(t_f - t_a, T) / max(L, T) by running alone,
-    or on disjoint nodes.
+    """A bound of the mean of max(t_f - t_a, T) / max(L, T) by running alone, or on
+    disjoint nodes.
     """
     if not problem.jobs:
         return None

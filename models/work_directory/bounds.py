@@ -1,5 +1,5 @@
-"""Proven bounds of work directories: of the peak (rule B10) and of the
-makespan (rule B11).
+"""Proven bounds of work directories: of the peak (rule B10) and of the makespan (rule
+B11).
 """
 
 from __future__ import annotations
@@ -20,22 +20,20 @@ from ioopt.problems.work_directory import WorkDirectoryProblem
 MOST_JOINED = 20_000
 """Tasks of one component up to which the ancestors of each are held as bits."""
 FEW = 64
-"""Tasks of one component up to which a loop over bits is quicker
-than an array of them.
+"""Tasks of one component up to which a loop over bits is quicker than an array of them.
 """
 MOST_EXACT = 1 << 62
 """Bytes up to which an array of 64-bit whole numbers holds every sum."""
 DUAL_FUNCTIONS = 6
 Item = tuple[int, int, int]
-"""Head, tail and area: not there before its head, nor after the
-makespan less its tail.
+"""Head, tail and area: not there before its head, nor after the makespan less its tail.
 """
 
 
 @dataclass(frozen=True)
 class PeakBound:
-    """Bytes that no plan does without, by reason, and the first task that
-    reaches the largest.
+    """Bytes that no plan does without, by reason, and the first task that reaches the
+    largest.
 
     ``need``: own bytes and inputs of a task; ``through``: own bytes and what is inside
     while it runs, whatever the plan; ``end``: what is kept beside the last task.
@@ -90,8 +88,8 @@ def peak_bound(
 def _through(
     problem: WorkDirectoryProblem, inputs: list[int], deadline: Deadline | None
 ) -> tuple[list[int], bool]:
-    """Return what is inside while each task runs in any plan, and
-    whether all were looked at.
+    """Return what is inside while each task runs in any plan, and whether all were
+    looked at.
 
     Of a task that was not looked at, what it needs: its own bytes and its inputs.
     """
@@ -117,8 +115,8 @@ def _through(
 def _inside_with(
     problem: WorkDirectoryProblem, tasks: list[int], deadline: Deadline | None
 ) -> list[int] | None:
-    """Return the products of others that are inside while each of *tasks*,
-    one component, runs.
+    """Return the products of others that are inside while each of *tasks*, one
+    component, runs.
 
     None where the *deadline* passes first.
     """
@@ -155,8 +153,7 @@ class Inside(Protocol):
 
 
 class OneByOne:
-    """Add at one bit after the other: for few places, or more
-    bytes than 64 bits hold.
+    """Add at one bit after the other: for few places, or more bytes than 64 bits hold.
     """
 
     def __init__(self, count: int) -> None:
@@ -192,8 +189,7 @@ class AtOnce:
 
 
 def _sweep(items: list[Item]) -> int:
-    """The least makespan of *items*, of which each instant takes
-    an area of 1 at most.
+    """The least makespan of *items*, of which each instant takes an area of 1 at most.
     """
     best = area = 0
     for head, _, size in sorted(items, key=lambda item: -item[0]):
@@ -208,8 +204,8 @@ def _sweep(items: list[Item]) -> int:
 
 @dataclass(frozen=True)
 class MakespanBound:
-    """Seconds that no plan does without, by reason; None where there is no
-    quota (or one of 0).
+    """Seconds that no plan does without, by reason; None where there is no quota (or
+    one of 0).
     """
 
     critical_path: Fraction
@@ -230,8 +226,8 @@ def makespan_bounds(
 ) -> MakespanBound:
     """Return the bounds of the makespan under *quota*.
 
-    Those for which the *deadline* leaves no time are left out, and the rest
-    is not ``complete``.
+    Those for which the *deadline* leaves no time are left out, and the rest is not
+    ``complete``.
     """
     ticks = problem.ticks
     s = ticks.all_of(task.compute_seconds for task in problem.tasks)
@@ -279,8 +275,8 @@ def _held(
     tail: list[int],
     deadline: Deadline | None,
 ) -> list[tuple[int, int, int, int]] | None:
-    """Return (head, tail, ticks, bytes) of all that any plan holds in
-    the directory so long.
+    """Return (head, tail, ticks, bytes) of all that any plan holds in the directory so
+    long.
 
     *s*, *head* and *tail* are by task. None where the *deadline* passes first.
     """
@@ -306,8 +302,8 @@ def _dual(size: int, quota: int, j: int) -> int:
 
 
 def _rests(problem: WorkDirectoryProblem, p: int, s: list[int]) -> dict[int, int]:
-    """Return the longest path from *p* (excluded) to each reader of its
-    products (included).
+    """Return the longest path from *p* (excluded) to each reader of its products
+    (included).
     """
     level, readers = problem.levels, problem.successors[p]
     top = max((level[k] for k in readers), default=0)

@@ -1,9 +1,9 @@
 """Exact flexible gang assignment: one model a pattern, the best wins; then
 re-ranked by simulation.
 
-Strict, filled and greedy plans are warm starts and stay candidates, so that the
-answer is never worse than a baseline (F5 and F6). The deadline counts
-everything (docs/flexgang-assignment.md).
+Strict, filled and greedy plans are warm starts and stay candidates, so that the answer
+is never worse than a baseline (F5 and F6). The deadline counts everything
+(docs/flexgang-assignment.md).
 """
 
 import math
@@ -132,8 +132,7 @@ class Settings(Record):
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[Settings, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """Solve all patterns within the deadline and return the plan
-    that simulates best.
+    """Solve all patterns within the deadline and return the plan that simulates best.
     """
     settings = request.settings or Settings()
     begun = request.deadline.elapsed()
@@ -202,8 +201,8 @@ def _baselines(
     search: PatternSearch,
     greedy: list[tuple[PatternData, FlexibleGangPlan]],
 ) -> dict[str, FlexibleGangPlan]:
-    """Strict, strict + fill and the best of the *greedy* plans, those
-    that keep the floors.
+    """Strict, strict + fill and the best of the *greedy* plans, those that keep the
+    floors.
 
     The search starts from them and from the plan that its request brings.
     """

@@ -16,8 +16,8 @@ from ioopt.solvers.flexgang.linear import plan_with_best_tau
 from ioopt.solvers.flexgang.strict import try_strict
 
 LOOSE_GAMMA = 0.5
-"""Compute jobs below this gangedness go without rows of their own (until
-rows are replicated).
+"""Compute jobs below this gangedness go without rows of their own (until rows are
+replicated).
 """
 SIMULATION_FRACTION = 0.2
 """Part of the time limit that the greedy leaves for simulating its plan."""
@@ -26,8 +26,8 @@ SIMULATION_FRACTION = 0.2
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[None, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """The best plan over all patterns; strict + fill, with a note, when
-    no pattern works out.
+    """The best plan over all patterns; strict + fill, with a note, when no pattern
+    works out.
     """
     per_pattern: dict[str, float] = {}
     plans: list[tuple[PatternData, FlexibleGangPlan]] = []
@@ -107,8 +107,8 @@ def greedy_plan(data: PatternData) -> FlexibleGangPlan | None:
 
 
 def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
-    """Put I/O jobs into the loose windows, least loaded block first;
-    returns those left strict.
+    """Put I/O jobs into the loose windows, least loaded block first; returns those left
+    strict.
     """
     problem = data.problem
     limit = problem.loose_io_limit * data.pattern.k * problem.machine.quantum_seconds
@@ -134,8 +134,8 @@ def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
 
 
 def _roomiest(data: PatternData, placement: Placement, job: int) -> int:
-    """The block whose tightest column has the most free time a job
-    that has its home there.
+    """The block whose tightest column has the most free time a job that has its home
+    there.
     """
     problem = data.problem
     capacity = column_capacity(data, placement)
@@ -152,8 +152,8 @@ def _roomiest(data: PatternData, placement: Placement, job: int) -> int:
 
 
 def _replicate(data: PatternData, cells: list[set[int]], placement: Placement) -> None:
-    """Give idle cells of every row to compute jobs at home there:
-    weightiest, fewest rows first.
+    """Give idle cells of every row to compute jobs at home there: weightiest, fewest
+    rows first.
     """
     problem, jobs = data.problem, data.problem.jobs
     for taken in cells:

@@ -1,5 +1,5 @@
-"""Linear programs of flexible gangs: the loose CPU of a placement, the
-relaxation of a pattern (F5).
+"""Linear programs of flexible gangs: the loose CPU of a placement, the relaxation of a
+pattern (F5).
 """
 
 import math
@@ -15,8 +15,8 @@ from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 def plan_with_best_tau(
     data: PatternData, placement: Placement, slack: float = 0.0
 ) -> FlexibleGangPlan | None:
-    """The plan of *placement* with the best tau; None when a floor cannot be
-    kept within *slack*.
+    """The plan of *placement* with the best tau; None when a floor cannot be kept
+    within *slack*.
     """
     model = TauModel(data, placement, slack)
     if not model.feasible:
@@ -28,8 +28,8 @@ def plan_with_best_tau(
 
 
 def relaxed_bound(data: PatternData) -> float:
-    """No plan of the pattern has a higher objective; minus infinity when
-    it has no plan at all.
+    """No plan of the pattern has a higher objective; minus infinity when it has no plan
+    at all.
     """
     model = RelaxedModel(data)
     if not model.feasible:

@@ -1,8 +1,8 @@
-"""Solves the assignment models of all patterns under one deadline, the
-most promising first.
+"""Solves the assignment models of all patterns under one deadline, the most promising
+first.
 
-The promise of a pattern is how far its linear relaxation lies above
-the best plan so far.
+The promise of a pattern is how far its linear relaxation lies above the best plan so
+far.
 """
 
 import math
@@ -26,8 +26,8 @@ from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.flexgang.linear import plan_with_best_tau, relaxed_bound
 
 FLOOR_SLACK = 5e-7
-"""Progress by which a floor may be missed for a backend's tolerance
-(the checker's is 1e-6).
+"""Progress by which a floor may be missed for a backend's tolerance (the checker's is
+1e-6).
 """
 LEAST_SECONDS = 0.2
 """A backend is not started for less."""
@@ -118,9 +118,9 @@ class PatternSearch:
     def run(self, gap: float, reserve: float) -> None:
         """Bring every pattern that may still win within *gap*; the others are pruned.
 
-        ``reserve`` seconds are kept for what comes after; time goes to patterns
-        in proportion to their promise. A program that would take the time left
-        to build is not begun.
+        ``reserve`` seconds are kept for what comes after; time goes to patterns in
+        proportion to their promise. A program that would take the time left to build is
+        not begun.
         """
         waiting = sorted(self.states, key=lambda s: (-s.bound, s.pattern))
         deadline = self.request.deadline
@@ -152,8 +152,8 @@ class PatternSearch:
         return max(least, min(state.bound, 1e9) - best)
 
     def _solve(self, state: PatternState, gap: float, seconds: float) -> None:
-        """Run the backend on one pattern for at most *seconds* and
-        note what it says of it.
+        """Run the backend on one pattern for at most *seconds* and note what it says of
+        it.
         """
         start = None if state.plan is None else state.model.start_values(state.plan)
         limits = replace(BackendLimits.of(self.request, seconds), gap=gap or None)

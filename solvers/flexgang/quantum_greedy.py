@@ -54,8 +54,8 @@ def greedy_options(
 def cycle_grid(
     costs: QuantumCosts, deadline: Deadline | None = None
 ) -> tuple[int, ...]:
-    """Cycle lengths in ticks: the instance's grid and the greedy's,
-    without which it could win.
+    """Cycle lengths in ticks: the instance's grid and the greedy's, without which it
+    could win.
     """
     lengths = set(costs.problem.default_cycles())
     single = costs.problem.one_visit()
@@ -69,12 +69,12 @@ def cycle_grid(
 def _least_uniform(
     costs: QuantumCosts, found: Incumbents | None = None
 ) -> list[Option] | None:
-    """The best plan of one quantum for all jobs once a cycle, floors
-    broken where they must be.
+    """The best plan of one quantum for all jobs once a cycle, floors broken where they
+    must be.
 
-    None if no quantum is on all menus; ties go to the one that stands first.
-    Each that is the best so far is reported to *found*; once its deadline has
-    expired no other is tried.
+    None if no quantum is on all menus; ties go to the one that stands first. Each that
+    is the best so far is reported to *found*; once its deadline has expired no other is
+    tried.
     """
     found = found or Incumbents(Deadline(None))
     menus = [costs.problem.options(job) for job in range(len(costs.problem.jobs))]
@@ -144,8 +144,8 @@ def realised_outcome(
     tried = [(realised, options, simulation)]
 
     def attempt(other: Sequence[Option]) -> float | None:
-        """Simulate *other*, keep it among those tried, and return what it
-        realises; late, None.
+        """Simulate *other*, keep it among those tried, and return what it realises;
+        late, None.
         """
         found = simulate(costs.problem, costs.plan(other), deadline=deadline)
         if "realised" not in found.metrics:

@@ -55,8 +55,8 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
 def _costs_in_time(
     costs: QuantumCosts, lengths: Iterable[int], deadline: Deadline
 ) -> bool:
-    """Compute the cost of every option in cycles of these *lengths*; False
-    once it is too late.
+    """Compute the cost of every option in cycles of these *lengths*; False once it is
+    too late.
     """
     for length in lengths:
         for job in range(len(costs.problem.jobs)):
@@ -74,8 +74,8 @@ def _realised(
     stop: StopReason,
     bound: float | None = None,
 ) -> Outcome:
-    """The outcome of *options*; where it must fall back to one visit,
-    by the program again.
+    """The outcome of *options*; where it must fall back to one visit, by the program
+    again.
     """
 
     def again(once: QuantumSelectionProblem) -> Sequence[Option] | None:
@@ -92,8 +92,8 @@ def _realised(
 
 
 def _start(costs: QuantumCosts, request: SolveRequest) -> Sequence[Option] | None:
-    """The greedy's options or those of the plan that the request brings,
-    whichever cost less.
+    """The greedy's options or those of the plan that the request brings, whichever cost
+    less.
     """
     start: Sequence[Option] | None = greedy_options(costs, request.incumbents)
     if request.start is None:

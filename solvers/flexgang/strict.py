@@ -18,8 +18,7 @@ class Settings(Record):
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[Settings, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """Pack strictly; nothing is found when the frame has too few
-    rows or a rule breaks.
+    """Pack strictly; nothing is found when the frame has too few rows or a rule breaks.
     """
     settings = request.settings or Settings()
     plan, why = try_strict(problem, settings.fill)
@@ -56,8 +55,8 @@ def try_strict(
 
 
 def equal_shares(data: PatternData, placement: Placement) -> dict[int, list[float]]:
-    """Seconds of every column of its block for each job that can use
-    them, shared equally.
+    """Seconds of every column of its block for each job that can use them, shared
+    equally.
     """
     problem = data.problem
     fillers = [

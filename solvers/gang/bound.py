@@ -12,8 +12,7 @@ from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
-"""CP-SAT: the full linear relaxation proves most programs at the
-root; hints survive.
+"""CP-SAT: the full linear relaxation proves most programs at the root; hints survive.
 """
 WORK, LOADING_SECONDS = 0.25, 1.0
 """Deterministic seconds of CP-SAT, and what loading it takes.
@@ -28,9 +27,9 @@ def upper_bound(
     """A bound of the value of every matrix for *problem* under
     *weight*, by the *deadline*.
 
-    Holds for any policy: the whole queue may start in any order,
-    and jobs that start away from their files may have up to M
-    rows (:class:`ioopt.models.gang.row_free.ReplicatedModel`).
+    Holds for any policy: the whole queue may start in any order, and jobs that start
+    away from their files may have up to M rows
+    (:class:`ioopt.models.gang.row_free.ReplicatedModel`).
     """
     question = ask(state_of(problem), weight)
     if not question.options:

@@ -1,12 +1,12 @@
-"""exact-iogs (ours): every decision an integer program, warm-started by the
-greedy of its weights.
+"""exact-iogs (ours): every decision an integer program, warm-started by the greedy of
+its weights.
 
-The row-free model (:mod:`ioopt.models.gang.row_free`) gives a bound and, coloured
-by left endpoint, mostly a matrix that meets it; where it does not, the row model
-(:mod:`ioopt.models.gang.assignment`) is solved from the greedy's matrix. Cells
-left over are filled by weight x speed. The greedy is index-iogs with the same
-guard, without age term; its matrix is taken where it is worth more, so that a
-decision is never below it.
+The row-free model (:mod:`ioopt.models.gang.row_free`) gives a bound and, coloured by
+left endpoint, mostly a matrix that meets it; where it does not, the row model
+(:mod:`ioopt.models.gang.assignment`) is solved from the greedy's matrix. Cells left
+over are filled by weight x speed. The greedy is index-iogs with the same guard, without
+age term; its matrix is taken where it is worth more, so that a decision is never below
+it.
 """
 
 import math
@@ -54,8 +54,8 @@ from ioopt.units import exact
 
 
 def urgent_rows_first(state: State, kind: Weight) -> State:
-    """Renumber the rows: weight x speed / rows of the jobs in a
-    row, summed, descending.
+    """Renumber the rows: weight x speed / rows of the jobs in a row, summed,
+    descending.
 
     The first is the row that runs at this instant (rule 1); ties to the lowest old
     index. Dividing by the rows that a job has favours those that depend on the one.
@@ -86,14 +86,14 @@ def urgent_rows_first(state: State, kind: Weight) -> State:
 
 
 EVENT_LIMIT, SNAPSHOT_LIMIT = 0.1, 2.0
-"""Deterministic seconds of CP-SAT for a program: at every event, and
-for one decision alone.
+"""Deterministic seconds of CP-SAT for a program: at every event, and for one decision
+alone.
 """
 GREEDY_SECONDS_PER_JOB = 2e-3
 """Kept of a limit for the greedy, which ends a workload."""
 PROVEN = 1e-9
-"""Relative distance from the bound within which a decision counts as
-proven (rounded worths).
+"""Relative distance from the bound within which a decision counts as proven (rounded
+worths).
 """
 
 
@@ -136,8 +136,7 @@ class Decision(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """How far the value may be below the best of the models,
-        relative to the bound.
+        """How far the value may be below the best of the models, relative to the bound.
         """
         return max(0.0, 1.0 - self.value / self.bound) if self.bound > 0 else 0.0
 
@@ -211,8 +210,8 @@ class ExactPolicy:
     def _search(
         self, question: Question, state: State, greedy: State
     ) -> tuple[State, float, bool]:
-        """The best matrix of the models, their bound in worths, whether the
-        row model was solved.
+        """The best matrix of the models, their bound in worths, whether the row model
+        was solved.
         """
         spans = spans_of(question, state, greedy)
         free = RowFreeModel(question)
@@ -239,8 +238,8 @@ class ExactPolicy:
         counts: dict[int, int],
         bound: float,
     ) -> tuple[Placed | None, float]:
-        """Solve the row model from the greedy's matrix or what can be
-        laid out of *counts*.
+        """Solve the row model from the greedy's matrix or what can be laid out of
+        *counts*.
         """
         rows = AssignmentModel(question)
         start, best = rows.start(spans), None
@@ -282,8 +281,8 @@ def policy(settings: Settings) -> ExactPolicy:
 
 
 def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Outcome:
-    """Simulate a workload under the exact policy, or take the one
-    decision of a snapshot.
+    """Simulate a workload under the exact policy, or take the one decision of a
+    snapshot.
     """
     settings: Settings = request.settings or Settings()
     if settings.phase != "all":
@@ -356,8 +355,8 @@ def _decide(
 
 
 def summary(log: list[Decision]) -> Json:
-    """Figures over the exact decisions of a run; the seconds are
-    measured and do not repeat.
+    """Figures over the exact decisions of a run; the seconds are measured and do not
+    repeat.
     """
     if not log:
         return {"exact_decisions": 0}

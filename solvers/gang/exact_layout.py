@@ -1,5 +1,5 @@
-"""From an answer of the gang models to rows and columns, and back from
-a matrix to a start.
+"""From an answer of the gang models to rows and columns, and back from a matrix to a
+start.
 """
 
 from collections.abc import Mapping
@@ -86,8 +86,8 @@ def colour(
 def _in_rows(
     question: Question, counts: Mapping[int, int], spans: dict[int, int], partial: bool
 ) -> Placed | None:
-    """Remote jobs, large ones first, into the rows with the fewest
-    free nodes that suffice.
+    """Remote jobs, large ones first, into the rows with the fewest free nodes that
+    suffice.
     """
     rows = _rows(
         question, {o: (question.options[o].columns, s) for o, s in spans.items()}
@@ -128,8 +128,8 @@ def _largest_first(question: Question, chosen: Mapping[int, int]) -> list[int]:
 
 
 def tightest_run(free: int, size: int) -> int | None:
-    """*size* contiguous bits of *free*, at the start of the shortest
-    run that holds them.
+    """*size* contiguous bits of *free*, at the start of the shortest run that holds
+    them.
 
     >>> bin(tightest_run(0b1101111, 2))
     '0b1100000'
@@ -164,8 +164,8 @@ def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
 
 
 def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
-    """The rows of every option that the update took; None of jobs that the
-    question leaves out.
+    """The rows of every option that the update took; None of jobs that the question
+    leaves out.
     """
     position = {job.key: j for j, job in enumerate(question.jobs)}
     spans = {}
@@ -181,8 +181,8 @@ def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
 
 
 def state_with(before: State, question: Question, placed: Placed) -> State:
-    """The matrix of *placed*; a job keeps its home row where it still has
-    it, else the lowest.
+    """The matrix of *placed*; a job keeps its home row where it still has it, else the
+    lowest.
     """
     by_job = {question.options[o].job: o for o in placed}
     order = sorted(by_job)

@@ -1,5 +1,5 @@
-"""A gang-scheduling policy is a name and how it runs the phases: the paper's
-four, and two of ours.
+"""A gang-scheduling policy is a name and how it runs the phases: the paper's four, and
+two of ours.
 """
 
 from collections.abc import Callable
@@ -49,8 +49,8 @@ class Policy:
     rules: Rules
 
     def update(self, state: State, phase: str = "all") -> State:
-        """Run all phases once (a scheduling event), or one; UsageError when
-        it has no such phase.
+        """Run all phases once (a scheduling event), or one; UsageError when it has no
+        such phase.
         """
         phases = phases_of(self.rules)
         if phase != "all" and phase not in phases:
@@ -86,8 +86,8 @@ class GuardedSettings(Settings):
     """``guard``: share of all M P slots that home instances may fill after a remote
     start (or L/R of the job, if that is more).
 
-    ``patience``: once a job has waited this many times R - L, it may start
-    remote all the same.
+    ``patience``: once a job has waited this many times R - L, it may start remote all
+    the same.
     """
 
     guard: Share = 0.7
@@ -95,8 +95,8 @@ class GuardedSettings(Settings):
 
 
 def guarded(settings: GuardedSettings) -> Policy:
-    """guarded-iogs (ours): Migrate-IOGS that refuses remote starts
-    on a crowded machine.
+    """guarded-iogs (ours): Migrate-IOGS that refuses remote starts on a crowded
+    machine.
 
     A remote job holds its slots R/L times as long, which makes the next start remote
     too; the guard keeps the matrix empty enough for migration to undo remote starts.

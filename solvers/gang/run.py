@@ -1,5 +1,5 @@
-"""From a policy to a solver: simulate a workload, or take the one
-decision of a snapshot.
+"""From a policy to a solver: simulate a workload, or take the one decision of a
+snapshot.
 """
 
 from ioopt.compiled.choice import use_machine_code
@@ -26,14 +26,14 @@ PLAIN_SECONDS_PER_JOB = 2e-4
 SECONDS_PER_JOB = 1.5e-5
 """Of writing down and checking a schedule without history."""
 RECORD_UP_TO_JOBS, RECORD_UP_TO_CELLS = 2_000, 4_000_000
-"""Above this many jobs, or jobs x nodes, the history of the matrix is written
-only when asked for.
+"""Above this many jobs, or jobs x nodes, the history of the matrix is written only when
+asked for.
 """
 
 
 def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Outcome:
-    """Simulate a workload under the request's policy, or take the one
-    decision of a snapshot.
+    """Simulate a workload under the request's policy, or take the one decision of a
+    snapshot.
     """
     policy: Policy = request.policy
     settings: Settings = request.settings
@@ -55,8 +55,8 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
 def cheapest(
     problem: GangProblem, request: SolveRequest, slow: GangPolicy, error: OutOfTime
 ) -> Outcome:
-    """The answer of ``gs`` in the place of a policy that cannot be
-    simulated in time, or none.
+    """The answer of ``gs`` in the place of a policy that cannot be simulated in time,
+    or none.
     """
     late = f"{slow.name}: {error}"
     if slow is GS or request.incumbents.plan is not None:
@@ -80,8 +80,8 @@ def simulate_policy(
     settings: Settings,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Simulate a workload by the engine of *settings* or a fitting one;
-    OutOfTime at the *deadline*.
+    """Simulate a workload by the engine of *settings* or a fitting one; OutOfTime at
+    the *deadline*.
     """
     deadline = (deadline or Deadline(None)).with_overtime(
         SECONDS_PER_JOB * len(problem.jobs)

@@ -1,5 +1,5 @@
-"""Policies of work directories: one run each, and the best of the safe
-ones (rules B5 to B9).
+"""Policies of work directories: one run each, and the best of the safe ones (rules B5
+to B9).
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ NEEDS = {
 }
 """Reason of the bound of the peak (rule B10) -> a sentence for people."""
 TASK_SECONDS = 5e-5
-"""What a task takes to be read, planned, replayed, checked and written,
-on a machine of 2020.
+"""What a task takes to be read, planned, replayed, checked and written, on a machine of
+2020.
 """
 
 
@@ -61,15 +61,15 @@ def require_time(problem: WorkDirectoryProblem, deadline: Deadline) -> None:
 
 
 def first_answer(problem: WorkDirectoryProblem, deadline: Deadline) -> Deadline:
-    """Return until when to search: to read before, to replay and to check
-    after takes the rest.
+    """Return until when to search: to read before, to replay and to check after takes
+    the rest.
     """
     return deadline.within(deadline.remaining() - TASK_SECONDS * len(problem.tasks))
 
 
 def one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Starts:
-    """Return the starts of the tasks one at a time in *order*: the answer
-    that takes no search.
+    """Return the starts of the tasks one at a time in *order*: the answer that takes no
+    search.
     """
     ticks, tasks = problem.ticks, problem.tasks
     starts: Starts = []
@@ -99,8 +99,8 @@ class Settings(Record):
 
 @dataclass(frozen=True)
 class Question:
-    """The quota to keep; under ``measure`` ``peak_bytes`` the least
-    that is known to do.
+    """The quota to keep; under ``measure`` ``peak_bytes`` the least that is known to
+    do.
 
     ``order`` needs ``found`` bytes when its tasks run one at a time. Bounds are those
     for which the ``deadline`` leaves time.
@@ -122,8 +122,8 @@ class Question:
         order: list[int] | None = None,
         deadline: Deadline | None = None,
     ) -> Question:
-        """Return the question of the problem's quota, or with *peak*
-        of what *order* needs.
+        """Return the question of the problem's quota, or with *peak* of what *order*
+        needs.
 
         *order* None is the reference order, with *peak* the one of the least peak that
         is known. Past the *deadline* fewer orders are tried, and the bounds are weaker.
@@ -142,8 +142,8 @@ class Question:
 
     @cached_property
     def walk(self) -> Walk | None:
-        """The walk of safe runs; None without a quota, and where no order
-        is known to keep it.
+        """The walk of safe runs; None without a quota, and where no order is known to
+        keep it.
         """
         if self.quota is None or self.no_order_known:
             return None
@@ -151,8 +151,8 @@ class Question:
 
     @classmethod
     def asked(cls, problem: WorkDirectoryProblem, request: SolveRequest) -> Question:
-        """Return the question of a *request*; OutOfTime where its limit is
-        too short to answer it.
+        """Return the question of a *request*; OutOfTime where its limit is too short to
+        answer it.
         """
         require_time(problem, request.deadline)
         deadline = first_answer(problem, request.deadline)
@@ -235,8 +235,8 @@ class Runs:
     ) -> Starts:
         """Return the starts of one run; *delays* hold the tasks of each sample back.
 
-        Raises Fault, also where the run would end after *until*, and OutOfTime
-        past the *deadline*.
+        Raises Fault, also where the run would end after *until*, and OutOfTime past the
+        *deadline*.
         """
         question, releases = self.question, self.releases
         if safe and question.quota is not None and question.walk is None:
@@ -257,8 +257,8 @@ class Runs:
         return max((at + self.length[k] for at, k in starts), default=0)
 
     def sequential(self) -> Starts:
-        """Return the tasks one at a time; Fault where no order is known
-        that keeps the quota.
+        """Return the tasks one at a time; Fault where no order is known that keeps the
+        quota.
         """
         starts = self.question.one_by_one()
         if starts is None:
@@ -312,8 +312,7 @@ def solve_in_flight(problem: WorkDirectoryProblem, request: SolveRequest) -> Ans
 
 @dataclass(frozen=True)
 class Quickest:
-    """The best safe run, with its cap and policy; without a cap
-    the tasks one by one.
+    """The best safe run, with its cap and policy; without a cap the tasks one by one.
     """
 
     starts: Starts

@@ -1,9 +1,9 @@
-"""Work directories by constraint programming (rule B12): proofs of small
-ones, and of least peaks.
+"""Work directories by constraint programming (rule B12): proofs of small ones, and of
+least peaks.
 
-The program is a relaxation where times or bytes are rounded, and where tasks take
-0 seconds: a plan counts only once a replay under the quota that was asked has
-found no fault with it.
+The program is a relaxation where times or bytes are rounded, and where tasks take 0
+seconds: a plan counts only once a replay under the quota that was asked has found no
+fault with it.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ part of the time. With more tasks it may take long, and ``auto`` would be behind
 SMALL = 60
 """Tasks up to which ``auto`` asks for a proof."""
 PROGRAM_SECONDS = 5e-4
-"""What a task takes to be written into the program: with less time than
-that none is written.
+"""What a task takes to be written into the program: with less time than that none is
+written.
 """
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
-"""Of CP-SAT: without the energy of the intervals in its relaxation four
-tasks may take minutes.
+"""Of CP-SAT: without the energy of the intervals in its relaxation four tasks may take
+minutes.
 """
 
 
@@ -51,8 +51,7 @@ def solve(problem: WorkDirectoryProblem, request: Asked) -> Answer:
 
 
 def solve_auto(problem: WorkDirectoryProblem, request: Asked) -> Answer:
-    """Run ``exact`` and all of ``search`` where the instance is
-    small, else ``search``.
+    """Run ``exact`` and all of ``search`` where the instance is small, else ``search``.
     """
     if len(problem.tasks) > SMALL:
         return search_alone(problem, request)
@@ -182,8 +181,8 @@ def _better(search: Search, proof: Proof) -> Answer:
 
 
 def _hint(search: Search, scale: Scale) -> dict[int, int]:
-    """Return the starts of the best plan of *search* in the program's
-    units; empty without one.
+    """Return the starts of the best plan of *search* in the program's units; empty
+    without one.
     """
     if search.best is None:
         return {}
@@ -197,8 +196,8 @@ def _hint(search: Search, scale: Scale) -> dict[int, int]:
 def _carried_out(
     question: Question, scale: Scale, answer: BackendAnswer
 ) -> list[WorkDirectoryPlan]:
-    """Return the plan of a program's starts, or a run in their order where it
-    is only a relaxation.
+    """Return the plan of a program's starts, or a run in their order where it is only a
+    relaxation.
     """
     problem = question.problem
     begun = [int(answer.values[k]) for k in range(len(problem.tasks))]

@@ -1,5 +1,5 @@
-"""The least makespan for each of several quotas: what a smaller work
-directory costs (rule B14).
+"""The least makespan for each of several quotas: what a smaller work directory costs
+(rule B14).
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def frontier(
 
 
 def no_worse(row: Json, run: Json) -> bool:
-    """Put the metrics of a *run* in *row* where it keeps the row's
-    quota and is quicker.
+    """Put the metrics of a *run* in *row* where it keeps the row's quota and is
+    quicker.
     """
     if run["peak_bytes"] > row["quota_bytes"]:
         return False

@@ -30,14 +30,14 @@ STARTS_SHARE = 0.5
 """Part of the time that the starts may take."""
 STAGGERS, LONGEST = 150, 1.5
 """Starts in which the samples begin in groups, one group after the other in equal
-steps: how many, and the longest step of a sample, where the bound is shared
-equally by the samples."""
+steps: how many, and the longest step of a sample, where the bound is shared equally by
+the samples."""
 POLICIES: tuple[Policy, ...] = ("depth-first", "submission", "newest-first")
 MOVES = ("few", "sample", "tail", "delay", "swap", "scale", "cap")
 BASIC: tuple[Policy, ...] = ("depth-first", "submission")
 LARGE = 5_000
-"""Tasks above which the policies are first run without admission, which
-takes a part of the time.
+"""Tasks above which the policies are first run without admission, which takes a part of
+the time.
 """
 SPREAD = 0.15
 """Standard deviation of what a move moves, in makespans."""
@@ -54,8 +54,8 @@ Asked = SolveRequest[Settings, WorkDirectoryPlan]
 
 @dataclass(frozen=True)
 class Point:
-    """When tasks and samples are to begin (ticks; an order and delays), the
-    cap, and the run of it.
+    """When tasks and samples are to begin (ticks; an order and delays), the cap, and
+    the run of it.
     """
 
     begins: list[int]
@@ -66,8 +66,8 @@ class Point:
 
 
 def part_of(ticks: int, share: float) -> int:
-    """Return the *share* of *ticks*, rounded toward 0; there may be more
-    ticks than a float holds.
+    """Return the *share* of *ticks*, rounded toward 0; there may be more ticks than a
+    float holds.
 
     >>> part_of(7, 0.5), part_of(-7, 0.5)
     (3, -3)
@@ -140,8 +140,8 @@ class Search:
             self.stagger()
 
     def advance(self, evaluations: int, deadline: Deadline) -> StopReason:
-        """Change the best point until there were so many *evaluations*, or a
-        proof; say why it ended.
+        """Change the best point until there were so many *evaluations*, or a proof; say
+        why it ended.
         """
         if self.best is None:
             late = isinstance(self.fault, OutOfTime) or deadline.expired()
@@ -225,8 +225,7 @@ class Search:
                 return
 
     def keep(self, delays: list[int], cap: int | None, starts: Starts) -> None:
-        """Make a run the best where it is not worse, and report
-        it where it is better.
+        """Make a run the best where it is not worse, and report it where it is better.
         """
         makespan = self.runs.makespan(starts)
         former = None if self.best is None else self.best.makespan

@@ -1,5 +1,5 @@
-"""Checker of flexible gang plans: every rule of F5 by itself, and the
-objective recomputed.
+"""Checker of flexible gang plans: every rule of F5 by itself, and the objective
+recomputed.
 """
 
 import math
@@ -16,8 +16,8 @@ from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
 TOLERANCE = 1e-6
-"""Relative to the frame for times, absolute for progress: what
-solvers' tolerances leave.
+"""Relative to the frame for times, absolute for progress: what solvers' tolerances
+leave.
 """
 
 
@@ -26,8 +26,8 @@ def check(
     plan: FlexibleGangPlan | Json,
     schedule: Json | None = None,
 ) -> CheckReport:
-    """Check *plan* and recompute ``weighted_progress``, the
-    objective of F5 (maximised).
+    """Check *plan* and recompute ``weighted_progress``, the objective of F5
+    (maximised).
     """
     chosen = FlexibleGangPlan.model_validate(plan) if isinstance(plan, dict) else plan
     return _Checker(problem, chosen).report()
@@ -106,8 +106,8 @@ class _Checker:
                 )
 
     def _places(self, pattern: Pattern) -> None:
-        """I/O: one strict row or loose, never both; coordinated I/O and
-        compute jobs not loose.
+        """I/O: one strict row or loose, never both; coordinated I/O and compute jobs
+        not loose.
         """
         for job in self.problem.jobs:
             rows, loose = self.plan.rows.get(job.id, ()), job.id in self.plan.loose
@@ -152,8 +152,7 @@ class _Checker:
         return self.problem.block(self.problem.job_index[name], self.plan.home[name])
 
     def _grants(self, pattern: Pattern) -> None:
-        """Loose CPU only for jobs that can use it; tau what every
-        process can count on.
+        """Loose CPU only for jobs that can use it; tau what every process can count on.
         """
         frame = pattern.frame_seconds
         for name, tau in self.plan.tau_seconds.items():
@@ -191,8 +190,8 @@ class _Checker:
         return self.problem.jobs[self.problem.job_index[name]]
 
     def _response(self, job: FlexibleJob, pattern: Pattern) -> Response:
-        """What an I/O job gets where it runs: in the loose windows,
-        or in its strict row.
+        """What an I/O job gets where it runs: in the loose windows, or in its strict
+        row.
         """
         machine, on = self.problem.machine, self.problem.machine.quantum_seconds
         off = pattern.frame_seconds - on
@@ -201,8 +200,8 @@ class _Checker:
         return respond(job, on, off, machine.processors, self.problem.surface)
 
     def _capacity(self, pattern: Pattern) -> None:
-        """Column: granted CPU <= k q - loose I/O + idle cells +
-        fragments of strict I/O rows.
+        """Column: granted CPU <= k q - loose I/O + idle cells + fragments of strict I/O
+        rows.
         """
         quantum = self.problem.machine.quantum_seconds
         for column in range(self.problem.machine.num_columns):
@@ -227,8 +226,7 @@ class _Checker:
                 self._add("capacity", f"column {column}", text, over)
 
     def _loose_load(self, pattern: Pattern) -> None:
-        """Loose I/O uses at most the limit (.6) of the loose
-        windows of every column.
+        """Loose I/O uses at most the limit (.6) of the loose windows of every column.
         """
         limit = (
             self.problem.loose_io_limit

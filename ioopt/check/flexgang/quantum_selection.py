@@ -1,5 +1,5 @@
-"""Checker of quantum selections: one option of the menu a job, slots
-fill the cycle, floors.
+"""Checker of quantum selections: one option of the menu a job, slots fill the cycle,
+floors.
 """
 
 import math
@@ -17,8 +17,8 @@ from ioopt.units import exact
 
 TOLERANCE = 1e-9
 ROUNDING = 1e-11
-"""What the checker's own sum over cells may differ from the solvers' by,
-relative to its terms.
+"""What the checker's own sum over cells may differ from the solvers' by, relative to
+its terms.
 """
 
 
@@ -55,8 +55,8 @@ def check(
 
 
 def _least_cost(problem: QuantumSelectionProblem) -> float:
-    """Return what no plan is below: no slowdown and no waste, or the least of
-    the instance's table.
+    """Return what no plan is below: no slowdown and no waste, or the least of the
+    instance's table.
     """
     table = problem.surface or ()
     slowdown = min([1.0, *(entry.slowdown for entry in table)])
@@ -108,8 +108,7 @@ def _floors(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violati
 
 
 def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
-    """The schedule's slots lie back to back in the cycle and give
-    every job its visits.
+    """The schedule's slots lie back to back in the cycle and give every job its visits.
     """
     found = []
     clock = 0.0
@@ -144,8 +143,7 @@ def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
 def _predicted(
     problem: QuantumSelectionProblem, plan: QuantumPlan
 ) -> tuple[float, float]:
-    """The predicted cost, and the size of its terms before the 1
-    of S - 1 is taken off.
+    """The predicted cost, and the size of its terms before the 1 of S - 1 is taken off.
     """
     machine = problem.machine
     costs, size = [], 0.0

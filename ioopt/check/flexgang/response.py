@@ -31,8 +31,8 @@ DIGITS = 12
 
 
 class Response(NamedTuple):
-    """Slowdown, CPU fraction of one process, wasted fraction (None
-    where a table omits it).
+    """Slowdown, CPU fraction of one process, wasted fraction (None where a table omits
+    it).
     """
 
     slowdown: float
@@ -119,8 +119,8 @@ def _stationary(
 
 
 def _lands(burst: float, shape: int, width: float, cells: int) -> tuple[Array, Array]:
-    """Chances that a burst ends d cells on (around the slot): from its
-    edge, from within a cell.
+    """Chances that a burst ends d cells on (around the slot): from its edge, from
+    within a cell.
     """
     import numpy as np
     from scipy.special import gammainc

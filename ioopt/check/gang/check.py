@@ -1,5 +1,5 @@
-"""Checker of gang schedules: re-derives everything from the problem
-and the schedule alone.
+"""Checker of gang schedules: re-derives everything from the problem and the schedule
+alone.
 
 ``jobs`` are checked against bounds that hold for any policy. Where the schedule tells
 its history (``updates``: what changed at each matrix update), the matrix is rebuilt
@@ -16,16 +16,16 @@ from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
 SAME_INSTANT_SECONDS = 1e-7
-"""Events this close are one, and work this short is done at a slice's
-end (rules 3 and 4).
+"""Events this close are one, and work this short is done at a slice's end (rules 3 and
+4).
 """
 RELATIVE = 1e-9
 """Part of a job's work that the rounding of all its updates may be."""
 
 
 def _slack(seconds: float) -> float:
-    """What an instant at *seconds* may be off: rule 3 for both ends,
-    and rounding of sums.
+    """What an instant at *seconds* may be off: rule 3 for both ends, and rounding of
+    sums.
     """
     return 2 * SAME_INSTANT_SECONDS + 64 * math.ulp(seconds)
 
@@ -33,8 +33,8 @@ def _slack(seconds: float) -> float:
 def check(
     problem: GangProblem, plan: GangPlan | Json | None, schedule: Json | None
 ) -> CheckReport:
-    """Violations of *schedule*, and its metrics; a plan alone (a
-    policy) breaks no rule.
+    """Violations of *schedule*, and its metrics; a plan alone (a policy) breaks no
+    rule.
     """
     if schedule is None:
         return CheckReport(())
@@ -118,8 +118,8 @@ def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> N
 
 @dataclass
 class _Place:
-    """Where a job stands, what is left of its work, and when that was
-    last brought up to date.
+    """Where a job stands, what is left of its work, and when that was last brought up
+    to date.
     """
 
     columns: int
@@ -130,8 +130,7 @@ class _Place:
 
 
 class _Replay:
-    """Rebuilds the matrix update by update and advances every
-    job's work by the clock.
+    """Rebuilds the matrix update by update and advances every job's work by the clock.
     """
 
     def __init__(
@@ -146,8 +145,8 @@ class _Replay:
         self.budget_slice, self.used, self.moved = -1, 0, 0
 
     def run(self, updates: list[Json]) -> Json:
-        """Check every update, then that every job has left; metrics that
-        only the history tells.
+        """Check every update, then that every job has left; metrics that only the
+        history tells.
         """
         before, occupied = 0.0, 0.0
         for update in updates:
@@ -210,8 +209,8 @@ class _Replay:
         return local if place.columns == self.files[job_id] else remote
 
     def _advance(self, job_id: JobId, place: _Place, now: float) -> None:
-        """Burn the stall, then work, in the scheduled time since the
-        last update of *place*.
+        """Burn the stall, then work, in the scheduled time since the last update of
+        *place*.
         """
         machine = self.problem.machine
         received = sum(
@@ -319,8 +318,8 @@ BIG_JOB_TASKS = 64
 def times_metrics(
     problem: GangProblem, entries: Mapping[JobId, Json]
 ) -> dict[str, float | int | None]:
-    """What starts, finishes and ``local`` tell (rules 16 and 17); None where no
-    job is averaged over.
+    """What starts, finishes and ``local`` tell (rules 16 and 17); None where no job is
+    averaged over.
     """
     import numpy as np
 
@@ -347,8 +346,8 @@ def times_metrics(
 
 
 def limits_of(problem: GangProblem) -> dict[str, float]:
-    """Return what no schedule passes: no job waits, and each runs where it
-    is fastest (rule 16).
+    """Return what no schedule passes: no job waits, and each runs where it is fastest
+    (rule 16).
     """
     quantum = problem.machine.quantum_seconds
     least = [

@@ -1,5 +1,5 @@
-"""Checker of one gang-scheduling decision, and the value of a matrix
-(docs/gang.md, The mathematics).
+"""Checker of one gang-scheduling decision, and the value of a matrix (docs/gang.md, The
+mathematics).
 """
 
 from ioopt.problems.base import JobId, Json
@@ -21,8 +21,7 @@ WEIGHTS = ("las", "hdf", "one")
 def check(
     problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: Json | None
 ) -> CheckReport:
-    """Violations of the matrix *plan*, its value under every
-    weight, and what it holds.
+    """Violations of the matrix *plan*, its value under every weight, and what it holds.
     """
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
     violations = [*_membership(problem, plan, jobs), *_cells(problem, plan)]
@@ -54,8 +53,8 @@ def check(
 
 
 def limits_of(problem: GangMatrixProblem) -> dict[str, float]:
-    """Return what no matrix passes: every job in every row, at home
-    and elsewhere at once.
+    """Return what no matrix passes: every job in every row, at home and elsewhere at
+    once.
     """
     machine, jobs = problem.machine, (*problem.running, *problem.waiting)
     limits: dict[str, float] = {"local_jobs": len(jobs), "matrix_utilisation": 1.0}
@@ -90,8 +89,7 @@ def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> flo
 
 
 def weight_of(job: MatrixJob, quantum: float, kind: str) -> float:
-    """``las`` 1/(attained + T)^2, ``hdf`` 1/(max(L, T)
-    max(remaining, 50)), ``one`` 1.
+    """``las`` 1/(attained + T)^2, ``hdf`` 1/(max(L, T) max(remaining, 50)), ``one`` 1.
     """
     if kind == "las":
         return 1.0 / (job.attained_seconds + quantum) ** 2

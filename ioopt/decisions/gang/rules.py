@@ -1,5 +1,5 @@
-"""What the policies of the five phases differ in (rules 11 to 15), and
-the weight of a job.
+"""What the policies of the five phases differ in (rules 11 to 15), and the weight of a
+job.
 """
 
 from fractions import Fraction
@@ -19,14 +19,14 @@ Weight = Literal["las", "hdf", "one"]
 WEIGHTS: dict[Weight, int] = {"las": LAS, "hdf": HDF, "one": ONE}
 
 LEAST_NEED_SECONDS = 50
-"""The weight HDF counts at least so much remaining work, or a job about
-to end would be all.
+"""The weight HDF counts at least so much remaining work, or a job about to end would be
+all.
 """
 
 
 class RuleNumbers(NamedTuple):
-    """The rules on one machine, as numbers for the kernels; ``limit``
-    is the guard in slots.
+    """The rules on one machine, as numbers for the kernels; ``limit`` is the guard in
+    slots.
 
     ``slots`` are all of the machine's under ``Rules.break_even``, else 0.
     """
@@ -69,8 +69,8 @@ class Rules(NamedTuple):
     pack_ratio: Fraction = Fraction(0)
 
     def numbers(self, nodes: int, levels: int, quantum: Number) -> RuleNumbers:
-        """The rules on a machine of *nodes* x *levels* slots with slices
-        of *quantum* seconds.
+        """The rules on a machine of *nodes* x *levels* slots with slices of *quantum*
+        seconds.
         """
         limit = guard_slots(self.guard, nodes, levels)
         exact = isinstance(quantum, Fraction)
@@ -90,8 +90,8 @@ class Rules(NamedTuple):
 
 
 def guard_slots(share: Fraction, nodes: int, levels: int) -> int:
-    """Home slots that may be occupied after a remote start: the whole
-    part of share x M P.
+    """Home slots that may be occupied after a remote start: the whole part of share x M
+    P.
     """
     return nodes * levels * share.numerator // share.denominator
 
@@ -99,8 +99,8 @@ def guard_slots(share: Fraction, nodes: int, levels: int) -> int:
 def weight_of(
     weight: int, local: Number, attained: Number, need: Number, quantum: Number
 ) -> Number:
-    """The weight of a job (docs/gang.md, The mathematics), per second
-    squared; 1 for ``ONE``.
+    """The weight of a job (docs/gang.md, The mathematics), per second squared; 1 for
+    ``ONE``.
     """
     if weight == LAS:
         since = attained + quantum

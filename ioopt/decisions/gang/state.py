@@ -28,8 +28,8 @@ from ioopt.units import exact
 
 
 class Gang(NamedTuple):
-    """A job as the phases see it; ``key`` is its FCFS position,
-    ``files`` its file-node mask.
+    """A job as the phases see it; ``key`` is its FCFS position, ``files`` its file-node
+    mask.
     """
 
     key: int
@@ -80,8 +80,8 @@ class State(NamedTuple):
 
 
 class GangPolicy(Protocol):
-    """A scheduler: one matrix update from what stands. ``name`` is the
-    one of the registry.
+    """A scheduler: one matrix update from what stands. ``name`` is the one of the
+    registry.
 
     ``rules`` tells how it runs the phases of :mod:`ioopt.sim.gang.phases`, which
     simulators then do in place, compiled or not; None for one that does anything else.
@@ -103,8 +103,8 @@ class GangPolicy(Protocol):
 
 
 class Timing(NamedTuple):
-    """T, C, Q and the shape of the matrix in one arithmetic;
-    ``tolerance`` joins instants.
+    """T, C, Q and the shape of the matrix in one arithmetic; ``tolerance`` joins
+    instants.
 
     ``at_boundary``: matrix updates are held to the slice boundaries (rule 2).
     """
@@ -154,8 +154,8 @@ def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
 
 
 def state_of(problem: GangMatrixProblem) -> State:
-    """The state that a snapshot describes, nothing replicated; keys
-    count running jobs first.
+    """The state that a snapshot describes, nothing replicated; keys count running jobs
+    first.
     """
     everyone = [*problem.running, *problem.waiting]
     now = problem.now_seconds or 0.0
@@ -204,8 +204,8 @@ def state_of(problem: GangMatrixProblem) -> State:
 
 
 def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
-    """The weights of *jobs* (docs/gang.md, The mathematics): ``las``,
-    ``hdf``, or 1 for each.
+    """The weights of *jobs* (docs/gang.md, The mathematics): ``las``, ``hdf``, or 1 for
+    each.
     """
     code, attained, need = WEIGHTS[kind], clock.attained, clock.need
     return [

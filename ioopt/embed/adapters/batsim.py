@@ -162,8 +162,7 @@ class BatsimDecider:
         return self._cluster is not None
 
     def _begin(self, data: Json) -> None:
-        """The machine, its profiles, and whether transfers can be
-        admitted one by one.
+        """The machine, its profiles, and whether transfers can be admitted one by one.
         """
         now = self._now
         self.forget()
@@ -206,8 +205,8 @@ class BatsimDecider:
         self.ended, self._events = True, []
 
     def _submitted(self, data: Json) -> None:
-        """A new job joins the queue; of a dynamic one Batsim acknowledges
-        here that it is known.
+        """A new job joins the queue; of a dynamic one Batsim acknowledges here that it
+        is known.
         """
         name = data["job_id"]
         if name in self._parts:
@@ -246,8 +245,8 @@ class BatsimDecider:
         return self._cluster
 
     def _completed(self, data: Json) -> None:
-        """A job, or a step of one, has ended: go on with the next step
-        or let the job leave.
+        """A job, or a step of one, has ended: go on with the next step or let the job
+        leave.
         """
         self._begun()
         name, state = data["job_id"], data.get("job_state", _DONE)
@@ -397,8 +396,8 @@ class BatsimDecider:
         )
 
     def _launch(self, job: _Job) -> None:
-        """Register and, unless Batsim acknowledges first, execute the
-        dynamic job of a step.
+        """Register and, unless Batsim acknowledges first, execute the dynamic job of a
+        step.
         """
         workload = job.id.partition("!")[0]
         profile = f"ioopt:{job.part}"

@@ -18,8 +18,8 @@ _TINY = 1e-9
 
 @dataclass(frozen=True)
 class Step:
-    """A profile that contains no others; ``io_bytes`` above 0 for a
-    transfer of the job.
+    """A profile that contains no others; ``io_bytes`` above 0 for a transfer of the
+    job.
     """
 
     profile: str
@@ -27,8 +27,8 @@ class Step:
 
 
 def steps_of(profiles: Json, key: str, nodes: int) -> tuple[Step, ...]:
-    """The steps of profile *key* on *nodes* nodes; empty when it has no
-    transfer or too many steps.
+    """The steps of profile *key* on *nodes* nodes; empty when it has no transfer or too
+    many steps.
 
     A transfer is a profile of storage or staging. Raises InstanceError when a
     profile is missing, contradicts the format or is a trace, which Batsim finds only
@@ -63,8 +63,8 @@ class _Transfer:
 
 
 class Transfers:
-    """Asks an :class:`IoArbiter` and begins what fits beside the
-    transfers that are under way.
+    """Asks an :class:`IoArbiter` and begins what fits beside the transfers that are
+    under way.
 
     A transfer begun keeps its rate, or takes the rate of a later decision when that is
     above 0; what it has moved follows from its rates, since nobody reports it.
@@ -115,16 +115,16 @@ class Transfers:
         del self._here[job]
 
     def under_way(self) -> tuple[float, int]:
-        """Until when (s) some transfer surely goes on, at its peak,
-        and how many there are.
+        """Until when (s) some transfer surely goes on, at its peak, and how many there
+        are.
         """
         begun = (each for each in self._here.values() if each.rate)
         ends = [each.since + (each.size - each.moved) / each.peak for each in begun]
         return max(ends, default=0.0), len(ends)
 
     def admit(self, now: float, barred: Collection[str] = ()) -> list[str]:
-        """Transfers that begin now, none of *barred*; ``notes`` say
-        when the policy failed.
+        """Transfers that begin now, none of *barred*; ``notes`` say when the policy
+        failed.
         """
         self.notes = ()
         begun = {job: each for job, each in self._here.items() if each.rate}

@@ -1,5 +1,5 @@
-"""The ZeroMQ side of the Batsim adapter: Batsim asks (REQ), the
-decision component answers.
+"""The ZeroMQ side of the Batsim adapter: Batsim asks (REQ), the decision component
+answers.
 
 One simulation has one peer: the first that says ``SIMULATION_BEGINS``. What others
 send is dropped unread, and what is not a message of the protocol is answered
@@ -21,14 +21,14 @@ _POLL_MILLISECONDS = 200
 MAX_NOTES = 1000
 """Notes that a simulation prints at most."""
 MAX_MESSAGE_BYTES = 1 << 28
-"""Longest message that is received; whoever sends a longer one is
-disconnected by ZeroMQ.
+"""Longest message that is received; whoever sends a longer one is disconnected by
+ZeroMQ.
 """
 
 
 class BatsimServer:
-    """Binds *endpoint* (as Batsim's ``--socket-endpoint``), ``*``
-    meaning this machine alone.
+    """Binds *endpoint* (as Batsim's ``--socket-endpoint``), ``*`` meaning this machine
+    alone.
 
     ``tcp://0.0.0.0:28000`` listens on every interface. Raises BackendMissingError
     without pyzmq, UsageError when the endpoint cannot be bound.
@@ -98,8 +98,7 @@ class BatsimServer:
             self.close()
 
     def _watch(self) -> None:
-        """Note which connections have ended; that of the
-        simulation does not come back.
+        """Note which connections have ended; that of the simulation does not come back.
         """
         from zmq import EVENT_DISCONNECTED
         from zmq.utils.monitor import recv_monitor_message

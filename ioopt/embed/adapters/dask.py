@@ -47,8 +47,8 @@ class Pin(set[str]):
 
 @dataclass
 class Report:
-    """What was decided and how long it took; ``ran_on`` (key -> worker's
-    name) where asked for.
+    """What was decided and how long it took; ``ran_on`` (key -> worker's name) where
+    asked for.
 
     ``wanted_bytes`` are the copies between workers that the decisions ask for,
     ``seconds`` those spent deciding and keeping accounts in the scheduler; a dispatcher
@@ -149,8 +149,7 @@ class Placement(SchedulerPlugin):
     def transition(
         self, key: Key, start: str, finish: str, *_: object, **more: Any
     ) -> None:
-        """Keep the accounts, and ask for a decision where there is
-        something to decide.
+        """Keep the accounts, and ask for a decision where there is something to decide.
         """
         begun = perf_counter()
         if finish == "no-worker":

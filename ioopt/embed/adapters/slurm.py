@@ -59,8 +59,8 @@ Runner = Callable[[Sequence[str]], str]
 
 
 def run_command(words: Sequence[str]) -> str:
-    """Run a Slurm command; BackendMissingError without it,
-    BackendFailureError when it fails.
+    """Run a Slurm command; BackendMissingError without it, BackendFailureError when it
+    fails.
     """
     command, limit = shlex.join(words), COMMAND_SECONDS
     try:
@@ -92,10 +92,10 @@ class SlurmPlacer:
     """Places held jobs on the nodes of a Slurm cluster.
 
     ``site`` has the keys ``network``, ``nodes`` (ids are Slurm's node names) and
-    ``files`` of an ``ioopt/replication`` instance. ``stage`` is the shell command
-    of a staging job; ``{file}``, ``{bytes}``, ``{node}`` and ``{source}`` (a node,
-    or ``remote``) are filled in. Raises UsageError for an id that the command
-    would take for an option.
+    ``files`` of an ``ioopt/replication`` instance. ``stage`` is the shell command of a
+    staging job; ``{file}``, ``{bytes}``, ``{node}`` and ``{source}`` (a node, or
+    ``remote``) are filled in. Raises UsageError for an id that the command would take
+    for an option.
     """
 
     def __init__(
@@ -173,8 +173,8 @@ class SlurmPlacer:
             return [jobs[number] for number in sorted(jobs)]
 
     def _staging(self, jobs: Iterable[Json]) -> dict[tuple[str, str], int]:
-        """(file, node) -> staging job that has not failed; also notes what
-        its end leaves on disk.
+        """(file, node) -> staging job that has not failed; also notes what its end
+        leaves on disk.
         """
         found: dict[tuple[str, str], int] = {}
         for job in jobs:
@@ -191,11 +191,11 @@ class SlurmPlacer:
         return found
 
     def _task(self, job: Json) -> Task | None:
-        """The task of a job that names its inputs and is to be placed;
-        None for every other.
+        """The task of a job that names its inputs and is to be placed; None for every
+        other.
 
-        That is one that is held, whose staging has failed, or whose
-        node cannot be used.
+        That is one that is held, whose staging has failed, or whose node cannot be
+        used.
         """
         comment = job.get("comment") or ""
         if job["job_state"] != "PENDING" or not comment.startswith(JOB_MARK):
@@ -230,8 +230,8 @@ class SlurmPlacer:
     def _place_one(
         self, node: str, step: Step, staged: dict[tuple[str, str], int]
     ) -> Placement:
-        """Stage what is missing, give the job its node and what it
-        waits for, release it.
+        """Stage what is missing, give the job its node and what it waits for, release
+        it.
         """
         waits = []
         for file, source in step.stage:
@@ -256,8 +256,8 @@ class SlurmPlacer:
         source: str | None,
         staged: Mapping[tuple[str, str], int],
     ) -> int:
-        """The id of a new staging job, which waits for that of its
-        source if there is one.
+        """The id of a new staging job, which waits for that of its source if there is
+        one.
         """
         command = self._stage.format(
             file=shlex.quote(file),
@@ -304,8 +304,8 @@ def _unusable_nodes(jobs: Iterable[Json]) -> set[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """``python -m ioopt.embed.adapters.slurm SITE.json --stage CMD
-    [--dry-run]``: place once.
+    """``python -m ioopt.embed.adapters.slurm SITE.json --stage CMD [--dry-run]``: place
+    once.
     """
     import argparse
 

@@ -1,9 +1,9 @@
-"""Quantum selection (feature F4): jobs, the menu of options, the
-plan. Times in seconds.
+"""Quantum selection (feature F4): jobs, the menu of options, the plan. Times in
+seconds.
 
-Every job takes one option (q, f): its quantum q and f visits a cycle; the
-slots fill a cycle of length L exactly. Lee et al., Section 3, show the
-trade-off; the problem is ours.
+Every job takes one option (q, f): its quantum q and f visits a cycle; the slots fill a
+cycle of length L exactly. Lee et al., Section 3, show the trade-off; the problem is
+ours.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class QuantumSelectionProblem(base.Problem):
     """Choose a quantum and visits for every job so that sum w (S - 1)
     + mu waste is least.
 
-    ``cycles_seconds`` is the grid of cycle lengths (None: multiples of the time
-    grid that the menu can fill, thinned); the greedy's lengths are always added.
-    Raises a validation error for repeated ids or menu entries and for cycle
-    lengths off the time grid.
+    ``cycles_seconds`` is the grid of cycle lengths (None: multiples of the time grid
+    that the menu can fill, thinned); the greedy's lengths are always added. Raises a
+    validation error for repeated ids or menu entries and for cycle lengths off the time
+    grid.
     """
 
     format: Literal["ioopt/quantum-selection"] = "ioopt/quantum-selection"
@@ -124,8 +124,8 @@ class QuantumSelectionProblem(base.Problem):
 
     @cached_property
     def grid(self) -> Fraction:
-        """The time grid in seconds: the greatest time that divides every
-        quantum of the menu.
+        """The time grid in seconds: the greatest time that divides every quantum of the
+        menu.
         """
         quanta = {exact(q) for q in self.quanta_seconds}
         for job in self.jobs:
@@ -136,8 +136,7 @@ class QuantumSelectionProblem(base.Problem):
         return Fraction(top, bottom)
 
     def ticks(self, seconds: float) -> int:
-        """*seconds* in steps of the time grid; exact for menu
-        quanta and cycle lengths.
+        """*seconds* in steps of the time grid; exact for menu quanta and cycle lengths.
         """
         return round(exact(seconds) / self.grid)
 
@@ -154,8 +153,8 @@ class QuantumSelectionProblem(base.Problem):
         )
 
     def one_visit(self) -> QuantumSelectionProblem | None:
-        """The same problem with every job visiting once a cycle; None
-        where a menu lacks that.
+        """The same problem with every job visiting once a cycle; None where a menu
+        lacks that.
         """
         if not all(
             any(f == 1 for _, f in self.options(job)) for job in range(len(self.jobs))
@@ -165,8 +164,8 @@ class QuantumSelectionProblem(base.Problem):
         return self.model_copy(update={"visits": (1,), "jobs": jobs}, deep=False)
 
     def default_cycles(self) -> tuple[int, ...]:
-        """Cycle lengths in ticks: as given, else fillable multiples of the
-        grid, evenly thinned.
+        """Cycle lengths in ticks: as given, else fillable multiples of the grid, evenly
+        thinned.
         """
         if self.cycles_seconds is not None:
             return tuple(sorted({self.ticks(length) for length in self.cycles_seconds}))
@@ -192,8 +191,8 @@ class QuantumPlan(base.Plan):
     options: dict[base.Name, Choice]
 
     def require_options_of(self, problem: QuantumSelectionProblem) -> None:
-        """Raise ValueError when the plan names an unknown job, or an option
-        not on a job's menu.
+        """Raise ValueError when the plan names an unknown job, or an option not on a
+        job's menu.
         """
         for name, choice in self.options.items():
             base.require_known("plan.options", name, problem.job_index, "job")

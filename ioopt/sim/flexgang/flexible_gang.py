@@ -1,5 +1,5 @@
-"""Timeline simulator of flexible gang plans (F6, rule 12): every
-processor, frame after frame.
+"""Timeline simulator of flexible gang plans (F6, rule 12): every processor, frame after
+frame.
 
 Useful progress of loose CPU is (1 - gamma) n times the least process, or the sum
 where self-balancing.
@@ -86,8 +86,7 @@ def frame_schedule(
 def frame_timeline(
     problem: FlexibleGangProblem, schedule: Json, pattern: Pattern
 ) -> Timeline:
-    """One frame, a resource a column: strict cells by job, loose
-    windows as ``loose``.
+    """One frame, a resource a column: strict cells by job, loose windows as ``loose``.
     """
     names = [f"column {c}" for c in range(problem.machine.num_columns)]
     intervals = [
@@ -125,8 +124,8 @@ FLOOR_TOLERANCE = 0.02
 
 @dataclass(frozen=True)
 class Measured:
-    """One plan under one seed. Per job id; progress and utilisation
-    are fractions of time.
+    """One plan under one seed. Per job id; progress and utilisation are fractions of
+    time.
 
     ``objective`` is sum w (n/P) progress - lambda sum w (n/P)(S - 1);
     ``cpu_utilisation`` the time in which a process runs over all CPU time,
@@ -184,8 +183,7 @@ def simulate(
 
 
 def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
-    """The pattern that *plan* names; InstanceError when the frame
-    has no such pattern.
+    """The pattern that *plan* names; InstanceError when the frame has no such pattern.
     """
     pattern = problem.pattern(plan.k, plan.d)
     if pattern is None:
@@ -244,8 +242,8 @@ def measure(
     seconds: float,
     fast: bool = False,
 ) -> Measured:
-    """Run *plan* under one seed, *fast* by machine code; whole frames, the
-    first tenth left out.
+    """Run *plan* under one seed, *fast* by machine code; whole frames, the first tenth
+    left out.
     """
     return _Run(problem, plan, seed, seconds, fast).measured()
 
@@ -254,8 +252,8 @@ _bursts = lru_cache(maxsize=4096)(draw_bursts)
 
 
 class _Run:
-    """One plan, one seed: I/O processes served processor by processor,
-    free time shared out.
+    """One plan, one seed: I/O processes served processor by processor, free time shared
+    out.
     """
 
     def __init__(
@@ -338,8 +336,7 @@ class _Run:
         jobs: list[tuple[int, FlexibleJob]],
         processor: int,
     ) -> float:
-        """Serve I/O processes on one processor; CPU seconds they
-        use after the warm-up.
+        """Serve I/O processes on one processor; CPU seconds they use after the warm-up.
         """
         windows = Windows.of(self.pattern.frame_seconds, open_spans)
         behaviours = [job for _, job in jobs]

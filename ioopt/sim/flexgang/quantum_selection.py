@@ -108,8 +108,8 @@ def _measure(
     horizon: int,
     fast: bool,
 ) -> dict[str, float]:
-    """Slowdown, response and waste of one I/O job in its *windows*,
-    over all processors.
+    """Slowdown, response and waste of one I/O job in its *windows*, over all
+    processors.
     """
     warm = int(horizon * WARM_FRACTION)
     count = num_bursts([job], horizon, processors)

@@ -30,8 +30,7 @@ def simulate(
 
 
 def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None:
-    """One matrix update: departures leave, the phases run, what
-    they did takes effect.
+    """One matrix update: departures leave, the phases run, what they did takes effect.
     """
     open_update(board, jobs, timing)
     now = board.clock[at.NOW]
@@ -45,8 +44,7 @@ def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None
 
 
 def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
-    """Take finished jobs out of the matrix and give a new slice
-    its migration budget.
+    """Take finished jobs out of the matrix and give a new slice its migration budget.
     """
     tally = board.tally
     for j in board.gone[: tally[at.GONE]]:
@@ -63,8 +61,8 @@ def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
 
 
 def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
-    """What an update means for the time that jobs need: stalls of
-    those that moved, starts.
+    """What an update means for the time that jobs need: stalls of those that moved,
+    starts.
     """
     tally, now = board.tally, board.clock[at.NOW]
     for j in board.moved[: tally[at.MOVED]]:
@@ -80,8 +78,8 @@ def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
 
 
 def advance(board: Board, jobs: Jobs, timing: Timing, steps: int) -> int:
-    """Let time pass until an update is due or *steps* steps are made;
-    returns the steps left.
+    """Let time pass until an update is due or *steps* steps are made; returns the steps
+    left.
     """
     tally, clock, arrival = board.tally, board.clock, jobs.arrival
     quantum, tolerance, total = timing.quantum, timing.tolerance, len(jobs.size)
@@ -128,8 +126,8 @@ def slice_of(instant: Number, timing: Timing) -> int:
 
 
 def skip_cycles(board: Board, jobs: Jobs, timing: Timing, gap: Number) -> int:
-    """Let whole cycles pass in which nothing happens, *gap* being the time
-    to the next arrival.
+    """Let whole cycles pass in which nothing happens, *gap* being the time to the next
+    arrival.
     """
     quantum = timing.quantum
     cycle = timing.levels * quantum

@@ -87,8 +87,8 @@ def sort_by_worth(board: Board, jobs: Jobs, rules: RuleNumbers, num: int) -> Non
 
 
 def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """MigrateMatrix: remote jobs move to their file nodes where a row has
-    them free (rule 12).
+    """MigrateMatrix: remote jobs move to their file nodes where a row has them free
+    (rule 12).
 
     A job's own columns in its home row count as free. A move that costs more tasks than
     the budget is skipped whole; passes repeat until one changes nothing.
@@ -187,8 +187,8 @@ def best_fit_row(board: Board, size: int) -> int:
 def choose_nodes(
     rows: Sets, row: int, nodes: int, size: int, layers: Sets, columns: Sets, j: int
 ) -> None:
-    """Make *columns* [j] *size* nodes free in *row*: those free in most
-    rows, then the lowest.
+    """Make *columns* [j] *size* nodes free in *row*: those free in most rows, then the
+    lowest.
     """
     find_layers(rows, row, nodes, layers)
     clear(columns, j)
@@ -208,8 +208,8 @@ def rows_free(board: Board, sets: Sets, j: int) -> int:
 
 
 def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> int:
-    """Choose columns for *j*, packed jobs where they run most; its row,
-    negative: none (rule 14).
+    """Choose columns for *j*, packed jobs where they run most; its row, negative: none
+    (rule 14).
     """
     row = -1 if rules.place == BEST_FIT else file_row(board, jobs, j)
     packed = jobs.packed[j]
@@ -252,8 +252,8 @@ def passes(jobs: Jobs, rules: RuleNumbers, now: Number, j: int, row: int) -> boo
 
 
 def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """Schedule: FCFS, stopping at the first job that does not start nor is
-    passed over (rule 14).
+    """Schedule: FCFS, stopping at the first job that does not start nor is passed over
+    (rule 14).
     """
     queue, tally = board.queue, board.tally
     at = kept = tally[HEAD]
@@ -288,8 +288,8 @@ def fill(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 
 def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
-    """FillMatrix into the cells left: the heaviest job first, or passes
-    over the jobs in order.
+    """FillMatrix into the cells left: the heaviest job first, or passes over the jobs
+    in order.
 
     The heaviest gets all replicas that it can have, in a pass each job gets one; each
     stands in the first row that has its columns free.

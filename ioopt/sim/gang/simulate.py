@@ -1,5 +1,5 @@
-"""Simulator of a time-sliced machine under a gang-scheduling policy,
-and what it reports.
+"""Simulator of a time-sliced machine under a gang-scheduling policy, and what it
+reports.
 
 Policies that run the phases (:class:`~ioopt.decisions.gang.rules.Rules`) do so in
 place; any other is asked with a :class:`~ioopt.decisions.gang.state.State` at every
@@ -31,8 +31,8 @@ STEPS_PER_LOOK = 64
 """Steps between two looks at the deadline."""
 
 Observer = Callable[[Number, int, State, "tuple[int, ...]"], None]
-"""Called after each update with (time, slice index, new state, keys of
-the jobs that left).
+"""Called after each update with (time, slice index, new state, keys of the jobs that
+left).
 """
 
 
@@ -257,8 +257,8 @@ def simulation_of(
 
 
 def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) -> Json:
-    """Metrics that follow from start and finish times alone, slowdowns
-    from arrival (rule 16).
+    """Metrics that follow from start and finish times alone, slowdowns from arrival
+    (rule 16).
     """
     import numpy as np
 

@@ -1,5 +1,5 @@
-"""How policies decide live: a matrix update, or some of its phases,
-from state to state.
+"""How policies decide live: a matrix update, or some of its phases, from state to
+state.
 """
 
 from __future__ import annotations
@@ -120,9 +120,9 @@ def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jo
 def _queue(state: State, rules: Rules) -> Sequence[Gang]:
     """The waiting jobs that may start, in the order in which they may.
 
-    A free queue has overdue jobs first, then the heaviest. Of one that stops
-    at the first job that does not fit, only those can start that together
-    fit in the free slots.
+    A free queue has overdue jobs first, then the heaviest. Of one that stops at the
+    first job that does not fit, only those can start that together fit in the free
+    slots.
     """
     waiting, clock = state.waiting, state.clock
 

@@ -12,8 +12,8 @@ def lengths(
     """Return how long each task runs: its compute seconds, or the
     *actual* ones where given.
 
-    Raises :class:`Fault` for an unknown task, and for seconds below 0
-    or beyond all bounds.
+    Raises :class:`Fault` for an unknown task, and for seconds below 0 or beyond all
+    bounds.
     """
     found = [task.compute_seconds for task in problem.tasks]
     for name, seconds in (actual or {}).items():

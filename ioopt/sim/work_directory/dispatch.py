@@ -24,14 +24,14 @@ from ioopt.sim.work_directory.order import Walk, reference_order, sequential_pea
 
 Policy = Literal["submission", "depth-first", "newest-first"]
 Rank = Callable[[float, int], float]
-"""The rank of a task (second) that became ready at an instant (first): least
-first, ties file order.
+"""The rank of a task (second) that became ready at an instant (first): least first,
+ties file order.
 """
 Choice = Callable[["Dispatcher"], str | None]
 """A policy of one's own: the task to start now, or nothing."""
 PATIENCE = 100_000
-"""A run of so many tasks looks at the clock at every instant, one of fewer
-that much more rarely.
+"""A run of so many tasks looks at the clock at every instant, one of fewer that much
+more rarely.
 """
 Starts = list[tuple[int, int]]
 """Instants in ticks and tasks, as they started."""
@@ -160,8 +160,8 @@ class Dispatcher(Directory):
         return None
 
     def require(self, k: int) -> None:
-        """Raise :class:`Fault` where task *k* may not start now: what a policy
-        of one's own answers.
+        """Raise :class:`Fault` where task *k* may not start now: what a policy of one's
+        own answers.
         """
         held = self.row[k] in self.closed and self.open >= self.most
         free = (
@@ -252,8 +252,8 @@ def dispatch(
     actual: Mapping[str, float] | None = None,
     choose: Choice | None = None,
 ) -> WorkDirectoryPlan:
-    """Run *dispatcher*, or what *choose* answers in its place, from 0
-    to the end (rule B5).
+    """Run *dispatcher*, or what *choose* answers in its place, from 0 to the end (rule
+    B5).
 
     *actual* compute seconds replace the planned ones in the run alone. Raises
     :class:`Fault` where the run is stuck (rule B8), where *choose* answers what may not

@@ -1,5 +1,5 @@
-"""Tasks one at a time: the reference order, and whether a start leaves it a way
-to the end (rule B6).
+"""Tasks one at a time: the reference order, and whether a start leaves it a way to the
+end (rule B6).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def _uses(problem: WorkDirectoryProblem, order: Sequence[int]) -> list[int]:
 def reference_order(
     problem: WorkDirectoryProblem, deadline: Deadline | None = None
 ) -> list[int]:
-    """Return the one of the three orders with the least sequential peak,
-    ties the first named.
+    """Return the one of the three orders with the least sequential peak, ties the first
+    named.
 
     Past the *deadline* no further one is made once one keeps the quota.
     """
@@ -51,8 +51,8 @@ def reference_order(
 def least_order(
     problem: WorkDirectoryProblem, deadline: Deadline | None = None
 ) -> list[int]:
-    """Return the reference order, or one sample after sample where
-    that has a lesser peak.
+    """Return the reference order, or one sample after sample where that has a lesser
+    peak.
 
     Past the *deadline* no further one is made once one keeps the quota.
     """
@@ -66,8 +66,7 @@ def _least(
     wanted: list[tuple[str, bool]],
     deadline: Deadline | None,
 ) -> list[int]:
-    """Return the order of the least sequential peak, ties the
-    first of those *wanted*.
+    """Return the order of the least sequential peak, ties the first of those *wanted*.
     """
     best: list[int] = []
     least: int | None = None
@@ -87,8 +86,8 @@ def _least(
 def sequential_order(
     problem: WorkDirectoryProblem, how: str, by_sample: bool = False
 ) -> list[int]:
-    """Always the first ready task: of the file, of the greatest level, or
-    of the least growth.
+    """Always the first ready task: of the file, of the greatest level, or of the least
+    growth.
 
     *by_sample*: of the first sample that has one.
     """
@@ -182,8 +181,8 @@ class Walk:
         return other
 
     def admits(self, k: int) -> bool:
-        """Whether every task before *k* in the order that has not started
-        has room behind *k*.
+        """Whether every task before *k* in the order that has not started has room
+        behind *k*.
         """
         at, stays = self.place[k], self.stays[k]
         if not stays or at <= self.first:

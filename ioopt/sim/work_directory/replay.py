@@ -1,5 +1,5 @@
-"""Plans of work directories replayed (rules B3 and B4), with the bounds
-beside what they come to.
+"""Plans of work directories replayed (rules B3 and B4), with the bounds beside what
+they come to.
 
 No clock goes here: whatever is held is held over places in the list of starts, from the
 start that brings it to the first one before which it has left. It is independent of the
@@ -49,8 +49,8 @@ class CarriedOut:
 
 
 class Held(NamedTuple):
-    """Bytes (or cores) held from the start at place ``first`` until the
-    start at place ``over``.
+    """Bytes (or cores) held from the start at place ``first`` until the start at place
+    ``over``.
 
     They are no longer there right after the start at ``over``; ``left`` is the tick at
     which they leave, or with ``kept``, which stays for good, the last end.
@@ -98,8 +98,7 @@ class Places:
         self.left = [self._left(over, end) for over, end in zip(self.over, self.ends)]
 
     def _over(self, place: int, end: int) -> int:
-        """Return the first place before which a task has ended
-        that starts at *place*.
+        """Return the first place before which a task has ended that starts at *place*.
         """
         return bisect_left(self.reach, end, lo=place + 1)
 
@@ -150,8 +149,8 @@ class Places:
         return list(accumulate(change[:-1]))
 
     def faults(self, quota: int | None, use: list[int]) -> list[str]:
-        """Return each start that breaks a release, a producer, the cores or
-        the *quota*, in words.
+        """Return each start that breaks a release, a producer, the cores or the
+        *quota*, in words.
         """
         problem, found = self.problem, []
         cores = self.totals(self.cores_held())
@@ -188,8 +187,8 @@ class Places:
         }
 
     def steps(self, rows: list[Held]) -> list[tuple[float, int]]:
-        """Return (seconds, bytes inside) at 0, at each start and at each end,
-        equal instants once.
+        """Return (seconds, bytes inside) at 0, at each start and at each end, equal
+        instants once.
         """
         change = {0: 0} | dict.fromkeys(sorted({*self.starts, *self.left}), 0)
         for row in rows:
@@ -247,8 +246,8 @@ def carried_out(
 def keeps(
     problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, quota: int | None
 ) -> bool:
-    """Return whether *plan*, whatever it says of the quota, breaks
-    no rule under *quota*.
+    """Return whether *plan*, whatever it says of the quota, breaks no rule under
+    *quota*.
     """
     asked = problem.model_copy(update={"quota_bytes": quota})
     try:
@@ -329,8 +328,8 @@ def _bounds(
 
 
 def stage(task: str) -> str:
-    """The name of a task without numbers: what tasks of one step of a
-    workflow have in common.
+    """The name of a task without numbers: what tasks of one step of a workflow have in
+    common.
 
     >>> stage("FASTQC (s1)#3"), stage("mProject_ID0000012"), stage("c0t3")
     ('FASTQC', 'mProject', 'c0t')
