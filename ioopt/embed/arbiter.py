@@ -81,16 +81,18 @@ class IoArbiter:
             policy = io_policy(policy, self._settings)
         elif not isinstance(policy, IoPolicy):
             policy = IoPolicy.of(getattr(policy, "__name__", "custom"), policy)
-        self._policy, self.policy = policy, policy.name
+        self._policy = policy
+        self.policy = policy.name
         self._limits = Limits.of(self.machine)
         self._own_limits = self._limits._replace(own_peaks=True)
         self._own: set[int | str] = set()
         self._requests: list[Request] = []
         self._by_id: dict[int | str, Request] = {}
         self._guard = Guard()
-        self._most = (
-            float("inf") if policy.ignores_limit else self._limits.storage * _SLACK
-        )
+        if policy.ignores_limit:
+            self._most = float("inf")
+        else:
+            self._most = self._limits.storage * _SLACK
         self.notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -166,8 +168,7 @@ class IoArbiter:
         request.left = total - request.moved
 
     def finish(self, id: int | str) -> None:
-        """Request *id* is done or gone; raises UsageError when it is not outstanding.
-        """
+        """Request *id* is done or gone; raises UsageError when it is not outstanding."""
         request = self._known(id)
         del self._by_id[id]
         self._own.discard(id)
@@ -224,7 +225,10 @@ class IoArbiter:
         return None
 
     def _known(self, id: int | str) -> Request:
-        request = self._by_id.get(id) if isinstance(id, (int, str)) else None
+        if isinstance(id, (int, str)):
+            request = self._by_id.get(id)
+        else:
+            request = None
         if request is None:
             raise UsageError(f"request {shown(id)} is not outstanding")
         return request

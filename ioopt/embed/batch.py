@@ -152,7 +152,8 @@ class BatchCluster:
         nodes.
         """
         now = arguments.seconds(now, "run: now")
-        wide, jobs = self.machine.unit_nodes, list(self._here.values())
+        wide = self.machine.unit_nodes
+        jobs = list(self._here.values())
         used = {unit for job in jobs for unit in job.units}
         # Who never ends has what is out of service and free.
         jobs += [
@@ -160,10 +161,12 @@ class BatchCluster:
         ]
         tables, clock = self._tables(jobs, now)
         free = sorted({*range(self.machine.units)} - used - self._down)
-        running, started = clock.num_running, []
+        running = clock.num_running
+        started = []
         run_queue(tables, clock)
         for k in tables.running[running : clock.num_running]:
-            job, record = jobs[k], tables.jobs[k]
+            job = jobs[k]
+            record = tables.jobs[k]
             units = free[: record.units]
             if tables.partition:
                 units = list(range(record.block, record.block + record.units))
@@ -171,20 +174,25 @@ class BatchCluster:
                 row = tables.chosen[k]
                 units = [unit for unit in free if row[unit // WORD] >> unit % WORD & 1]
             free = [unit for unit in free if unit not in {*units}]
-            job.start, job.units = now, units
+            job.start = now
+            job.units = units
             nodes = [unit * wide + n for unit in units for n in range(wide)]
             assert job.name is not None
             started.append((job.name, nodes[: job.nodes]))
         self._freed = bool(clock.freed)
         for job, record in zip(jobs, tables.jobs):
-            job.box, job.block = (record.box_start, record.box_end), record.block
-            job.chosen = list(tables.chosen[record.job]) if tables.chosen else []
+            job.box = (record.box_start, record.box_end)
+            job.block = record.block
+            if tables.chosen:
+                job.chosen = list(tables.chosen[record.job])
+            else:
+                job.chosen = []
         return started
 
     def _tables(self, jobs: list[_Known], now: float) -> tuple[Tables, Clock]:
-        """The simulator's tables and clock at *now*; each job's one phase has no end.
-        """
-        machine, every = self.machine, range(len(jobs))
+        """The simulator's tables and clock at *now*; each job's one phase has no end."""
+        machine = self.machine
+        every = range(len(jobs))
         units = [len(job.units) or machine.allocated_units(job.nodes) for job in jobs]
         trace = Trace(
             machine=machine,
@@ -202,7 +210,8 @@ class BatchCluster:
             offset=range(len(jobs) + 1),
             pieces=[(math.inf, 0.0, 1)] * len(jobs),
         )
-        tables, clock = tables_of(trace, IoPolicy("queue", None)), Clock()
+        tables = tables_of(trace, IoPolicy("queue", None))
+        clock = Clock()
         clock.now, clock.until, clock.free, clock.freed = (
             now,
             now,
@@ -219,7 +228,8 @@ class BatchCluster:
                 continue
             for unit in job.units if numbered else ():
                 tables.chosen[record.job][unit // WORD] |= 1 << unit % WORD
-            record.start, record.status = job.start, COMPUTING
+            record.start = job.start
+            record.status = COMPUTING
             occupy(tables, clock, record, job.units[0])
             take_slot(tables, clock.num_running, record)
             clock.num_running += 1

@@ -56,11 +56,15 @@ class GangScheduler:
         settings: Mapping[str, object] | None = None,
     ) -> None:
         self.machine: Machine = validate(Machine, machine, "machine")
-        self.policy_name = policy if isinstance(policy, str) else policy.name
+        if isinstance(policy, str):
+            self.policy_name = policy
+        else:
+            self.policy_name = policy.name
         self.settings = dict(settings or {})
-        self._policy = (
-            gang_policy(policy, self.settings)[0] if isinstance(policy, str) else policy
-        )
+        if isinstance(policy, str):
+            self._policy = gang_policy(policy, self.settings)[0]
+        else:
+            self._policy = policy
         self._timing = Timing.of(self.machine)
         self.notes: list[str] = []
         self._gangs: dict[JobId, Gang] = {}
@@ -72,7 +76,8 @@ class GangScheduler:
         clock = Clock(0.0, self._timing.quantum, {}, {}, self._timing.migration)
         rows = (0,) * self.machine.levels
         self._state = State(self.machine.nodes, (), (), (), (), rows, (), clock)
-        self._slice, self._budget = -1, self._timing.budget
+        self._slice = -1
+        self._budget = self._timing.budget
         self._guard = Guard()
         self._shown: dict[int, tuple[int, list[int]]] = {}
 
@@ -89,7 +94,8 @@ class GangScheduler:
         problem = self._not_a_job(job, file_nodes, times)
         if problem is not None:
             return self._refused(f"job {job!r} refused: {problem}")
-        key, self._next = self._next, self._next + 1
+        key = self._next
+        self._next = self._next + 1
         gang = self._gangs[job] = Gang(
             key, len(file_nodes), mask_of(file_nodes), *times
         )
@@ -119,13 +125,15 @@ class GangScheduler:
         return None
 
     def depart(self, job: JobId, now: float) -> Literal[True] | Refused:
-        """Note that a job has finished (or was withdrawn); Refused for an unknown one.
-        """
+        """Note that a job has finished (or was withdrawn); Refused for an unknown one."""
         if not _is_number(now):
             return self._refused(
                 f"departure of {job!r:.40} at {now!r:.40} ignored: no time in seconds"
             )
-        gang = self._gangs.pop(job, None) if isinstance(job, (int, str)) else None
+        if isinstance(job, (int, str)):
+            gang = self._gangs.pop(job, None)
+        else:
+            gang = None
         if gang is None:
             return self._refused(
                 f"departure of {job!r} at {now} s ignored: no such job"
@@ -139,9 +147,11 @@ class GangScheduler:
     def served(
         self, job: JobId, attained_seconds: float, needed_seconds: float
     ) -> Literal[True] | Refused:
-        """Tell the service a job has had and what it still needs; Refused for nonsense.
-        """
-        gang = self._gangs.get(job) if isinstance(job, (int, str)) else None
+        """Tell the service a job has had and what it still needs; Refused for nonsense."""
+        if isinstance(job, (int, str)):
+            gang = self._gangs.get(job)
+        else:
+            gang = None
         if gang is None:
             return self._refused(f"service of {job!r} ignored: no such job")
         if not _is_number(attained_seconds, needed_seconds):
@@ -174,7 +184,9 @@ class GangScheduler:
                 )
                 deadline = None
             self._update(now, deadline)
-        shown, matrix, state = self._shown, [], self._state
+        shown = self._shown
+        matrix = []
+        state = self._state
         for gang, columns, home, span in zip(
             state.jobs, state.columns, state.homes, state.spans
         ):
@@ -195,15 +207,19 @@ class GangScheduler:
     def _update(self, now: float, deadline: float | None) -> None:
         index = int((now + 1e-7) // self.machine.quantum_seconds)
         if index != self._slice:
-            self._slice, self._budget = index, self._timing.budget
+            self._slice = index
+            self._budget = self._timing.budget
         timing = self._timing
         # Copies: what errs or hangs changes nothing.
-        attained, need = self._attained.copy(), self._need.copy()
+        attained = self._attained.copy()
+        need = self._need.copy()
         clock = Clock(now, timing.quantum, attained, need, timing.migration)
         before = self._state._replace(clock=clock, budget=self._budget)
 
         def wrong(found: State) -> str | None:  # what runs the phases is sound
-            return _unsound(before, found) if self._policy.rules is None else None
+            if self._policy.rules is None:
+                return _unsound(before, found)
+            return None
 
         after, notes = self._guard.run(
             lambda: self._policy.update(before),
@@ -230,7 +246,8 @@ class GangScheduler:
         return [self._ids[gang.key] for gang in self._state.waiting]
 
     def __repr__(self) -> str:
-        machine, state = self.machine, self._state
+        machine = self.machine
+        state = self._state
         size = f"{counted(machine.nodes, 'node')}, {counted(machine.levels, 'row')}"
         held = f"{len(state.jobs)} running, {len(state.waiting)} waiting"
         return f"{type(self).__name__}({self.policy_name}, {size}, {held})"
@@ -303,7 +320,8 @@ class GangScheduler:
                 told = job["id"], job["attained"], job["need"]
                 if not made.arrive(*call) or not made.served(*told):
                     raise ValueError(made.notes[-1])
-            gangs, count = made._state.waiting, len(state["places"])
+            gangs = made._state.waiting
+            count = len(state["places"])
             if len(gangs) < count:
                 raise ValueError("more places than jobs")
             made._state = made._state._replace(
@@ -316,8 +334,10 @@ class GangScheduler:
             problem = _unsound(made._state, made._state)
             if problem is not None:
                 raise ValueError(problem)
-            made._next, made._dirty = state["next"], state["dirty"]
-            made._slice, made._budget = int(state["slice"]), int(state["budget"])
+            made._next = state["next"]
+            made._dirty = state["dirty"]
+            made._slice = int(state["slice"])
+            made._budget = int(state["budget"])
         return made
 
 
@@ -345,7 +365,9 @@ def _is_number(*values: object) -> bool:
 
 def _unsound(before: State, after: State) -> str | None:
     """What is wrong with a matrix, None when it can be run."""
-    rows, slots, levels = [0] * len(before.rows), 0, len(before.rows)
+    rows = [0] * len(before.rows)
+    slots = 0
+    levels = len(before.rows)
     for job, columns, home, span in zip(
         after.jobs, after.columns, after.homes, after.spans
     ):

@@ -118,8 +118,7 @@ class Decider:
         self._turn = asyncio.Lock()
 
     async def answer(self, body: bytes, left: "asyncio.Task[bytes] | None") -> bytes:
-        """The reply to one message; where its client has *left*, its solver is ended.
-        """
+        """The reply to one message; where its client has *left*, its solver is ended."""
         async with self._turn:
             if left is not None and left.done():
                 return left.result()
@@ -205,9 +204,10 @@ class HttpServer:
     ) -> None:
         self._socket = _listen(address)
         host, port = self._socket.getsockname()[:2]
-        self.endpoint = (
-            f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-        )
+        if ":" in host:
+            self.endpoint = f"http://[{host}]:{port}"
+        else:
+            self.endpoint = f"http://{host}:{port}"
         self._token = token.encode()
         self._max_bytes = max_bytes
         self._unanswered_bytes = 0
@@ -232,8 +232,7 @@ class HttpServer:
         asyncio.run(self._serve())
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Accept no more and end within about *seconds*; a signal handler may call it.
-        """
+        """Accept no more and end within about *seconds*; a signal handler may call it."""
         self._uvicorn.config.timeout_graceful_shutdown = int(seconds)
         self._uvicorn.should_exit = True
 
@@ -364,8 +363,7 @@ async def _left(request: Request) -> bytes:
 
 
 async def _skip_body(request: Request) -> None:
-    """Read a little of a body that nobody wants: who sends it would else see a reset.
-    """
+    """Read a little of a body that nobody wants: who sends it would else see a reset."""
     read = 0
     with contextlib.suppress(TimeoutError, RuntimeError, ClientDisconnect):
         async with asyncio.timeout(REFUSED_SECONDS):

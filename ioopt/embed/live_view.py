@@ -37,8 +37,13 @@ class LiveView(DispatchView):
         prefetch: bool = False,
         now: float = 0.0,
     ) -> None:
-        self.network, self.nodes, self.prefetch = network, nodes, prefetch
-        self.now, self.round, self.moved, self.under_way = now, 0, 0, 0
+        self.network = network
+        self.nodes = nodes
+        self.prefetch = prefetch
+        self.now = now
+        self.round = 0
+        self.moved = 0
+        self.under_way = 0
         self.ready: list[int] = []
         self._tasks: list[Task] = []
         self._io: list[tuple[Sequence[int], Sequence[int]]] = []
@@ -64,7 +69,9 @@ class LiveView(DispatchView):
         """Begin with *tasks*, the *files* that each reads and writes, and what each
         node *holds*.
         """
-        self._tasks, self._io, self._sizes = list(tasks), list(files), list(sizes)
+        self._tasks = list(tasks)
+        self._io = list(files)
+        self._sizes = list(sizes)
         for i, held in enumerate(holds):
             self._come(held, i)
 
@@ -201,7 +208,8 @@ class LiveView(DispatchView):
         given before.
         """
         sent: dict[int, float] = {}
-        rate, total = self.network.replica_bytes_per_second, 0.0
+        rate = self.network.replica_bytes_per_second
+        total = 0.0
         for f in self.inputs(k):
             if f not in self._holds[i]:
                 total += self._sizes[f] / rate
@@ -232,7 +240,8 @@ class LiveView(DispatchView):
 
     def computing(self, i: int) -> Sequence[Computing]:
         """The tasks that compute on a node; one past its planned time ends now."""
-        speed, rows = self.nodes[i].speed, []
+        speed = self.nodes[i].speed
+        rows = []
         for k, (start, staging) in sorted(self._computing[i].items()):
             end = start + (staging + self.task(k).compute_seconds / speed)
             rows.append(Computing(k, start, max(self.now, end)))

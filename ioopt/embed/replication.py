@@ -142,8 +142,7 @@ class ReplicationPlanner:
         return self._planned_as_far_as_possible(problem, until)
 
     def _new_tasks(self, tasks: Iterable[TaskLike]) -> dict[str, Task]:
-        """The tasks as given, by id; InstanceError for a known id or an unknown file.
-        """
+        """The tasks as given, by id; InstanceError for a known id or an unknown file."""
         added: dict[str, Task] = {}
         for given in tasks:
             task: Task = validate(Task, given, "tasks")
@@ -167,8 +166,14 @@ class ReplicationPlanner:
         if not problem.tasks or not self._nodes:
             self._queues = {name: [] for name in self._nodes}
             return Decision(len(self._tasks))
-        deadline = None if until.limit_seconds is None else until.remaining()
-        limit = None if deadline is None else AtMost(deadline * DEADLINE_SHARE)
+        if until.limit_seconds is None:
+            deadline = None
+        else:
+            deadline = until.remaining()
+        if deadline is None:
+            limit = None
+        else:
+            limit = AtMost(deadline * DEADLINE_SHARE)
         how: Json = {
             "settings": self._settings,
             "seed": self._seed,
@@ -309,7 +314,8 @@ class ReplicationPlanner:
         Files that no longer fit beside it are taken for evicted, as by
         :meth:`completed`.
         """
-        held, disk = self._known(node, file), self._nodes[node].disk_bytes
+        held = self._known(node, file)
+        disk = self._nodes[node].disk_bytes
         if disk is not None and self._files[file].bytes > disk:
             raise UsageError(f"file {file!r} does not fit on {node!r}")
         held.add(file)
@@ -335,7 +341,9 @@ class ReplicationPlanner:
         if arguments.name(task, "task") not in self._running:
             raise UsageError(f"task {task!r} is not running")
         node, told = self._running[task]
-        given = told.inputs if inputs is None else arguments.names(inputs, "inputs")
+        given: Sequence[str] = told.inputs
+        if inputs is not None:
+            given = arguments.names(inputs, "inputs")
         stayed = {arguments.name(file, "inputs") for file in given}
         if not stayed.issubset(told.inputs):
             raise UsageError(

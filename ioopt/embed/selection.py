@@ -57,7 +57,9 @@ class Selection:
     @property
     def loss(self) -> float:
         """At most this part of the best value is lost: (bound - value) / bound."""
-        return max(0.0, self.bound - self.value) / self.bound if self.bound > 0 else 0.0
+        if self.bound > 0:
+            return max(0.0, self.bound - self.value) / self.bound
+        return 0.0
 
 
 def select(
@@ -95,7 +97,8 @@ def select(
     value = question.value(chosen)
     if value >= bound * (1 - GAP):
         return Selection(chosen, value, max(bound, value))
-    part, notes = order[:MAX_MODEL_CLASSES], list[str]()
+    part = order[:MAX_MODEL_CLASSES]
+    notes = list[str]()
     if len(part) < len(order):
         notes.append(f"the best {len(part)} of {len(order)} kinds of jobs")
     try:
@@ -172,5 +175,8 @@ def _modelled(
     found = solve_by_cpsat(model.program, limits, model.start(start))
     if not found.found:
         return tuple(start), float("inf")
-    bound = float("inf") if found.bound is None else model.bound(found.bound)
+    if found.bound is None:
+        bound = float("inf")
+    else:
+        bound = model.bound(found.bound)
     return model.chosen(found.values), bound

@@ -51,7 +51,8 @@ class Service:
         max_bytes: int = MAX_LINE_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.max_bytes, self._clock = max_bytes, clock
+        self.max_bytes = max_bytes
+        self._clock = clock
         self._used: dict[int, float] = {}
         self._guard = Guard()
         self._sessions: dict[int, tuple[str, Any]] = {}
@@ -85,7 +86,10 @@ class Service:
         deadline = message.deadline
 
         def wanted() -> Any:
-            limit = None if deadline is None else deadline * DEADLINE_SHARE
+            if deadline is None:
+                limit = None
+            else:
+                limit = deadline * DEADLINE_SHARE
             try:
                 return solve(
                     message.instance,

@@ -63,7 +63,9 @@ class StreamServer:
     overhead_bytes = 0
 
     def __init__(self, source: IO[bytes], sink: IO[bytes], service: Service) -> None:
-        self._source, self._sink, self._service = source, sink, service
+        self._source = source
+        self._sink = sink
+        self._service = service
         self._busy = self._stopped = False
 
     def run(self) -> int:
@@ -76,7 +78,8 @@ class StreamServer:
         answered = 0
         most = self._service.max_bytes + self.overhead_bytes
         while not self._stopped and (line := self._source.readline(most + 1)):
-            self._busy, rest = True, line
+            self._busy = True
+            rest = line
             while not rest.endswith(b"\n") and len(rest) > most:
                 rest = self._source.readline(most + 1)
             if line.strip():
@@ -245,7 +248,8 @@ class LineProcess:
 
         The next message begins another process.
         """
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if process is None:
             return
         _kill_group(process.pid)
@@ -328,7 +332,8 @@ class SocketServer:
     """
 
     def __init__(self, path: str, max_bytes: int = MAX_LINE_BYTES) -> None:
-        self.endpoint, self.max_bytes = path, max_bytes
+        self.endpoint = path
+        self.max_bytes = max_bytes
         self.connections = max(
             1, min(MAX_CONNECTIONS, MAX_UNFINISHED_BYTES // max_bytes)
         )
@@ -366,10 +371,8 @@ class SocketServer:
 
     def _watch(self) -> None:
         """Wait for whatever happens next, and react to it."""
-        poll, ends = (
-            select.poll(),
-            {each.process.sentinel: each for each in self._clients},
-        )
+        poll = select.poll()
+        ends = {each.process.sentinel: each for each in self._clients}
         here = {
             each.connection.fileno(): each
             for each in self._clients
@@ -384,7 +387,10 @@ class SocketServer:
             poll.register(self._waker, select.POLLIN)
         moments = [each.end_at for each in self._clients if each.end_at is not None]
         moments += [] if self._stop_at is None else [self._stop_at]
-        left = 1000 * (min(moments) - time.monotonic()) if moments else None
+        if moments:
+            left = 1000 * (min(moments) - time.monotonic())
+        else:
+            left = None
         for handle, _ in poll.poll(None if left is None else max(left, 0) + 1):
             if handle in ends:
                 each = ends[handle]
@@ -409,8 +415,7 @@ class SocketServer:
         each.connection.close()
 
     def _accept(self) -> None:
-        """Give a new connection a process, or tell the client that no more are served.
-        """
+        """Give a new connection a process, or tell the client that no more are served."""
         try:
             connection, _ = self._listener.accept()
         except OSError as error:

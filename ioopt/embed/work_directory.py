@@ -69,7 +69,8 @@ class WorkDirectory:
         self._released = [not task.release_seconds for task in self.problem.tasks]
         self._running: set[int] = set()
         self._log: list[tuple[str, list[object]]] = []
-        self._now, self._guard = 0.0, Guard()
+        self._now = 0.0
+        self._guard = Guard()
         self.notes: tuple[str, ...] = ()
         for k, released in enumerate(self._released):
             if released and not self.problem.predecessors[k]:
@@ -122,7 +123,8 @@ class WorkDirectory:
         *deadline* (s) counts all of it. Where the dispatcher fails or is late, and
         nothing runs, the first ready task that fits.
         """
-        index, dispatcher = self.problem.task_index, self._dispatcher
+        index = self.problem.task_index
+        dispatcher = self._dispatcher
         deadline, ignored = arguments.usable_deadline(deadline)
         if among is not None and (
             isinstance(among, str) or not isinstance(among, Collection)
@@ -131,11 +133,10 @@ class WorkDirectory:
                 f"among: wanted a list of tasks, not {shown(among)}; it is left out",
             )
             among = None
-        chosen = (
-            None
-            if among is None
-            else {index.get(name, -1) for name in among if isinstance(name, str)}
-        )
+        if among is None:
+            chosen = None
+        else:
+            chosen = {index.get(name, -1) for name in among if isinstance(name, str)}
         k, self.notes = self._guard.run(
             lambda: dispatcher.next(chosen),
             lambda: self._first(chosen),

@@ -105,7 +105,8 @@ class WorkflowDispatcher(LiveView):
         self.notes: list[str] = []
 
     def __repr__(self) -> str:
-        waiting, going = len(self._tasks) - len(self._given), len(self._running)
+        waiting = len(self._tasks) - len(self._given)
+        going = len(self._running)
         held = f"{counted(len(self.nodes), 'node')}, {waiting} waiting, {going} running"
         return f"{type(self).__name__}({self._how['policy']}, {held})"
 
@@ -365,7 +366,8 @@ class WorkflowDispatcher(LiveView):
         """Bring a new run to where :meth:`state` left one; ValueError and the like
         for a damaged state.
         """
-        self.now, self.round = float(state["now"]), int(state["round"])
+        self.now = float(state["now"])
+        self.round = int(state["round"])
         tasks = [(validate(Task, given, "tasks"), how) for given, how in state["tasks"]]
         # A task that no node takes waits for one that joins.
         self._check([task for task, how in tasks if how != WITHDRAWN], room=False)

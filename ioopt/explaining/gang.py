@@ -28,11 +28,10 @@ def told(problem: GangProblem, result: Result) -> list[str]:
     )
     moved = result.metrics.get("migrated_tasks", 0)
     wide = quantity("matrix_utilisation", result.metrics["matrix_utilisation"])
-    where = (
-        f"{away} of {len(rows)} jobs end on nodes without their files"
-        if away
-        else "Every job ends on the nodes of its files"
-    )
+    if away:
+        where = f"{away} of {len(rows)} jobs end on nodes without their files"
+    else:
+        where = "Every job ends on the nodes of its files"
     return [
         times,
         f"{where}; {moved or 'no'} tasks migrate; the matrix is filled to {wide}.",
@@ -52,10 +51,13 @@ def _row(data: Json) -> bool:
 
 def _remote(data: Json) -> bool:
     """What remote files cost beyond local ones is a tenth less."""
-    local, remote = "local_seconds", "remote_seconds"
+    local = "local_seconds"
+    remote = "remote_seconds"
     rows = data["jobs"]
     if data.get("io"):
-        local, remote, rows = f"{local}_per_block", f"{remote}_per_block", [data["io"]]
+        local = f"{local}_per_block"
+        remote = f"{remote}_per_block"
+        rows = [data["io"]]
     for row in rows:
         row[remote] = row[local] + (row[remote] - row[local]) / MORE
     return bool(rows)

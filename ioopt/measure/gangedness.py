@@ -83,7 +83,10 @@ class Tally:
         """Sample variance, but no less than the mean: fewer samples than that say too
         little.
         """
-        spread = self.squares / (self.count - 1) if self.count > 1 else 0.0
+        if self.count > 1:
+            spread = self.squares / (self.count - 1)
+        else:
+            spread = 0.0
         return max(spread, self.mean)
 
 
@@ -124,13 +127,18 @@ class GangednessMonitor:
         self.processors = processors
         self.threshold = threshold
         self.running_threshold = running_threshold
-        self.gang, self.running, self.nonrunning = Tally(), Tally(), Tally()
+        self.gang = Tally()
+        self.running = Tally()
+        self.nonrunning = Tally()
         self.one_each = 0
         """Counts of absent processes that are one message from every other process, or
         one more.
         """
         self.silent = 0
-        self.stretches = None if processors is None else Stretches(processors)
+        if processors is None:
+            self.stretches = None
+        else:
+            self.stretches = Stretches(processors)
 
     def __repr__(self) -> str:
         return (
@@ -169,7 +177,12 @@ class GangednessMonitor:
             processor = arguments.whole(processor, "processor", 0, MAX_NODES - 1)
             self.stretches.expect(quantum, processor)
             self.stretches.add(quantum, processor, ganged, running, float(messages))
-        tally = self.gang if ganged else self.running if running else self.nonrunning
+        if ganged:
+            tally = self.gang
+        elif running:
+            tally = self.running
+        else:
+            tally = self.nonrunning
         tally.add(float(messages))
         if tally is self.nonrunning and self.processors is not None:
             self.one_each += self.processors - 1 <= messages <= self.processors
@@ -249,7 +262,9 @@ class GangednessMonitor:
         """The verdict where the ratio has an interval; *known* is told what else
         decides.
         """
-        low, high, fewer = known["low"], known["high"], self._fewer_senders(basis)
+        low = known["low"]
+        high = known["high"]
+        fewer = self._fewer_senders(basis)
         loss = self.stretches.loss() if self.stretches else None
         if loss is not None:
             known |= {
@@ -287,7 +302,8 @@ class GangednessMonitor:
         if self.stretches is None or self.stretches.away_at_once() == 1:
             return 1.0
         heard_by = 0 if basis == "non-running" else 1
-        away, size = self.stretches.away_at_once(), self.stretches.processors
+        away = self.stretches.away_at_once()
+        size = self.stretches.processors
         left = size - heard_by - away
         return (size - heard_by - 1) / left if left > 0 else math.inf
 
@@ -305,7 +321,8 @@ class GangednessMonitor:
         """Whether absent processes hear one message from each other one and no
         more, as when all wait.
         """
-        count, running = self.nonrunning.count, self.running
+        count = self.nonrunning.count
+        running = self.running
         if (
             self.processors is None
             or self.processors < 3
@@ -411,17 +428,20 @@ def judge_means(
     threshold: float = THRESHOLD,
     running_threshold: float = RUNNING_THRESHOLD,
 ) -> Verdict:
-    """The class by the point ratio where only means are known: silence stays UNKNOWN.
-    """
+    """The class by the point ratio where only means are known: silence stays UNKNOWN."""
     basis: Basis = "non-running"
-    mean, factor, limit = nonrunning, 1.0, threshold
+    mean = nonrunning
+    factor = 1.0
+    limit = threshold
     if (
         nonrunning is None
         and running is not None
         and processors is not None
         and processors > 2
     ):
-        basis, mean, limit = "running", running, running_threshold
+        basis = "running"
+        mean = running
+        limit = running_threshold
         factor = (processors - 1) / (processors - 2)
     ratio = None if mean is None or gang == 0 else factor * mean / gang
     if ratio is not None and not math.isfinite(ratio):

@@ -23,8 +23,10 @@ def serve(
     *bursts* holds those of each process in turn; *ready* two numbers a process, 0 at
     first: when it asks for the CPU, and its bursts done.
     """
-    num_windows, num = len(starts), len(io)
-    per_process, size = len(bursts) // num, len(bursts)
+    num_windows = len(starts)
+    num = len(io)
+    per_process = len(bursts) // num
+    size = len(bursts)
     per_cycle = 0
     for w in range(num_windows):
         per_cycle += lengths[w]

@@ -41,8 +41,7 @@ class Windows:
 
     @classmethod
     def of(cls, cycle_seconds: float, windows: Sequence[tuple[float, float]]) -> Self:
-        """Windows from (start, length) pairs in seconds; those that touch are merged.
-        """
+        """Windows from (start, length) pairs in seconds; those that touch are merged."""
         merged: list[list[int]] = []
         for start, length in sorted(
             (nanoseconds(s), nanoseconds(n)) for s, n in windows
@@ -100,9 +99,16 @@ def serve(
     """
     io = [nanoseconds(process.io_seconds) for process in processes]
     box = boxes(fast)
-    run = compiled(io_kernel.__name__, "serve") if fast else io_kernel.serve
-    out = np.zeros(5 * bursts.size, np.int64) if fast else [0] * (5 * bursts.size)
-    drawn = bursts.ravel() if fast else bursts.ravel().tolist()
+    drawn: Sequence[int] | np.ndarray
+    out: list[int] | np.ndarray
+    if fast:
+        run = compiled(io_kernel.__name__, "serve")
+        drawn = bursts.ravel()
+        out = np.zeros(5 * bursts.size, np.int64)
+    else:
+        run = io_kernel.serve
+        drawn = bursts.ravel().tolist()
+        out = [0] * (5 * bursts.size)
     count = run(
         windows.cycle,
         box(windows.starts),

@@ -61,8 +61,7 @@ class Slots:
 def batch_starts(
     problem: PerturbationProblem, rng: np.random.Generator, batches: int
 ) -> list[int]:
-    """First quanta of *batches*, uniform over all ways to place them without overlap.
-    """
+    """First quanta of *batches*, uniform over all ways to place them without overlap."""
     reserved = problem.reserved_quanta
     free = problem.window_quanta - batches * (reserved - 1)
     drawn = sorted(rng.choice(free, size=batches, replace=False).tolist())
@@ -82,7 +81,10 @@ def hits(
     for k in range(count):
         batch, place = divmod(k, problem.batch)
         turn = place % problem.processors
-        processor = problem.fixed_processor if environment.endswith("FX") else turn
+        if environment.endswith("FX"):
+            processor = problem.fixed_processor
+        else:
+            processor = turn
         found.append((starts[batch] + place * problem.spacing_quanta, processor))
     return found
 
@@ -92,10 +94,10 @@ def slots_of(
     environment: Environment,
     perturbed: list[tuple[int, int]],
 ) -> Slots:
-    """The table of slots of one run, from the first quantum to the last perturbed one.
-    """
+    """The table of slots of one run, from the first quantum to the last perturbed one."""
     by_quantum = dict(perturbed)
-    rows, gang = [], []
+    rows = []
+    gang = []
     for quantum in range(max(by_quantum, default=-1) + 1):
         everyone = np.ones(problem.processors, np.bool_)
         hit = by_quantum.get(quantum)
@@ -132,45 +134,45 @@ def run(
     none = np.zeros((0, problem.processors), np.int64)
     received = none if received is None else received
     progress = none if progress is None else progress
-    quantum, work = (
-        problem.quantum_instructions,
-        problem.work_quanta * problem.quantum_instructions,
-    )
+    quantum = problem.quantum_instructions
+    work = problem.work_quanta * problem.quantum_instructions
 
     def size(quanta: float) -> int:
         return max(1, round(quanta * quantum))
 
     arguments: tuple[Any, ...]
     if isinstance(app, Emp):  # processes that meet at the end alone, and tell nobody
-        name, arguments = "barrier", (work, work, received[:0])
+        name = "barrier"
+        arguments = (work, work, received[:0])
     elif isinstance(app, Barrier):
-        name, arguments = "barrier", (work, size(app.interval_quanta), received)
+        name = "barrier"
+        arguments = (work, size(app.interval_quanta), received)
     elif isinstance(app, Workpile):
         scratch = np.zeros(problem.processors, np.int64)
-        name, arguments = (
-            "workpile",
-            (problem.processors * work, size(app.unit_quanta), scratch),
-        )
+        name = "workpile"
+        arguments = (problem.processors * work, size(app.unit_quanta), scratch)
     elif isinstance(app, Msg):
         pattern = PATTERNS.index(app.pattern)
         rounds = app.requests_per_phase
-        name, arguments = (
-            "msg",
-            (work, size(app.phase_quanta), rounds, pattern, received),
-        )
+        name = "msg"
+        arguments = (work, size(app.phase_quanta), rounds, pattern, received)
     else:
         if isinstance(app, Program):
-            sent, waits, cost = (
-                _messages(problem, app, rng),
-                app.blocking,
-                app.buffer_instructions,
-            )
+            sent = _messages(problem, app, rng)
+            waits = app.blocking
+            cost = app.buffer_instructions
         else:
-            sent, waits, cost = _requests(problem, app, rng), True, 0
+            sent = _requests(problem, app, rng)
+            waits = True
+            cost = 0
         state = np.zeros((5, problem.processors), np.int64)
-        name, arguments = "program", (*sent, waits, cost, state, received, progress)
+        name = "program"
+        arguments = (*sent, waits, cost, state, received, progress)
     kernel = perturbation_kernel
-    function = compiled(kernel.__name__, name) if fast else getattr(kernel, name)
+    if fast:
+        function = compiled(kernel.__name__, name)
+    else:
+        function = getattr(kernel, name)
     return slots.elapsed(int(function(slots.runs, quantum, *arguments)), quantum)
 
 
@@ -200,8 +202,10 @@ def _messages(
     """Work done at the end of each interval and at each message, and targets, by
     process.
     """
-    processors, quantum = problem.processors, problem.quantum_instructions
-    length, whole = app.interval_quanta, problem.work_quanta
+    processors = problem.processors
+    quantum = problem.quantum_instructions
+    length = app.interval_quanta
+    whole = problem.work_quanta
     count = math.ceil(whole / length)
     loads = np.resize(app.loads or np.ones((1, processors)), (count, processors))
     lengths = np.minimum(length, whole - length * np.arange(count))[:, None]
@@ -212,10 +216,8 @@ def _messages(
     at = rng.exponential(1 / rate, (processors, many)).cumsum(
         axis=1
     )  # in quanta of the run
-    k, p = (
-        np.minimum(at // length, count - 1).astype(np.int64),
-        np.arange(processors)[:, None],
-    )
+    k = np.minimum(at // length, count - 1).astype(np.int64)
+    p = np.arange(processors)[:, None]
     part = app.active_share * (at - k * length) / lengths[k, 0] * work[k, p]
     sends = ends[k, p] - work[k, p] + np.clip(part, 1, work[k, p] - 1).astype(np.int64)
     sends[at >= whole] = ends[-1].max() + 1
@@ -263,7 +265,8 @@ def record(
     A Sub environment has exactly one process absent in a disturbed quantum; in an extra
     quantum of Add all but one are.
     """
-    placing, many = np.random.default_rng([seed, 0]), problem.perturbations
+    placing = np.random.default_rng([seed, 0])
+    many = problem.perturbations
     perturbed = hits(problem, environment, placing, many if count is None else count)
     slots = slots_of(problem, environment, perturbed)
     # No process has done its work before it has run for as many slots.
@@ -298,7 +301,9 @@ class Laboratory:
     def __init__(
         self, problem: PerturbationProblem, seed: int = 0, fast: bool = False
     ) -> None:
-        self.problem, self.seed, self.fast = problem, seed, fast
+        self.problem = problem
+        self.seed = seed
+        self.fast = fast
         self._alone: dict[tuple[str, int], float] = {}
 
     def times(
@@ -331,7 +336,8 @@ class Laboratory:
         """Slopes of one application in every environment, and its gammas (rule 5),
         of the runs in time.
         """
-        problem, count = self.problem, self.problem.perturbations
+        problem = self.problem
+        count = self.problem.perturbations
         runs: dict[Environment, list[tuple[float, float]]] = {
             name: [] for name in problem.environments
         }
@@ -346,7 +352,8 @@ class Laboratory:
         }
         slopes = {name: fmean(losses) for name, losses in each.items()}
         share = 1 / problem.processors
-        sub, add = slopes.get("Sub_RR"), slopes.get("Add_RR")
+        sub = slopes.get("Sub_RR")
+        add = slopes.get("Add_RR")
         return ApplicationSlopes(
             id=app.id,
             gang_quanta=fmean(t_gang for _, t_gang in runs[problem.environments[0]]),
@@ -405,7 +412,8 @@ def measure(
     >>> laboratory.measure(problem).found.applications[0].slopes["Sub_FX"]
     1.0
     """
-    points, deadline = (settings or Settings()).points, deadline or Deadline(None)
+    points = (settings or Settings()).points
+    deadline = deadline or Deadline(None)
     runs = Laboratory(problem, seed, use_compiled(problem, deadline))
     found: list[ApplicationSlopes] = []
     notes: list[str] = []

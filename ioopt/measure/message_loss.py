@@ -100,8 +100,11 @@ class Stretches:
             if len(self.heard) < self.processors and self.heard:
                 self.length = 0  # a gap: stretches begin anew
                 self.rising_hits = self.rising_received = 0.0
-            self.quantum, self.heard, self.away = quantum, [], []
-            self.disturbed, self.messages = False, 0.0
+            self.quantum = quantum
+            self.heard = []
+            self.away = []
+            self.disturbed = False
+            self.messages = 0.0
         self.heard.append(processor)
         self.messages += messages
         self.disturbed = self.disturbed or not ganged
@@ -125,15 +128,14 @@ class Stretches:
             return
         if self.length > HALF:
             self._end_stretch(self.falling_hits, self.falling_received)
-        self.falling_hits, self.falling_received = (
-            self.rising_hits,
-            self.rising_received,
-        )
+        self.falling_hits = self.rising_hits
+        self.falling_received = self.rising_received
         self.rising_hits = self.rising_received = 0.0
 
     def _end_stretch(self, hits: float, received: float) -> None:
         self.count += 1
-        step, rise = hits - self.mean_hits, received - self.mean_received
+        step = hits - self.mean_hits
+        rise = received - self.mean_received
         self.mean_hits += step / self.count
         self.mean_received += rise / self.count
         self.hits_hits += step * (hits - self.mean_hits)
@@ -144,11 +146,9 @@ class Stretches:
         """Processors absent in a disturbed quantum, on average; 1 where nothing is
         known.
         """
-        return (
-            max(1.0, sum(self.absences) / self.disturbances)
-            if self.disturbances
-            else 1.0
-        )
+        if self.disturbances:
+            return max(1.0, sum(self.absences) / self.disturbances)
+        return 1.0
 
     def loss(self) -> Loss | None:
         """gamma_sub as the messages show it (rule 7); None where they cannot show it.

@@ -123,16 +123,17 @@ def msg(
     pattern: int,
     received: Box,
 ) -> int:
-    """Phases of *phase_work*, each with *rounds* of requests and a barrier at its end.
-    """
+    """Phases of *phase_work*, each with *rounds* of requests and a barrier at its end."""
     processors = runs.shape[1]
-    now, phase = 0, 0
+    now = 0
+    phase = 0
     while work > 0:
         piece = min(phase_work, work)
         work -= piece
         release = now
         for p in range(processors):
-            at, replied = now, now
+            at = now
+            replied = now
             for r in range(rounds):
                 at = next_running(runs, quantum, p, at)
                 replied = max(
@@ -212,7 +213,11 @@ def program(
     five zeros a processor.
     """
     processors = runs.shape[1]
-    at, since, owed, done, sent = state[0], state[1], state[2], state[3], state[4]
+    at = state[0]
+    since = state[1]
+    owed = state[2]
+    done = state[3]
+    sent = state[4]
     now = 0
     for k in range(ends.shape[0]):
         for p in range(processors):

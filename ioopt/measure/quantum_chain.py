@@ -138,7 +138,10 @@ class _Law:
         deviation = burst / math.sqrt(shape)
         wanted = math.ceil(CELLS_PER_DEVIATION * on / deviation)
         self.cells = cells or min(MAX_CELLS, max(MIN_CELLS, wanted))
-        self.on, self.off, self.burst, self.io = on, off, burst, io
+        self.on = on
+        self.off = off
+        self.burst = burst
+        self.io = io
         self.cycle = on + off
         self.width = on / self.cells
         self.returns = donation == "return"

@@ -46,10 +46,13 @@ def simulate_point(
     """Simulate one point of an instance over its horizon and measure it after a
     warm-up.
     """
-    qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
-    io, cycle = nanoseconds(problem.io_seconds), qi + qc
+    qi = nanoseconds(point.qi_seconds)
+    qc = nanoseconds(point.qc_seconds)
+    io = nanoseconds(problem.io_seconds)
+    cycle = qi + qc
     cycles = max(1, round(problem.horizon(point) * NANOSECONDS / cycle))
-    begin, end = max(1, int(cycles * WARM_UP_SHARE)) * cycle, (cycles + 1) * cycle
+    begin = max(1, int(cycles * WARM_UP_SHARE)) * cycle
+    end = (cycles + 1) * cycle
     iteration = problem.slowdown_bound(point) * (
         problem.burst_seconds + problem.io_seconds
     )
@@ -74,8 +77,10 @@ def walk(
     exactly at a slot end is complete in that slot; an I/O that completes there waits.
     Without *returns* a burst starts at a slot start only.
     """
-    ready, request = np.empty_like(bursts), np.empty_like(bursts)
-    cycle, last = qi + qc, qi - 1 if returns else 0
+    ready = np.empty_like(bursts)
+    request = np.empty_like(bursts)
+    cycle = qi + qc
+    last = qi - 1 if returns else 0
     now = np.zeros(len(bursts), np.int64)
     for k, burst in enumerate(bursts.T):
         ready[:, k] = now
@@ -110,8 +115,7 @@ def _require_room(
 
 
 def draw_bursts(problem: QuantumModelProblem, count: int, seed: int) -> Integers:
-    """Bursts in nanoseconds, shape (processes, *count*), one random stream a process.
-    """
+    """Bursts in nanoseconds, shape (processes, *count*), one random stream a process."""
     require_numbers(
         NUMBERS_PER_BURST * count * problem.processors, "drawing the bursts", REMEDY
     )
@@ -137,7 +141,8 @@ def _measure(
     window: tuple[int, int],
 ) -> TwoJobMeasures:
     """The measures of a walk in the *window* of whole cycles after the warm-up."""
-    qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
+    qi = nanoseconds(point.qi_seconds)
+    qc = nanoseconds(point.qc_seconds)
     io = nanoseconds(problem.io_seconds)
     begin, end = window
     counted = (request > begin) & (request <= end) & (ready > 0)
@@ -170,7 +175,8 @@ def _measure(
 
 def _slot_time(times: Integers, qi: int, qc: int) -> Integers:
     """Nanoseconds of I/O slot before each of *times*."""
-    cycles, phase = times // (qi + qc), times % (qi + qc)
+    cycles = times // (qi + qc)
+    phase = times % (qi + qc)
     before: Integers = cycles * qi + phase.clip(0, qi)
     return before
 
@@ -224,13 +230,13 @@ def measure(
     for point in problem.points:
         if deadline.expired():
             break
-        found = (
-            simulate_point(problem, point, seed=seed)
-            if events
-            else quantum_chain.measure(problem, point)
-        )
+        if events:
+            found = simulate_point(problem, point, seed=seed)
+        else:
+            found = quantum_chain.measure(problem, point)
         points.append(MeasuredPoint.of(point, found))
-    done, cells = len(points), quantum_chain.COARSE_CELLS
+    done = len(points)
+    cells = quantum_chain.COARSE_CELLS
     notes: tuple[str, ...] = ()
     if done < len(problem.points):
         if problem.burst_shape is None:  # the chain has no answer

@@ -30,7 +30,8 @@ def plot_flexible_gang(result: Result) -> Any:
     from matplotlib.patches import Patch
 
     schedule = result.schedule or {}
-    columns, rows = schedule["num_columns"], schedule["rows"]
+    columns = schedule["num_columns"]
+    rows = schedule["rows"]
     unit = unit_for("seconds", schedule["frame_seconds"])
     frame = schedule["frame_seconds"] / unit.size
     cells = len({cell["start_seconds"] for cell in rows}) + 2 * len(schedule["windows"])
@@ -50,10 +51,8 @@ def plot_flexible_gang(result: Result) -> Any:
         ]
         rectangles(axes, corners, role(kind)[1], "white")
     for window in schedule["windows"]:
-        start, end = (
-            window["start_seconds"] / unit.size,
-            window["end_seconds"] / unit.size,
-        )
+        start = window["start_seconds"] / unit.size
+        end = window["end_seconds"] / unit.size
         axes.bar(
             columns / 2,
             end - start,
@@ -98,8 +97,7 @@ def _cells(rows: Iterable[Mapping[str, Any]], size: float) -> Iterator[Box]:
 
 
 def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
-    """The names of the jobs that are loose in each run of columns with the same jobs.
-    """
+    """The names of the jobs that are loose in each run of columns with the same jobs."""
     columns = schedule["num_columns"]
     loose = [
         tuple(
@@ -117,7 +115,10 @@ def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
         height = window["end_seconds"] / size - start
         for first, last in pairwise(edges):
             names = loose[first]
-            text = "\n".join(names) if len(names) <= 4 else f"{len(names)} I/O jobs"
+            if len(names) <= 4:
+                text = "\n".join(names)
+            else:
+                text = f"{len(names)} I/O jobs"
             yield Box(first, start, last - first, height, text, "#FFFFFF")
 
 
@@ -136,7 +137,8 @@ def plot_quantum_selection(result: Result) -> Any:
         )
         for slot in schedule["slots"]
     ]
-    timeline, title = Timeline.of(slots), headline(result, "one cycle")
+    timeline = Timeline.of(slots)
+    title = headline(result, "one cycle")
     axes = plot_timeline(
         timeline, title=title, rows="job", until=schedule["cycle_seconds"]
     )

@@ -80,9 +80,15 @@ def finish(
     """
     axes.set_title(title, fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
-    found = axes.get_legend_handles_labels()[0] if handles is None else handles
+    if handles is None:
+        found = axes.get_legend_handles_labels()[0]
+    else:
+        found = handles
     if found:
-        options = {"handles": list(handles)} if handles is not None else {}
+        if handles is not None:
+            options = {"handles": list(handles)}
+        else:
+            options = {}
         axes.legend(
             **options,
             loc="upper left",
@@ -117,8 +123,7 @@ def patches(kinds: Iterable[str]) -> list[Any]:
 
 
 def headline(result: Result, more: str = "") -> str:
-    """The title of a result's picture: instance, solver, and what else there is to say.
-    """
+    """The title of a result's picture: instance, solver, and what else there is to say."""
     return f"{shortened(result.instance, 48)}: {result.solver}" + (
         f", {more}" if more else ""
     )

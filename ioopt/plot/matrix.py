@@ -49,14 +49,18 @@ def fullest(
     then.
     """
     places: dict[Any, Mapping[str, Any]] = {}
-    best, seconds, jobs = -1, 0.0, []
+    best = -1
+    seconds = 0.0
+    jobs = []
     for update in updates:
         for job in update["left"]:
             del places[job]
         places.update((job["id"], job) for job in update["placed"])
         slots = sum(len(job["columns"]) for job in places.values())
         if slots > best:
-            best, seconds, jobs = slots, update["seconds"], list(places.values())
+            best = slots
+            seconds = update["seconds"]
+            jobs = list(places.values())
     return seconds, jobs
 
 

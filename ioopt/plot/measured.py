@@ -28,11 +28,16 @@ def plot_quantum_model(found: QuantumMeasures, title: str = "") -> Any:
     points = found.points
     distinct_qi = {point.qi_seconds for point in points}
     distinct_qc = {point.qc_seconds for point in points}
-    x_name, x_label, curve_name, curve_label = (
-        ("qi_seconds", "I/O quantum qi (ms)", "qc_seconds", "qc")
-        if len(distinct_qi) > len(distinct_qc)
-        else ("qc_seconds", "compute quantum qc (ms)", "qi_seconds", "qi")
-    )
+    if len(distinct_qi) > len(distinct_qc):
+        x_name = "qi_seconds"
+        x_label = "I/O quantum qi (ms)"
+        curve_name = "qc_seconds"
+        curve_label = "qc"
+    else:
+        x_name = "qc_seconds"
+        x_label = "compute quantum qc (ms)"
+        curve_name = "qi_seconds"
+        curve_label = "qi"
     handles = []
     for number, value in enumerate(
         sorted({getattr(point, curve_name) for point in points})
@@ -144,7 +149,8 @@ def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
     items = found.applications
     axes = new_axes(8.0, min(14.0, 1.2 + 0.35 * len(items)))
     axes.set_xscale("log")
-    drawn, shown = [0.02, 1.0], set()
+    drawn = [0.02, 1.0]
+    shown = set()
     for place, verdict in enumerate(item.verdict for item in items):
         if verdict.threshold:
             axes.vlines(

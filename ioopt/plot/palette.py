@@ -73,15 +73,13 @@ def ink(colour: str) -> str:
     """
     red, green, blue = (_linear(int(colour[k : k + 2], 16) / 255) for k in (1, 3, 5))
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return (
-        "white" if 1.05 / (luminance + 0.05) >= (luminance + 0.05) / 0.05 else "black"
-    )
+    if 1.05 / (luminance + 0.05) >= (luminance + 0.05) / 0.05:
+        return "white"
+    return "black"
 
 
 def _linear(channel: float) -> float:
     """A channel of sRGB as light (WCAG 2, definition of relative luminance)."""
-    return (
-        channel / 12.92
-        if channel <= 0.04045
-        else float(((channel + 0.055) / 1.055) ** 2.4)
-    )
+    if channel <= 0.04045:
+        return channel / 12.92
+    return float(((channel + 0.055) / 1.055) ** 2.4)

@@ -18,7 +18,8 @@ def plot_use(result: Result) -> Any:
     of its own.
     """
     schedule = result.schedule or {}
-    stages, tasks = schedule["stages"], schedule["tasks"]
+    stages = schedule["stages"]
+    tasks = schedule["tasks"]
     colours = {
         name: HUES[at % len(HUES)] for at, name in enumerate(stages) if name != "others"
     }
@@ -42,8 +43,12 @@ def plot_use(result: Result) -> Any:
     free: list[tuple[float, int]] = []
     boxes: dict[str, list[tuple[float, float, float, float]]] = {}
     for task in sorted(tasks, key=lambda task: task["start_seconds"]):
-        start, end = task["start_seconds"], task["end_seconds"]
-        row = heapq.heappop(free)[1] if free and free[0][0] <= start else len(free)
+        start = task["start_seconds"]
+        end = task["end_seconds"]
+        if free and free[0][0] <= start:
+            row = heapq.heappop(free)[1]
+        else:
+            row = len(free)
         heapq.heappush(free, (end, row))
         colour = colours.get(task.get("stage", ""), OTHERS)
         boxes.setdefault(colour, []).append(
@@ -64,7 +69,8 @@ def plot_use(result: Result) -> Any:
 def _at(rows: Sequence[Sequence[float]], instants: Sequence[float]) -> list[float]:
     """The values of a step function at *instants*."""
     changes = {at: size for at, size in rows}
-    found, value = [], 0.0
+    found = []
+    value = 0.0
     for at in instants:
         value = changes.get(at, value)
         found.append(value)
@@ -72,8 +78,7 @@ def _at(rows: Sequence[Sequence[float]], instants: Sequence[float]) -> list[floa
 
 
 def plot_frontier(rows: Sequence[Json], title: str = "") -> Any:
-    """The least makespan by quota and what no plan is below, of the rows of a frontier.
-    """
+    """The least makespan by quota and what no plan is below, of the rows of a frontier."""
     axes = new_axes(7, 4)
     size = unit_for("bytes", max(row["quota_bytes"] for row in rows))
     found = [row for row in rows if row["makespan_seconds"] is not None]

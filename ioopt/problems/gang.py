@@ -164,9 +164,10 @@ def _check_times(where: str, job: Job, io: BlockTimes | None) -> None:
             f"{where}: compute_seconds needs io.local_seconds_per_block and "
             "io.remote_seconds_per_block at the top of the file"
         )
-    local, remote = (
-        _times(job, io) if derived else (getattr(job, key) for key in DIRECT)
-    )
+    if derived:
+        local, remote = _times(job, io)
+    else:
+        local, remote = (getattr(job, key) for key in DIRECT)
     if remote < local:
         raise ValueError(
             f"{where}: remote_seconds {float(remote):g} is less than "
@@ -227,8 +228,7 @@ class GangPlan(base.Plan):
 
 
 class MatrixJob(base.Record):
-    """A job that waits, as a snapshot tells it: speeds, work left, service it has had.
-    """
+    """A job that waits, as a snapshot tells it: speeds, work left, service it has had."""
 
     id: base.JobId
     file_nodes: tuple[base.Count, ...]
@@ -271,7 +271,8 @@ class GangMatrixProblem(base.Problem):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        nodes, levels = self.machine.nodes, self.machine.levels
+        nodes = self.machine.nodes
+        levels = self.machine.levels
         everyone = [*self.running, *self.waiting]
         base.require_unique("running and waiting", (job.id for job in everyone))
         base.require_one_id_type("running and waiting", (job.id for job in everyone))
@@ -331,7 +332,6 @@ class PlacedJob(base.Record):
 
 
 class GangMatrixPlan(base.Plan):
-    """The new matrix: jobs in start order, those that start now after those that ran.
-    """
+    """The new matrix: jobs in start order, those that start now after those that ran."""
 
     jobs: tuple[PlacedJob, ...] = ()

@@ -61,8 +61,7 @@ class PatternData:
         return self.loose[job].beta * self.pattern.frame_seconds
 
     def fragment(self, job: int) -> float:
-        """q - beta(q, L - q) L: seconds a frame that a strict I/O row leaves to others.
-        """
+        """q - beta(q, L - q) L: seconds a frame that a strict I/O row leaves to others."""
         used = self.strict[job].beta * self.pattern.frame_seconds
         return self.problem.machine.quantum_seconds - used
 
@@ -120,7 +119,8 @@ def column_capacity(data: PatternData, placement: Placement) -> list[float]:
     """Seconds a frame of every column that compute jobs may share beside their own
     rows.
     """
-    problem, pattern = data.problem, data.pattern
+    problem = data.problem
+    pattern = data.pattern
     quantum = problem.machine.quantum_seconds
     spare = [
         pattern.k * quantum + pattern.strict_rows * quantum
@@ -184,7 +184,8 @@ def model_objective(data: PatternData, plan: FlexibleGangPlan) -> float:
     """sum w (n/P) pr - lambda sum w (n/P)(S - 1) of *plan* in the pattern of *data*
     (F5).
     """
-    problem, frame = data.problem, data.pattern.frame_seconds
+    problem = data.problem
+    frame = data.pattern.frame_seconds
     terms = []
     for j, job in enumerate(problem.jobs):
         if job.is_io:

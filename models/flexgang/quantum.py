@@ -87,8 +87,7 @@ class QuantumCosts:
         return cost
 
     def total(self, options: Sequence[Option]) -> float:
-        """Cost of one option a job with L = sum f q; infinity where a floor is missed.
-        """
+        """Cost of one option a job with L = sum f q; infinity where a floor is missed."""
         cycle = self.cycle(options)
         return math.fsum(
             self.cost(job, option, cycle) for job, option in enumerate(options)
@@ -112,7 +111,8 @@ class QuantumModel:
     """The program over *cycles* (ticks); :attr:`program` is to be minimised."""
 
     def __init__(self, costs: QuantumCosts, cycles: Sequence[int]) -> None:
-        self.costs, self.problem = costs, costs.problem
+        self.costs = costs
+        self.problem = costs.problem
         self.program = Program("quantum_selection")
         self.y: dict[int, int] = {}
         self.z: dict[tuple[int, int, int], int] = {}

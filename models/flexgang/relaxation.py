@@ -21,7 +21,8 @@ def universal_bound(problem: FlexibleGangProblem) -> float:
     """No plan of any pattern has a higher objective: compute jobs share the machine by
     weight.
     """
-    free, value = 1.0, 0.0
+    free = 1.0
+    value = 0.0
     compute = [job for job in problem.jobs if not job.is_io]
     for job in sorted(compute, key=lambda job: -job.weight):
         part = min(free, job.processes / problem.machine.processors)
@@ -61,10 +62,13 @@ class RelaxedModel:
         """Rows and loose CPU of a compute job; False when its floor needs more rows
         than there are.
         """
-        problem, pattern = self.data.problem, self.data.pattern
-        item, frame = problem.jobs[job], pattern.rows
+        problem = self.data.problem
+        pattern = self.data.pattern
+        item = problem.jobs[job]
+        frame = pattern.rows
         width = problem.job_columns(job) / problem.machine.num_columns
-        gain, least = problem.share(job) / frame, self.data.min_rows(job)
+        gain = problem.share(job) / frame
+        least = self.data.min_rows(job)
         if least > pattern.strict_rows:
             return False
         rows = self.program.real(f"n_{job}", least, pattern.strict_rows)
@@ -82,7 +86,8 @@ class RelaxedModel:
 
     def _add_io(self, job: int) -> bool:
         """An I/O job strict or loose; False when it can be neither."""
-        problem, quantum = self.data.problem, self.data.problem.machine.quantum_seconds
+        problem = self.data.problem
+        quantum = self.data.problem.machine.quantum_seconds
         width = problem.job_columns(job) / problem.machine.num_columns
         places: list[Term] = []
         if self.data.pattern.strict_rows:
@@ -119,7 +124,9 @@ class TauModel:
     def __init__(
         self, data: PatternData, placement: Placement, slack: float = 0.0
     ) -> None:
-        self.data, self.placement, self.slack = data, placement, slack
+        self.data = data
+        self.placement = placement
+        self.slack = slack
         self.unit = data.problem.machine.quantum_seconds
         self.program = Program("tau", maximise=True)
         self.parts: list[tuple[int, int | None]] = []
@@ -138,7 +145,8 @@ class TauModel:
         """The variables of one job: its tau, or its t in every column; False where it
         falls short.
         """
-        problem, frame = self.data.problem, self.data.pattern.rows
+        problem = self.data.problem
+        frame = self.data.pattern.rows
         item = problem.jobs[job]
         short = (problem.phi(job) - self.slack) * frame - self.placement.rows.get(
             job, 0

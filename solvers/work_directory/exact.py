@@ -25,41 +25,43 @@ from ioopt.solvers.work_directory.search import Asked, Search, Settings
 from ioopt.solvers.work_directory.search import solve as search_alone
 from ioopt.units import exact, quantity
 
-SEARCH_SHARE, EVALUATIONS = 0.3, 300
-"""Part of the time, and runs, of the search that comes first."""
-QUICK, PROOF_SHARE = 12, 0.2
-"""Tasks up to which ``auto`` tries a proof before its search has ended, and in what
-part of the time. With more tasks it may take long, and ``auto`` would be behind
-``search`` where time is short."""
+SEARCH_SHARE = 0.3
+"""Share of the time of the search that comes first."""
+EVALUATIONS = 300
+"""Runs of the search that comes first."""
+QUICK = 12
+"""Tasks up to which ``auto`` tries a proof before its search has ended.
+
+With more tasks a proof may take long, and ``auto`` would be behind ``search`` where
+time is short.
+"""
+PROOF_SHARE = 0.2
+"""Share of the time of that early proof."""
 SMALL = 60
 """Tasks up to which ``auto`` asks for a proof."""
 PROGRAM_SECONDS = 5e-4
-"""What a task takes to be written into the program: with less time than that none is
-written.
-"""
+"""Seconds a task for writing the program; with less time none is written."""
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
-"""Of CP-SAT: without the energy of the intervals in its relaxation four tasks may take
-minutes.
+"""Parameters of CP-SAT.
+
+Without the energy of the intervals in its relaxation four tasks may take minutes.
 """
 
 
 def solve(problem: WorkDirectoryProblem, request: Asked) -> Answer:
-    """Prove the least makespan, or with the measure ``peak_bytes`` the least peak,
-    in the time there is.
-    """
+    """Prove the least makespan, or with the measure ``peak_bytes`` the least peak."""
     return _solve(problem, request, thorough=False)
 
 
 def solve_auto(problem: WorkDirectoryProblem, request: Asked) -> Answer:
-    """Run ``exact`` and all of ``search`` where the instance is small, else ``search``.
-    """
+    """Run ``search``; on small instances also ``exact``."""
     if len(problem.tasks) > SMALL:
         return search_alone(problem, request)
     return _solve(problem, request, thorough=True)
 
 
 def _solve(problem: WorkDirectoryProblem, request: Asked, thorough: bool) -> Answer:
-    """Answer *request*; *thorough* runs of the search go on where there is no proof."""
+    """Answer *request* by search and proof; *thorough*: with all of the search."""
     question = Question.asked(problem, request)
     refused = question.refused()
     if refused:
@@ -80,11 +82,13 @@ def _solve(problem: WorkDirectoryProblem, request: Asked, thorough: bool) -> Ans
 
 
 def _least_peak(question: Question, request: Asked) -> tuple[list[int], int]:
-    """Return the order with the least peak found, and the bytes that no order is below.
+    """Return the order with the least peak found, and a lower bound of the peak.
 
     Times do not matter: all are 1 here.
     """
-    problem, order, bound = question.problem, question.order, question.least.bound
+    problem = question.problem
+    order = question.order
+    bound = question.least.bound
     if bound == question.found or not _worth_writing(problem, request.deadline):
         return order, bound
     units = Scale.of_steps(len(order))
@@ -122,7 +126,8 @@ class Proof:
 
     def run(self, search: Search, deadline: Deadline) -> None:
         """Solve the program from the best plan of *search* until the *deadline*."""
-        question, problem = self.question, self.question.problem
+        question = self.question
+        problem = self.question.problem
         if not _worth_writing(problem, deadline):
             self.stop = StopReason.TIME
             return
@@ -165,7 +170,9 @@ def _better(search: Search, proof: Proof) -> Answer:
     """Return the quickest plan of both, with the bound that is proven."""
     found = search.answer(proof.stop)
     if not proof.plans and not proof.infeasible:
-        return replace(found, bound=proof.seconds) if found.plan else found
+        if found.plan:
+            return replace(found, bound=proof.seconds)
+        return found
     plans = [*proof.plans, *([found.plan] if found.plan else [])]
     if not plans:
         return Outcome(

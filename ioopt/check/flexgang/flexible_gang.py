@@ -29,13 +29,17 @@ def check(
     """Check *plan* and recompute ``weighted_progress``, the objective of F5
     (maximised).
     """
-    chosen = FlexibleGangPlan.model_validate(plan) if isinstance(plan, dict) else plan
+    if isinstance(plan, dict):
+        chosen = FlexibleGangPlan.model_validate(plan)
+    else:
+        chosen = plan
     return _Checker(problem, chosen).report()
 
 
 class _Checker:
     def __init__(self, problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> None:
-        self.problem, self.plan = problem, plan
+        self.problem = problem
+        self.plan = plan
         self.found: list[Violation] = []
 
     def report(self) -> CheckReport:
@@ -86,7 +90,8 @@ class _Checker:
 
     def _names(self) -> None:
         """Every job has one home in range, and the plan names no other jobs."""
-        plan, problem = self.plan, self.problem
+        plan = self.plan
+        problem = self.problem
         for name in [
             *plan.home,
             *plan.rows,
@@ -97,7 +102,8 @@ class _Checker:
             if name not in problem.job_index:
                 self._add("jobs", name, "there is no such job")
         for at, job in enumerate(problem.jobs):
-            position, positions = plan.home.get(job.id), problem.num_positions(at)
+            position = plan.home.get(job.id)
+            positions = problem.num_positions(at)
             if position is None:
                 self._add("home", job.id, "has no home")
             elif position >= positions:
@@ -110,7 +116,8 @@ class _Checker:
         not loose.
         """
         for job in self.problem.jobs:
-            rows, loose = self.plan.rows.get(job.id, ()), job.id in self.plan.loose
+            rows = self.plan.rows.get(job.id, ())
+            loose = job.id in self.plan.loose
             for row in rows:
                 if row >= pattern.strict_rows:
                     self._add(
@@ -121,7 +128,10 @@ class _Checker:
             if len(set(rows)) != len(rows):
                 self._add("rows", job.id, f"a row is listed twice in {list(rows)}")
             if loose and (not job.is_io or job.coordinated or not pattern.k):
-                why = "is a compute job" if not job.is_io else "must be in a strict row"
+                if not job.is_io:
+                    why = "is a compute job"
+                else:
+                    why = "must be in a strict row"
                 self._add(
                     "loose",
                     job.id,
@@ -152,8 +162,7 @@ class _Checker:
         return self.problem.block(self.problem.job_index[name], self.plan.home[name])
 
     def _grants(self, pattern: Pattern) -> None:
-        """Loose CPU only for jobs that can use it; tau what every process can count on.
-        """
+        """Loose CPU only for jobs that can use it; tau what every process can count on."""
         frame = pattern.frame_seconds
         for name, tau in self.plan.tau_seconds.items():
             job = self._job(name)
@@ -166,7 +175,8 @@ class _Checker:
                     "tau", name, f"{tau:g} s of a frame of {frame:g} s", tau - frame
                 )
         for name, parts in self.plan.column_seconds.items():
-            job, width = self._job(name), len(self._block(name))
+            job = self._job(name)
+            width = len(self._block(name))
             if not job.self_balancing:
                 self._add(
                     "fairness",
@@ -193,10 +203,12 @@ class _Checker:
         """What an I/O job gets where it runs: in the loose windows, or in its strict
         row.
         """
-        machine, on = self.problem.machine, self.problem.machine.quantum_seconds
+        machine = self.problem.machine
+        on = self.problem.machine.quantum_seconds
         off = pattern.frame_seconds - on
         if job.id in self.plan.loose:
-            on, off = pattern.on_seconds, pattern.off_seconds
+            on = pattern.on_seconds
+            off = pattern.off_seconds
         return respond(job, on, off, machine.processors, self.problem.surface)
 
     def _capacity(self, pattern: Pattern) -> None:
@@ -217,17 +229,17 @@ class _Checker:
                 else:
                     room -= rows * quantum
                     parts = self.plan.granted_seconds(job.id, len(block))
-                    granted += (
-                        parts[column - block.start] if len(parts) == len(block) else 0.0
-                    )
+                    if len(parts) == len(block):
+                        granted += parts[column - block.start]
+                    else:
+                        granted += 0.0
             over = granted - room
             if over > TOLERANCE * pattern.frame_seconds:
                 text = f"{granted:g} s granted, {room:g} s free in a frame"
                 self._add("capacity", f"column {column}", text, over)
 
     def _loose_load(self, pattern: Pattern) -> None:
-        """Loose I/O uses at most the limit (.6) of the loose windows of every column.
-        """
+        """Loose I/O uses at most the limit (.6) of the loose windows of every column."""
         limit = (
             self.problem.loose_io_limit
             * pattern.k

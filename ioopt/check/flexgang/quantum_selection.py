@@ -30,7 +30,10 @@ def check(
     """Check a plan and recompute its predicted cost, sum w (S(q, L/f
     - q) - 1) + mu waste.
     """
-    chosen = QuantumPlan.model_validate(plan) if isinstance(plan, dict) else plan
+    if isinstance(plan, dict):
+        chosen = QuantumPlan.model_validate(plan)
+    else:
+        chosen = plan
     found = _options(problem, chosen) + _cycle(chosen)
     if not found:
         found = _floors(problem, chosen)
@@ -108,8 +111,7 @@ def _floors(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violati
 
 
 def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
-    """The schedule's slots lie back to back in the cycle and give every job its visits.
-    """
+    """The schedule's slots lie back to back in the cycle and give every job its visits."""
     found = []
     clock = 0.0
     visits: dict[str, int] = {}
@@ -143,10 +145,10 @@ def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
 def _predicted(
     problem: QuantumSelectionProblem, plan: QuantumPlan
 ) -> tuple[float, float]:
-    """The predicted cost, and the size of its terms before the 1 of S - 1 is taken off.
-    """
+    """The predicted cost, and the size of its terms before the 1 of S - 1 is taken off."""
     machine = problem.machine
-    costs, size = [], 0.0
+    costs = []
+    size = 0.0
     for job in problem.jobs:
         if not job.is_io:
             continue

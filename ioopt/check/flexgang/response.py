@@ -51,7 +51,8 @@ def respond(
     for entry in table or ():
         if abs(entry.on_seconds - on) < CLOCK and abs(entry.off_seconds - off) < CLOCK:
             return Response(entry.slowdown, entry.beta, entry.fragmentation)
-    on, off = round(on, DIGITS), round(off, DIGITS)
+    on = round(on, DIGITS)
+    off = round(off, DIGITS)
     if off <= (CLOCK if table is not None else 0.0):
         blocked = job.io_seconds / job.dedicated_seconds
         return Response(1.0, 1.0 - blocked, blocked - blocked**processors)
@@ -72,18 +73,21 @@ def _stationary(
 
     cells = math.ceil(CELLS_PER_DEVIATION * on / (burst / math.sqrt(shape)))
     cells = min(MOST_CELLS, max(FEWEST_CELLS, cells))
-    width, cycle = on / cells, on + off
+    width = on / cells
+    cycle = on + off
     left = np.arange(cells) * width
 
     # Where an I/O ends that a burst ending in cell i began: it covers
     # [ends, ends + width).
     ends = (left + io) % cycle
-    inside, waits = np.zeros((cells, cells)), np.zeros(cells)
+    inside = np.zeros((cells, cells))
+    waits = np.zeros(cells)
     for turn in (0.0, cycle):
         low = np.maximum(left[:, None] + turn, ends[None, :])
         high = np.minimum(left[:, None] + turn + width, ends[None, :] + width)
         inside += np.maximum(high - low, 0.0) / width
-        low, high = np.maximum(ends, on + turn), np.minimum(ends + width, cycle + turn)
+        low = np.maximum(ends, on + turn)
+        high = np.minimum(ends + width, cycle + turn)
         waits += np.maximum(high - low, 0.0) / width * (cycle + turn - (low + high) / 2)
 
     fresh, onward = _lands(burst, shape, width, cells)
@@ -104,7 +108,8 @@ def _stationary(
     iteration = float(burst + off * missed + io + waits @ law)
 
     phase = np.linspace(0.0, on, POINTS_PER_CELL * cells + 1)
-    edges, so_far = np.append(left, on), np.append(0.0, np.cumsum(law))
+    edges = np.append(left, on)
+    so_far = np.append(0.0, np.cumsum(law))
 
     def ended(time: Array) -> Array:
         """Completions up to *time*, one a cycle."""

@@ -102,7 +102,8 @@ def _entries(problem: GangProblem, schedule: Json, found: _Report) -> dict[JobId
 
 def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> None:
     job, (shortest, remote) = problem.jobs[k], problem.times[k]
-    start, finish = entry["start_seconds"], entry["finish_seconds"]
+    start = entry["start_seconds"]
+    finish = entry["finish_seconds"]
     early = job.arrival_seconds - start
     if early > _slack(start):
         text = f"starts at {start:g} s but arrives at {job.arrival_seconds:g} s"
@@ -130,25 +131,29 @@ class _Place:
 
 
 class _Replay:
-    """Rebuilds the matrix update by update and advances every job's work by the clock.
-    """
+    """Rebuilds the matrix update by update and advances every job's work by the clock."""
 
     def __init__(
         self, problem: GangProblem, entries: Mapping[JobId, Json], found: _Report
     ) -> None:
-        self.problem, self.entries, self.found = problem, entries, found
+        self.problem = problem
+        self.entries = entries
+        self.found = found
         self.jobs = {job.id: job for job in problem.jobs}
         self.times = {job.id: times for job, times in zip(problem.jobs, problem.times)}
         self.files = {job.id: mask_of(job.file_nodes) for job in problem.jobs}
         self.places: dict[JobId, _Place] = {}
         self.started: set[JobId] = set()
-        self.budget_slice, self.used, self.moved = -1, 0, 0
+        self.budget_slice = -1
+        self.used = 0
+        self.moved = 0
 
     def run(self, updates: list[Json]) -> Json:
         """Check every update, then that every job has left; metrics that only the
         history tells.
         """
-        before, occupied = 0.0, 0.0
+        before = 0.0
+        occupied = 0.0
         for update in updates:
             now = update["seconds"]
             if now < before - _slack(now):
@@ -224,11 +229,9 @@ class _Replay:
         place.since = now
 
     def _place(self, placed: Json, now: float) -> None:
-        job_id, columns, rows = (
-            placed["id"],
-            mask_of(placed["columns"]),
-            tuple(placed["rows"]),
-        )
+        job_id = placed["id"]
+        columns = mask_of(placed["columns"])
+        rows = tuple(placed["rows"])
         job = self.jobs.get(job_id)
         if job is None:
             self.found.add("unknown-job", job_id, "is placed but not in the workload")
@@ -241,7 +244,8 @@ class _Replay:
         self._advance(job_id, place, now)
         if columns != place.columns:
             self._migrate(job, place, columns, now)
-        place.columns, place.rows = columns, rows
+        place.columns = columns
+        place.rows = rows
 
     def _check_shape(
         self, job: Job, placed: Json, columns: int, rows: tuple[int, ...]
@@ -274,14 +278,16 @@ class _Replay:
         self.places[job.id] = _Place(columns, rows, 1.0, 0.0, now)
 
     def _migrate(self, job: Job, place: _Place, columns: int, now: float) -> None:
-        machine, files = self.problem.machine, self.files[job.id]
+        machine = self.problem.machine
+        files = self.files[job.id]
         if columns != files:
             self.found.add(
                 "migration", job.id, f"moves at {now:g} s, but not to its file nodes"
             )
         index = math.floor((now + _slack(now)) / machine.quantum_seconds)
         if index != self.budget_slice:
-            self.budget_slice, self.used = index, 0
+            self.budget_slice = index
+            self.used = 0
         tasks = (columns & ~place.columns).bit_count()
         self.used += tasks
         self.moved += tasks
@@ -376,7 +382,8 @@ def ranges(
     may be held to the next slice boundary. A job moves once at most, and nothing
     happens but arrivals and ends.
     """
-    machine, tasks = problem.machine, sum(job.size for job in problem.jobs)
+    machine = problem.machine
+    tasks = sum(job.size for job in problem.jobs)
     least = 0.0
     for job in problem.jobs:
         entry = entries[job.id]

@@ -21,8 +21,7 @@ WEIGHTS = ("las", "hdf", "one")
 def check(
     problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: Json | None
 ) -> CheckReport:
-    """Violations of the matrix *plan*, its value under every weight, and what it holds.
-    """
+    """Violations of the matrix *plan*, its value under every weight, and what it holds."""
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
     violations = [*_membership(problem, plan, jobs), *_cells(problem, plan)]
     known = [placed for placed in plan.jobs if placed.id in jobs]
@@ -56,7 +55,8 @@ def limits_of(problem: GangMatrixProblem) -> dict[str, float]:
     """Return what no matrix passes: every job in every row, at home and elsewhere at
     once.
     """
-    machine, jobs = problem.machine, (*problem.running, *problem.waiting)
+    machine = problem.machine
+    jobs = (*problem.running, *problem.waiting)
     limits: dict[str, float] = {"local_jobs": len(jobs), "matrix_utilisation": 1.0}
     for kind in WEIGHTS:
         worth = 0.0
@@ -72,7 +72,8 @@ def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> flo
     C/(2T) for who migrates.
     """
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
-    machine, total = problem.machine, 0.0
+    machine = problem.machine
+    total = 0.0
     for placed in plan.jobs:
         job = jobs.get(placed.id)
         if job is None:
@@ -89,8 +90,7 @@ def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> flo
 
 
 def weight_of(job: MatrixJob, quantum: float, kind: str) -> float:
-    """``las`` 1/(attained + T)^2, ``hdf`` 1/(max(L, T) max(remaining, 50)), ``one`` 1.
-    """
+    """``las`` 1/(attained + T)^2, ``hdf`` 1/(max(L, T) max(remaining, 50)), ``one`` 1."""
     if kind == "las":
         return 1.0 / (job.attained_seconds + quantum) ** 2
     if kind == "hdf":
@@ -108,7 +108,8 @@ def _is_local(placed: PlacedJob, job: MatrixJob) -> bool:
 def _membership(
     problem: GangMatrixProblem, plan: GangMatrixPlan, jobs: dict[JobId, MatrixJob]
 ) -> list[Violation]:
-    found, seen = [], set()
+    found = []
+    seen = set()
     for placed in plan.jobs:
         if placed.id not in jobs:
             found.append(
@@ -134,7 +135,8 @@ def _shape(
     def add(rule: str, message: str) -> None:
         found.append(violation(rule, str(placed.id), message))
 
-    machine, columns = problem.machine, set(placed.columns)
+    machine = problem.machine
+    columns = set(placed.columns)
     if len(columns) != job.size or len(placed.columns) != job.size:
         add("columns", f"has {job.size} tasks, but {len(placed.columns)} columns")
     if max((*columns, 0)) >= machine.nodes or max((*placed.rows, 0)) >= machine.levels:
@@ -156,7 +158,8 @@ def _shape(
 
 
 def _cells(problem: GangMatrixProblem, plan: GangMatrixPlan) -> list[Violation]:
-    found, rows = [], dict.fromkeys(range(problem.machine.levels), 0)
+    found = []
+    rows = dict.fromkeys(range(problem.machine.levels), 0)
     for placed in plan.jobs:
         columns = mask_of(placed.columns)
         for row in set(placed.rows) & set(rows):

@@ -123,12 +123,11 @@ class Timing(NamedTuple):
     ) -> Timing:
         """The numbers of *machine* as floats or, with ``exact``, as Fractions."""
         number: Callable[[float], Number] = exact if arithmetic == "exact" else float
-        quantum, migration = (
-            number(machine.quantum_seconds),
-            number(machine.migration_seconds),
-        )
+        quantum = number(machine.quantum_seconds)
+        migration = number(machine.migration_seconds)
         budget = machine.migration_tasks_per_quantum
-        limit, held = UNLIMITED if budget is None else budget, recompute == "boundary"
+        limit = UNLIMITED if budget is None else budget
+        held = recompute == "boundary"
         return cls(
             machine.nodes, machine.levels, quantum, migration, limit, number(1e-7), held
         )
@@ -207,7 +206,9 @@ def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
     """The weights of *jobs* (docs/gang.md, The mathematics): ``las``, ``hdf``, or 1 for
     each.
     """
-    code, attained, need = WEIGHTS[kind], clock.attained, clock.need
+    code = WEIGHTS[kind]
+    attained = clock.attained
+    need = clock.need
     return [
         weight_of(code, job.local, attained[job.key], need[job.key], clock.quantum)
         for job in jobs
@@ -231,6 +232,9 @@ def value_of(state: State, kind: Weight) -> Number:
         if columns != job.files:
             speed: Number = job.local / job.remote
         else:
-            speed = move_speed(state.clock) if job.key in state.moved else 1
+            if job.key in state.moved:
+                speed = move_speed(state.clock)
+            else:
+                speed = 1
         total += weight * speed * span.bit_count()
     return total

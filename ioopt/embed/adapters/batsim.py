@@ -115,7 +115,8 @@ class BatsimDecider:
         self._parts: dict[str, str] = {}
         self._dynamic = self._acknowledged = self._static_over = self._finished = False
         self._down_for_good = False
-        self._now, self._wake = 0.0, -math.inf
+        self._now = 0.0
+        self._wake = -math.inf
         self._events: list[Json] = []
         self.ended = False
         self.notes: list[str] = []
@@ -162,8 +163,7 @@ class BatsimDecider:
         return self._cluster is not None
 
     def _begin(self, data: Json) -> None:
-        """The machine, its profiles, and whether transfers can be admitted one by one.
-        """
+        """The machine, its profiles, and whether transfers can be admitted one by one."""
         now = self._now
         self.forget()
         self._now = now
@@ -202,7 +202,8 @@ class BatsimDecider:
         self._transfers = Transfers(block, self._policy)
 
     def _end(self, data: Json) -> None:
-        self.ended, self._events = True, []
+        self.ended = True
+        self._events = []
 
     def _submitted(self, data: Json) -> None:
         """A new job joins the queue; of a dynamic one Batsim acknowledges here that it
@@ -249,7 +250,8 @@ class BatsimDecider:
         leave.
         """
         self._begun()
-        name, state = data["job_id"], data.get("job_state", _DONE)
+        name = data["job_id"]
+        state = data.get("job_state", _DONE)
         job = self._jobs.get(self._parts.pop(name, name))
         if job is None:
             self._note(f"job {name} completed, but is not known")
@@ -297,7 +299,10 @@ class BatsimDecider:
             places = {
                 place for place, name in enumerate(self._resources) if name in named
             }
-            self._down = self._down | places if "un" in kind else self._down - places
+            if "un" in kind:
+                self._down = self._down | places
+            else:
+                self._down = self._down - places
             self._begun().take_down(self._down)
         elif kind == "no_more_external_event_to_occur":
             self._down_for_good = True
@@ -364,7 +369,12 @@ class BatsimDecider:
         until, count = transfers.under_way()
         if due == math.inf or self._now < self._wake <= min(due, until):
             return
-        wake = due if due <= until else until if count > 1 else -math.inf
+        if due <= until:
+            wake = due
+        elif count > 1:
+            wake = until
+        else:
+            wake = -math.inf
         if wake > self._now + max(_ROUNDED, 0.01 * (due - self._now)):
             self._wake = wake
             self._say("CALL_ME_LATER", timestamp=wake)

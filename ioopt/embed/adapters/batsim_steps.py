@@ -37,11 +37,9 @@ def steps_of(profiles: Json, key: str, nodes: int) -> tuple[Step, ...]:
     known = Profiles(profiles, Platform(), "profiles")
     leaves = itertools.islice(known.leaves(key, MAX_STEPS), MAX_STEPS + 1)
     found = tuple(Step(leaf, _transfer(known, leaf, nodes)) for leaf in leaves)
-    return (
-        found
-        if len(found) <= MAX_STEPS and any(step.io_bytes for step in found)
-        else ()
-    )
+    if len(found) <= MAX_STEPS and any(step.io_bytes for step in found):
+        return found
+    return ()
 
 
 def _transfer(known: Profiles, leaf: str, nodes: int) -> float:
@@ -152,6 +150,7 @@ class Transfers:
                 and (left > _TINY * self._storage or not self._bounded)
             ):
                 left -= rates[job]
-                self._here[job].rate, self._here[job].since = rates[job], now
+                self._here[job].rate = rates[job]
+                self._here[job].since = now
                 admitted.append(job)
         return admitted

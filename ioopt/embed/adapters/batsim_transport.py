@@ -98,8 +98,7 @@ class BatsimServer:
             self.close()
 
     def _watch(self) -> None:
-        """Note which connections have ended; that of the simulation does not come back.
-        """
+        """Note which connections have ended; that of the simulation does not come back."""
         from zmq import EVENT_DISCONNECTED
         from zmq.utils.monitor import recv_monitor_message
 
@@ -126,7 +125,8 @@ class BatsimServer:
             if not fatal:
                 self._decider.forget()
         except (ValueError, RecursionError) as error:
-            reason, fatal = f"{self.endpoint}: not a message in JSON: {error}", False
+            reason = f"{self.endpoint}: not a message in JSON: {error}"
+            fatal = False
         if not fatal:
             print(f"ioopt: {reason}", file=sys.stderr)
         return {"now": now, "events": []}, InstanceError(reason) if fatal else None
@@ -156,4 +156,6 @@ class BatsimServer:
 
 def _time_of(message: Any) -> float:
     now = message.get("now") if isinstance(message, dict) else None
-    return float(now) if isinstance(now, (int, float)) and abs(now) < 1e18 else 0.0
+    if isinstance(now, (int, float)) and abs(now) < 1e18:
+        return float(now)
+    return 0.0

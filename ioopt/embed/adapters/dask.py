@@ -78,7 +78,9 @@ class Placement(SchedulerPlugin):
             make_dispatcher(
                 policy, settings
             )  # refuses an unknown one here, not in the scheduler
-        self.policy, self.settings, self.record = policy, dict(settings or {}), record
+        self.policy = policy
+        self.settings = dict(settings or {})
+        self.record = record
         self.report = Report()
         self._held: dict[Key, None] = {}
         self._given: dict[Key, str] = {}
@@ -149,8 +151,7 @@ class Placement(SchedulerPlugin):
     def transition(
         self, key: Key, start: str, finish: str, *_: object, **more: Any
     ) -> None:
-        """Keep the accounts, and ask for a decision where there is something to decide.
-        """
+        """Keep the accounts, and ask for a decision where there is something to decide."""
         begun = perf_counter()
         if finish == "no-worker":
             self._waits(key)
@@ -220,7 +221,8 @@ class Placement(SchedulerPlugin):
             self._scheduler.loop.add_callback(self._decide)
 
     def _decide(self) -> None:
-        begun, self._asked = perf_counter(), False
+        begun = perf_counter()
+        self._asked = False
         found: dict[Key, str] = {}
         try:
             self._answer(found, begun + DEADLINE_SECONDS)
@@ -249,7 +251,8 @@ class Placement(SchedulerPlugin):
         if not self._held:
             return
         view = self._view or self._begin()
-        view.now, moved = monotonic(), view.moved
+        view.now = monotonic()
+        moved = view.moved
         while view.ready:
             pair = view.ask(self._dispatcher)
             if pair is None:
@@ -260,7 +263,8 @@ class Placement(SchedulerPlugin):
                     0,
                 )  # nothing will happen that could change its mind
                 view.give(*pair)
-            key, address = self._keys[pair[0]], self._addresses[pair[1]]
+            key = self._keys[pair[0]]
+            address = self._addresses[pair[1]]
             found[key] = self._given[key] = address
             del self._held[key]
             if perf_counter() > until:
@@ -351,7 +355,8 @@ class Placement(SchedulerPlugin):
 
     def let_go(self) -> None:
         """Dask places what is held, now."""
-        held, self._held = list(self._held), {}
+        held = list(self._held)
+        self._held = {}
         waiting = []
         for key in held:
             ts = self._scheduler.tasks[key]

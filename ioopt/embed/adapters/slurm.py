@@ -62,7 +62,8 @@ def run_command(words: Sequence[str]) -> str:
     """Run a Slurm command; BackendMissingError without it, BackendFailureError when it
     fails.
     """
-    command, limit = shlex.join(words), COMMAND_SECONDS
+    command = shlex.join(words)
+    limit = COMMAND_SECONDS
     try:
         done = subprocess.run(
             words, capture_output=True, text=True, check=False, timeout=limit
@@ -122,8 +123,10 @@ class SlurmPlacer:
         self._site_nodes = site["nodes"]
         self._ids = {node["id"] for node in site["nodes"]}
         self._nodes: list[str] = []
-        self._stage, self._dry_run = stage, dry_run
-        self._run, self._say = runner, say
+        self._stage = stage
+        self._dry_run = dry_run
+        self._run = runner
+        self._say = say
         self._last: dict[str, int] = {}
         self._depending: set[int] = set()
         self._dry_id = 0
@@ -184,7 +187,8 @@ class SlurmPlacer:
             where = f"comment of job {job['job_id']}"
             with self._told("a staging job is not counted"), reading(where):
                 told = parse_json(comment[len(STAGE_MARK) :], where)
-                file, node = told["file"], told["node"]
+                file = told["file"]
+                node = told["node"]
                 if file in self._sizes and node in self._nodes:
                     self._planner.staged(node, file)
                 found[file, node] = int(job["job_id"])
@@ -238,7 +242,8 @@ class SlurmPlacer:
             if (file, node) not in staged:
                 staged[file, node] = self._submit_staging(file, node, source, staged)
             waits.append(staged[file, node])
-        job, before = int(step.task), self._last.get(node)
+        job = int(step.task)
+        before = self._last.get(node)
         conditions = [f"afterok:{number}" for number in waits]
         conditions += [f"afterany:{before}"] if before is not None else []
         words = ["scontrol", "update", f"JobId={job}", f"ReqNodeList={node}"]
@@ -276,7 +281,10 @@ class SlurmPlacer:
             f"--job-name=stage-{file}",
             f"--comment={mark}",
         ]
-        before = staged.get((file, source)) if source is not None else None
+        if source is not None:
+            before = staged.get((file, source))
+        else:
+            before = None
         if before is not None:
             words.append(f"--dependency=afterok:{before}")
         answer = self._change([*words, f"--wrap={command}"])

@@ -142,8 +142,7 @@ IO_KEYS = tuple(IoBehaviour.model_fields)
 
 
 class GangJob(IoBehaviour):
-    """A job of a gang-scheduled machine: a compute job, or an I/O job that behaves so.
-    """
+    """A job of a gang-scheduled machine: a compute job, or an I/O job that behaves so."""
 
     id: base.Name
     kind: Literal["compute", "io"]
@@ -217,7 +216,8 @@ class FlexibleGangProblem(base.Problem):
     @model_validator(mode="after")
     def _consistent(self) -> FlexibleGangProblem:
         base.require_unique("jobs", (job.id for job in self.jobs))
-        processors, columns = self.machine.processors, self.machine.num_columns
+        processors = self.machine.processors
+        columns = self.machine.num_columns
         if processors & (processors - 1):
             raise ValueError(
                 f"machine.processors is {processors}; it must be a power of two"
@@ -315,7 +315,8 @@ class FlexibleGangProblem(base.Problem):
         k = 0; 0 < k < K with d windows, d <= min(k, K - k) and d dividing K - k; k = K,
         d = 1.
         """
-        rows, quantum = self.num_rows, self.machine.quantum_seconds
+        rows = self.num_rows
+        quantum = self.machine.quantum_seconds
         mixed = [
             (k, d)
             for k in range(1, rows)
@@ -378,4 +379,6 @@ def useful_seconds(
     >>> useful_seconds([10, 10, 10, 0], False), useful_seconds([10, 10, 10, 0], True)
     (0, 30)
     """
-    return sum(received) if self_balancing else len(received) * min(received)
+    if self_balancing:
+        return sum(received)
+    return len(received) * min(received)

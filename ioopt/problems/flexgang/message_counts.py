@@ -76,7 +76,12 @@ class MessageCounts(base.Record):
         for quantum, missing in enumerate(self.absent):
             for processor in range(processors):
                 runs = processor not in missing
-                source = nonrunning if not runs else running if missing else gang
+                if not runs:
+                    source = nonrunning
+                elif missing:
+                    source = running
+                else:
+                    source = gang
                 yield quantum, processor, not missing, runs, next(source)
 
     @property

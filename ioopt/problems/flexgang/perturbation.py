@@ -40,8 +40,7 @@ class Barrier(base.Record):
 
 
 class Workpile(base.Record):
-    """A fixed amount of work in units of ``unit_quanta``, fetched by whoever is free.
-    """
+    """A fixed amount of work in units of ``unit_quanta``, fetched by whoever is free."""
 
     kind: Literal["workpile"] = "workpile"
     id: base.Name = "Workpile"
@@ -193,8 +192,7 @@ class PerturbationProblem(base.Problem):
 
     @property
     def reserved_quanta(self) -> int:
-        """Quanta that a batch keeps to itself: from its first to its last perturbation.
-        """
+        """Quanta that a batch keeps to itself: from its first to its last perturbation."""
         return (self.batch - 1) * self.spacing_quanta + 1
 
     @property

@@ -86,8 +86,7 @@ def frame_schedule(
 def frame_timeline(
     problem: FlexibleGangProblem, schedule: Json, pattern: Pattern
 ) -> Timeline:
-    """One frame, a resource a column: strict cells by job, loose windows as ``loose``.
-    """
+    """One frame, a resource a column: strict cells by job, loose windows as ``loose``."""
     names = [f"column {c}" for c in range(problem.machine.num_columns)]
     intervals = [
         Interval(
@@ -183,8 +182,7 @@ def simulate(
 
 
 def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
-    """The pattern that *plan* names; InstanceError when the frame has no such pattern.
-    """
+    """The pattern that *plan* names; InstanceError when the frame has no such pattern."""
     pattern = problem.pattern(plan.k, plan.d)
     if pattern is None:
         raise InstanceError(
@@ -204,11 +202,13 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
         }
         for key in ("progress", "slowdown", "response_seconds")
     }
-    slowdowns, responses = per_job["slowdown"], per_job["response_seconds"]
+    slowdowns = per_job["slowdown"]
+    responses = per_job["response_seconds"]
     floors = []
     for at, job in enumerate(problem.jobs):
         if not job.is_io:
-            phi, got = problem.phi(at), per_job["progress"][job.id]
+            phi = problem.phi(at)
+            got = per_job["progress"][job.id]
             kept = got >= phi * (1.0 - FLOOR_TOLERANCE)
             floors.append({"job": job.id, "phi": phi, "simulated": got, "kept": kept})
     return {
@@ -264,7 +264,10 @@ class _Run:
         seconds: float,
         fast: bool,
     ) -> None:
-        self.problem, self.plan, self.seed, self.fast = problem, plan, seed, fast
+        self.problem = problem
+        self.plan = plan
+        self.seed = seed
+        self.fast = fast
         self.pattern = pattern_of(problem, plan)
         frame = self.pattern.frame_seconds
         frames = max(20, math.ceil(seconds / frame))
@@ -280,7 +283,9 @@ class _Run:
 
     def _column(self, column: int) -> None:
         """Serve the processors of one column and share out what they leave free."""
-        problem, plan, pattern = self.problem, self.plan, self.pattern
+        problem = self.problem
+        plan = self.plan
+        pattern = self.pattern
         quantum = problem.machine.quantum_seconds
         present = [
             (j, job)
@@ -326,9 +331,9 @@ class _Run:
                     column - block.start
                 ]
         total = math.fsum(granted.values())
-        return (
-            {j: seconds / total for j, seconds in granted.items()} if total > 0 else {}
-        )
+        if total > 0:
+            return {j: seconds / total for j, seconds in granted.items()}
+        return {}
 
     def _serve(
         self,
@@ -336,8 +341,7 @@ class _Run:
         jobs: list[tuple[int, FlexibleJob]],
         processor: int,
     ) -> float:
-        """Serve I/O processes on one processor; CPU seconds they use after the warm-up.
-        """
+        """Serve I/O processes on one processor; CPU seconds they use after the warm-up."""
         windows = Windows.of(self.pattern.frame_seconds, open_spans)
         behaviours = [job for _, job in jobs]
         count = num_bursts(behaviours, self.horizon)

@@ -84,11 +84,10 @@ def make_jobs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
     columns = map(list, zip(*gangs)) if gangs else ([],) * 6
     _, size, files, local, remote, arrival = columns
     above, below = rules.pack_ratio.as_integer_ratio()
-    packed = (
-        [away * below <= near * above for near, away in zip(local, remote)]
-        if above
-        else []
-    )
+    if above:
+        packed = [away * below <= near * above for near, away in zip(local, remote)]
+    else:
+        packed = []
     return Jobs(
         size=size,
         files=files,

@@ -77,15 +77,17 @@ def compile_kernels() -> None:
 
 
 def in_arrays(table: TableT, nodes: int) -> TableT:
-    """The board or the jobs of a machine of *nodes* with arrays in the place of lists.
-    """
+    """The board or the jobs of a machine of *nodes* with arrays in the place of lists."""
     found: dict[str, Any] = {}
     for name, value in table._asdict().items():
         kind = next((kind for kind, names in _KINDS.items() if name in names), np.int64)
         if kind is np.uint64:
             found[name] = words_of(value, nodes)
         else:
-            found[name] = value if isinstance(value, int) else np.array(value, kind)
+            if isinstance(value, int):
+                found[name] = value
+            else:
+                found[name] = np.array(value, kind)
     return table._replace(**found)
 
 

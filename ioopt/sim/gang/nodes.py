@@ -145,7 +145,8 @@ def take_lowest(layers: Sets, k: int, sets: Sets, j: int, most: int) -> int:
     fresh = layers[k] & ~sets[j]
     count = fresh.bit_count()
     if count > most:
-        rest, count = fresh, most
+        rest = fresh
+        count = most
         for _ in range(most):
             rest &= rest - 1
         fresh &= ~rest
