@@ -1,4 +1,4 @@
-"""The I/O server's loop, plain and compiled alike.
+"""The loop of the I/O server, the same text for plain Python and machine code.
 
 See :mod:`ioopt.compiled`; the rules are in :mod:`ioopt.measure.io_server`. Times are
 nanoseconds.
@@ -17,11 +17,10 @@ def serve(
     ready: Box,
     out: Box,
 ) -> int:
-    """Serve until *horizon*; returns the number of bursts written to
-    *out*, in five rows.
+    """Serve until *horizon*; return the number of bursts written to *out*.
 
-    *bursts* holds those of each process in turn; *ready* two numbers a process, 0 at
-    first: when it asks for the CPU, and its bursts done.
+    *out* has five rows. *bursts* has those of each process in turn; *ready* has two
+    numbers a process, 0 at first: when it asks for the CPU, and its bursts done.
     """
     num_windows = len(starts)
     num = len(io)
