@@ -12,8 +12,9 @@ a folder of ``IOOPT_SOURCES`` or from the folder ``sources`` of the library.
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 

@@ -217,9 +217,11 @@ def counted(count: int, noun: str) -> str:
 def title(name: str) -> str:
     """A metric's name as a heading, without the unit, which the values have.
 
-    >>> title("mean_response_seconds"), title("remote_bytes"), title("cpu_utilisation")
-    ('mean response', 'remote bytes', 'cpu utilisation')
+    >>> title("mean_response_seconds"), title("remote_bytes"), title("cores_busy")
+    ('mean response', 'remote bytes', 'core utilisation')
     """
+    if name == "cores_busy":
+        return "core utilisation"
     if name != "byte_seconds":
         name = name.removesuffix("_seconds").removesuffix("_per_second")
     return name.replace("_", " ")
@@ -312,7 +314,9 @@ def _units(name: str) -> tuple[tuple[float, str], ...]:
         return _PLAIN
     if name.endswith("seconds") or name in _SECONDS_TOO:
         return _TIMES
-    return ((0.01, "%"),) if name.endswith(("utilisation", "_gap")) else _PLAIN
+    if name == "cores_busy" or name.endswith(("utilisation", "_gap")):
+        return ((0.01, "%"),)
+    return _PLAIN
 
 
 def unit_for(name: str, largest: float) -> Unit:

@@ -1,4 +1,4 @@
-"""What no plan of a work directory passes, worked out from the instance alone."""
+"""Limits that no plan of a work directory passes, worked out from the instance alone."""
 
 from collections.abc import Mapping
 from graphlib import TopologicalSorter
@@ -9,9 +9,9 @@ from ioopt.problems.work_directory import WorkDirectoryProblem
 def least_of(
     problem: WorkDirectoryProblem, actual: Mapping[str, float] | None
 ) -> dict[str, float]:
-    """Return limits by measure: paths and cores bound the makespan,
-    single tasks the peak.
+    """Return the limit of each measure.
 
+    The longest path and the cores bound the makespan, the largest task the peak.
     *actual* compute seconds by task replace the planned ones.
     """
     times = actual or {}

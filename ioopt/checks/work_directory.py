@@ -1,9 +1,8 @@
-"""Checker of work directories: replay a plan, name what it breaks and
-measure it (rules B3, B4).
+"""Check plans of work directories: replay them, name violations, measure (rules B3, B4).
 
-A clock goes from start to start. It reads the instance by its ids, and is independent
-of the replay of ``ioopt simulate``, ``ioopt/sim/work_directory/replay.py``, which
-shares no code with it: a fault in one of the two shows as a difference between them.
+A clock goes from start to start. The replay of ``ioopt simulate``,
+``ioopt/sim/work_directory/replay.py``, shares no code with this one: an error in one of
+the two shows as a difference between them.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from ioopt.result import violation
 class Replayed:
     """What a replay found.
 
-    ``violations`` as the rules name them, ``metrics``, (start, end) by task, and
-    ``use`` at each change of it.
+    ``violations`` have the kinds of rule B3, ``times`` are (start, end) by task, and
+    ``use`` is (seconds, bytes inside) at each change.
     """
 
     violations: list[Json]
@@ -41,7 +40,7 @@ class Replayed:
 
 
 class Contents:
-    """Keep what is inside the directory, by the ids of tasks and files (rule B2)."""
+    """Count the bytes inside the directory, by the ids of tasks and files (rule B2)."""
 
     def __init__(self, problem: WorkDirectoryProblem) -> None:
         self.use = 0
@@ -55,9 +54,7 @@ class Contents:
                 self.waited_for[name] += 1
 
     def written_by(self, task: WorkTask) -> int:
-        """Return the bytes that enter when *task* starts: its
-        outputs and its scratch.
-        """
+        """Return the bytes that enter when *task* starts: outputs and scratch."""
         written = task.scratch_bytes
         for name in task.outputs:
             written += self.files[name].bytes
@@ -70,7 +67,8 @@ class Contents:
             self.waited_for[name] -= 1
             if not self.waited_for[name] and name in self.producer:
                 file = self.files[name]
-                self.use -= 0 if file.keep else file.bytes
+                if not file.keep:
+                    self.use -= file.bytes
 
 
 def replay(
@@ -78,98 +76,137 @@ def replay(
     plan: WorkDirectoryPlan,
     actual: Mapping[str, float] | None = None,
 ) -> Replayed:
-    """Start the tasks when *plan* says, whatever that breaks; :class:`Fault` for
-    a list that is none.
+    """Start the tasks when *plan* says, and note each rule that a start breaks.
 
-    *actual* compute seconds by task replace the planned ones.
+    *actual* compute seconds by task replace the planned ones. Raises :class:`Fault` for
+    a list of starts that is no plan.
     """
-    seconds, rows = compute_seconds(problem, actual), _rows(problem, plan)
+    seconds = compute_seconds(problem, actual)
+    rows = _rows(problem, plan)
     releases = [task.release_seconds for task in problem.tasks]
     ticks = Ticks([*seconds, *releases, *(start for start, _ in rows)])
-    length, released = ticks.all_of(seconds), ticks.all_of(releases)
+    clock = _Clock(problem, ticks, ticks.all_of(seconds), ticks.all_of(releases))
     quota = None if plan.ignore_quota else problem.quota_bytes
-    inside = Contents(problem)
-    idle, now, area, peak = problem.cores, 0, 0, 0
-    running: list[tuple[int, int]] = []
-    ended: set[str] = set()
-    steps = {0: 0}
-    violations: list[Json] = []
-    times: dict[int, tuple[int, int]] = {}
-
-    def pass_to(instant: int) -> None:
-        """End what ends up to *instant*, and add what is inside until then."""
-        nonlocal idle, now, area
-        reach = ticks.reach(instant)
-        while running and running[0][0] <= reach:
-            end, k = heapq.heappop(running)
-            then = min(end, instant)
-            area += inside.use * (then - now)
-            now = then
-            task = problem.tasks[k]
-            inside.end(task)
-            idle += task.cores
-            ended.add(task.id)
-            steps[now] = inside.use
-        area += inside.use * (instant - now)
-        now = instant
-
     for at, k in rows:
-        start = ticks.of(at)
-        pass_to(start)
-        task = problem.tasks[k]
-        written = inside.written_by(task)
-        over = 0 if quota is None else inside.use + written - quota
-        makers = (
-            inside.producer[name] for name in task.inputs if name in inside.producer
-        )
-        missing = next((maker for maker in makers if maker not in ended), None)
-        early = None if released[k] <= ticks.reach(start) else task.release_seconds
-        broken = _broken(early, missing, task.cores - idle, over)
-        if broken:
-            told = {"task": task.id, "seconds": ticks.seconds(start)}
-            violations += [
-                {"kind": kind, **told, **more} for kind, more in broken.items()
-            ]
-        inside.use += written
-        idle -= task.cores
-        peak = max(peak, inside.use)
-        steps[now] = inside.use
-        times[k] = (start, start + length[k])
-        heapq.heappush(running, (times[k][1], k))
-    makespan = max((end for _, end in times.values()), default=0)
-    pass_to(makespan)
-    work = sum(task.cores * length[k] for k, task in enumerate(problem.tasks))
-    kept = (file for file in problem.files if file.keep and file.id in inside.producer)
-    metrics = {
-        "makespan_seconds": ticks.seconds(makespan),
-        "peak_bytes": peak,
-        "byte_seconds": ticks.seconds(area),
-        "mean_bytes": area / makespan if makespan else 0.0,
-        "cores_busy": work / (problem.cores * makespan) if makespan else 0.0,
-        "kept_bytes": sum(file.bytes for file in kept),
-    }
-    spans = {
-        k: (ticks.seconds(a), ticks.seconds(b)) for k, (a, b) in sorted(times.items())
-    }
-    changes = [(ticks.seconds(at), size) for at, size in steps.items()]
-    return Replayed(violations, metrics, spans, changes)
+        clock.start(k, ticks.of(at), quota)
+    return clock.result()
 
 
-def _broken(release: float | None, missing: str | None, cores: int, size: int) -> Json:
-    """Return what a start breaks, in the order of rule B3.
+class _Clock:
+    """Go from start to start, in whole ticks, and keep account of a plan.
 
-    Its *release*, a producer that is *missing*, *cores* over, bytes (*size*) over.
+    ``area`` is the integral of the bytes inside over the ticks until ``now``; ``steps``
+    are the bytes inside from each instant on.
     """
-    broken: Json = {}
-    if release is not None:
-        broken["release"] = {"release": release}
-    if missing is not None:
-        broken["producer"] = {"producer": missing}
-    if cores > 0:
-        broken["cores"] = {"over": cores}
-    if size > 0:
-        broken["quota"] = {"over": size}
-    return broken
+
+    def __init__(
+        self,
+        problem: WorkDirectoryProblem,
+        ticks: Ticks,
+        length: list[int],
+        releases: list[int],
+    ) -> None:
+        self.problem = problem
+        self.ticks = ticks
+        self.length = length
+        self.releases = releases
+        self.inside = Contents(problem)
+        self.idle = problem.cores
+        self.now = 0
+        self.area = 0
+        self.peak = 0
+        self.running: list[tuple[int, int]] = []
+        self.ended: set[str] = set()
+        self.steps = {0: 0}
+        self.violations: list[Json] = []
+        self.times: dict[int, tuple[int, int]] = {}
+
+    def advance(self, instant: int) -> None:
+        """Go to *instant*; tasks that end until then leave cores and bytes."""
+        reach = self.ticks.reach(instant)
+        while self.running and self.running[0][0] <= reach:
+            end, k = heapq.heappop(self.running)
+            self._count_until(min(end, instant))
+            task = self.problem.tasks[k]
+            self.inside.end(task)
+            self.idle += task.cores
+            self.ended.add(task.id)
+            self.steps[self.now] = self.inside.use
+        self._count_until(instant)
+
+    def _count_until(self, instant: int) -> None:
+        self.area += self.inside.use * (instant - self.now)
+        self.now = instant
+
+    def start(self, k: int, instant: int, quota: int | None) -> None:
+        """Start task *k* at *instant*, whatever that breaks, and note what it does."""
+        self.advance(instant)
+        task = self.problem.tasks[k]
+        written = self.inside.written_by(task)
+        for kind, what in self._broken(k, instant, written, quota).items():
+            seconds = self.ticks.seconds(instant)
+            row = {"kind": kind, "task": task.id, "seconds": seconds, **what}
+            self.violations.append(row)
+        self.inside.use += written
+        self.idle -= task.cores
+        self.peak = max(self.peak, self.inside.use)
+        self.steps[self.now] = self.inside.use
+        end = instant + self.length[k]
+        self.times[k] = (instant, end)
+        heapq.heappush(self.running, (end, k))
+
+    def _broken(
+        self, k: int, instant: int, written: int, quota: int | None
+    ) -> dict[str, Json]:
+        """Return what a start of task *k* breaks by kind, in the order of rule B3."""
+        task = self.problem.tasks[k]
+        broken: dict[str, Json] = {}
+        if self.releases[k] > self.ticks.reach(instant):
+            broken["release"] = {"release": task.release_seconds}
+        missing = self._missing_producer(task)
+        if missing is not None:
+            broken["producer"] = {"producer": missing}
+        if task.cores > self.idle:
+            broken["cores"] = {"over": task.cores - self.idle}
+        if quota is not None and self.inside.use + written > quota:
+            broken["quota"] = {"over": self.inside.use + written - quota}
+        return broken
+
+    def _missing_producer(self, task: WorkTask) -> str | None:
+        """Return the first producer of an input of *task* that has not ended."""
+        for name in task.inputs:
+            producer = self.inside.producer.get(name)
+            if producer is not None and producer not in self.ended:
+                return producer
+        return None
+
+    def result(self) -> Replayed:
+        """Run to the last end; return the violations and what the plan comes to."""
+        problem = self.problem
+        seconds = self.ticks.seconds
+        makespan = max((end for _, end in self.times.values()), default=0)
+        self.advance(makespan)
+        work = sum(task.cores * self.length[k] for k, task in enumerate(problem.tasks))
+        mean_bytes = 0.0
+        cores_busy = 0.0
+        if makespan:
+            mean_bytes = self.area / makespan
+            cores_busy = work / (problem.cores * makespan)
+        producer = self.inside.producer
+        kept = (file for file in problem.files if file.keep and file.id in producer)
+        metrics = {
+            "makespan_seconds": seconds(makespan),
+            "peak_bytes": self.peak,
+            "byte_seconds": seconds(self.area),
+            "mean_bytes": mean_bytes,
+            "cores_busy": cores_busy,
+            "kept_bytes": sum(file.bytes for file in kept),
+        }
+        times = {}
+        for k, (start, end) in sorted(self.times.items()):
+            times[k] = (seconds(start), seconds(end))
+        changes = [(seconds(at), size) for at, size in self.steps.items()]
+        return Replayed(self.violations, metrics, times, changes)
 
 
 def _rows(
@@ -178,9 +215,11 @@ def _rows(
     """Return the starts by seconds, equal ones as listed."""
     seen: dict[int, float] = {}
     for seconds, name in plan.starts:
-        k = problem.task_index.get(name, -1)
-        if k < 0 or k in seen:
-            raise Fault("unknown task" if k < 0 else "started twice", task=name)
+        k = problem.task_index.get(name)
+        if k is None:
+            raise Fault("unknown task", task=name)
+        if k in seen:
+            raise Fault("started twice", task=name)
         if seconds < 0:
             raise Fault("negative", task=name, seconds=seconds)
         seen[k] = seconds
@@ -193,9 +232,9 @@ def _rows(
 def compute_seconds(
     problem: WorkDirectoryProblem, actual: Mapping[str, float] | None
 ) -> list[float]:
-    """Return the compute seconds of each task, the *actual* where given.
+    """Return the compute seconds of each task, the *actual* ones where given.
 
-    Raises :class:`Fault` for an unknown task and for seconds that are none.
+    Raises :class:`Fault` for an unknown task and for invalid seconds.
     """
     given = dict(actual or {})
     known = {task.id for task in problem.tasks}
@@ -224,24 +263,23 @@ def check(
     plan: WorkDirectoryPlan | Json,
     schedule: Json | None = None,
 ) -> CheckReport:
-    """Check the starts of a plan, and recompute what it comes to."""
-    chosen = WorkDirectoryPlan.model_validate(plan) if isinstance(plan, dict) else plan
+    """Check the starts of a plan, and recompute its metrics."""
+    if isinstance(plan, dict):
+        plan = WorkDirectoryPlan.model_validate(plan)
+    actual = (schedule or {}).get("actual_compute_seconds")
     try:
         with collector_paused():
-            found = replay(
-                problem, chosen, (schedule or {}).get("actual_compute_seconds")
-            )
+            found = replay(problem, plan, actual)
     except Fault as fault:
         return CheckReport((violation("starts", fault.record["task"], str(fault)),))
     if found.violations:
-        rows = found.violations
-        told = (
+        told = [
             violation(row["kind"], row["task"], said(row), row.get("over"))
-            for row in rows
-        )
+            for row in found.violations
+        ]
         return CheckReport(tuple(told))
     objectives = {
         name: found.metrics[name] for name in ("makespan_seconds", "peak_bytes")
     }
-    limits = least_of(problem, (schedule or {}).get("actual_compute_seconds"))
+    limits = least_of(problem, actual)
     return CheckReport((), objectives, found.metrics, limits=limits)

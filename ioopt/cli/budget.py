@@ -1,6 +1,4 @@
-"""``ioopt budget``: what a quota on the shared work directory
-costs, and what to set.
-"""
+"""``ioopt budget``: what a quota on a work directory costs, and what to set."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,15 +20,14 @@ from ioopt.units import counted, parse_bytes, quantity
 EPILOG = """\b
 Examples:
   ioopt budget methylseq.json --cores 64 --samples 20 --quota 300GB
-  ioopt budget trace.txt --dag dag.html --cores 32 --quota 2TB --nextflow nextflow.config
+  ioopt budget trace.txt --dag dag.html --cores 32 --quota 2TB \\
+    --nextflow nextflow.config
   ioopt budget directory-methylseq --noise 0.3 --size-noise 0.1 --plot curve.png
 """
 
 
 def recorded(command: Any) -> Any:
-    """The options that say how a recorded workflow is read, and on which
-    machine it is to run.
-    """
+    """Add the options that say how to read a recorded workflow, and its machine."""
     for option in (
         skip_bad_option,
         click.option(
@@ -51,8 +48,8 @@ def recorded(command: Any) -> Any:
             type=click.FloatRange(min=0),
             default=0.0,
             metavar="FACTOR",
-            help="Scratch of a task while it runs, times its outputs: no record tells "
-            "it.",
+            help="Scratch of a running task as a multiple of its outputs: no record "
+            "has it.",
         ),
         click.option(
             "--quota", metavar="BYTES", help="Size of the work directory, such as 10TB."
@@ -76,13 +73,15 @@ def recorded(command: Any) -> Any:
 
 
 def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryProblem:
-    """The instance that FILE and the options of :func:`recorded` describe."""
-    from ioopt.advice.recorded import read_work_directory
+    """Read the instance that FILE and the options of :func:`recorded` describe."""
+    from ioopt.budget.recorded import read_work_directory
 
-    try:
-        size = None if quota is None else parse_bytes(quota)
-    except UsageError as error:
-        raise UsageError(f"--quota: {error}") from None
+    size = None
+    if quota is not None:
+        try:
+            size = parse_bytes(quota)
+        except UsageError as error:
+            raise UsageError(f"--quota: {error}") from None
     with reading(file):
         return read_work_directory(file, quota=size, **told)
 
@@ -125,22 +124,21 @@ def budget(
     form: str,
     **told: Any,
 ) -> int:
-    """Say whether the workflow in FILE fits a quota on its work directory,
-    and what that costs.
+    """Say whether the workflow in FILE fits a quota on its work directory, and what
+    that costs.
 
     FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace.
     """
-    deadline = Deadline(time_limit)  # what is loaded and read counts too
-    from ioopt.advice.budget import answer, nextflow_config
+    deadline = Deadline(time_limit)  # loading modules and reading count too
+    from ioopt.budget.answer import answer
+    from ioopt.budget.noise import Noise
 
     if picture is not None:
         check_target(picture)
     problem = read_recorded(file, **told)
-    wrong = (
-        None
-        if noise is None and size_noise is None
-        else (noise or 0.0, size_noise or 0.0)
-    )
+    wrong = None
+    if noise is not None or size_noise is not None:
+        wrong = Noise(noise or 0.0, size_noise or 0.0)
     if problem.quota_bytes is None and (nextflow or wrong):
         raise UsageError("--quota BYTES: --nextflow and --noise need one")
     found = answer(problem, deadline, seed, nextflow is not None, wrong)
@@ -149,15 +147,37 @@ def budget(
             say(f"note: {text}")
     if picture is not None:
         save(plot_frontier(found["curve"], problem.name), picture)
-    click.echo(dump_json(found) if form == "json" else _tables(found), nl=False)
-    caps, status = found["nextflow"], (found["at_quota"] or {}).get("status", "")
-    if nextflow is not None and caps is not None:
-        if caps["peak_bytes"] > found["quota_bytes"]:
-            say(f"{nextflow}: not written: no caps found that keep the quota")
+    if form == "json":
+        click.echo(dump_json(found), nl=False)
+    else:
+        click.echo(_tables(found), nl=False)
+    if nextflow is not None and not _write_caps(nextflow, found):
+        return ExitCode.NO_ANSWER
+    return _exit_code(found)
+
+
+def _write_caps(nextflow: str, found: Json) -> bool:
+    """Write the caps of *found*; return False where none keep the quota."""
+    from ioopt.budget.nextflow import nextflow_config
+
+    caps = found["nextflow"]
+    if caps is None:
+        return True
+    if caps["peak_bytes"] > found["quota_bytes"]:
+        say(f"{nextflow}: not written: no caps found that keep the quota")
+        return False
+    write_text(nextflow, nextflow_config(found))
+    return True
+
+
+def _exit_code(found: Json) -> int:
+    """Return the exit code of what was found under the quota."""
+    if found["at_quota"]:
+        if found["at_quota"]["status"] == "infeasible":
+            return ExitCode.INFEASIBLE
+        if found["at_quota"]["status"] == "unknown":
             return ExitCode.NO_ANSWER
-        write_text(nextflow, nextflow_config(found))
-    codes = {"infeasible": ExitCode.INFEASIBLE, "unknown": ExitCode.NO_ANSWER}
-    return codes.get(status, ExitCode.ANSWER)
+    return ExitCode.ANSWER
 
 
 def _size(value: int) -> str:
@@ -165,15 +185,22 @@ def _size(value: int) -> str:
 
 
 def _time(value: float | None) -> str:
-    return "-" if value is None else quantity("seconds", value)
+    if value is None:
+        return "-"
+    return quantity("seconds", value)
 
 
 def _run(metrics: Json) -> str:
     return f"{_time(metrics['makespan_seconds'])}, peak {_size(metrics['peak_bytes'])}"
 
 
+Row = tuple[str, str]
+"""A question in a word or two, and its answer."""
+ASSUMED = "if tasks were independent"
+
+
 def _tables(found: Json) -> str:
-    """What was asked in a few lines, and the curve."""
+    """Return the answer *found* as a table of questions, and the curve as another."""
     curve = [
         (
             _size(row["quota_bytes"]),
@@ -184,66 +211,94 @@ def _tables(found: Json) -> str:
         for row in found["curve"]
     ]
     width = terminal_width()
-    whole = render(("", "answer"), [*_rows(found)], width=width, wrap=1)
-    return f"{whole}\n{render(('quota', 'makespan', 'bound', 'status'), curve, width=width)}"
+    answers = render(("", "answer"), list(_rows(found)), width=width, wrap=1)
+    headers = ("quota", "makespan", "bound", "status")
+    return f"{answers}\n{render(headers, curve, width=width)}"
 
 
-def _rows(found: Json) -> Iterator[tuple[str, str]]:
-    """(what, answer) of all that was asked."""
-    least, free, at, quota = (
-        found[key] for key in ("least", "unlimited", "at_quota", "quota_bytes")
-    )
-    low, most = least["bound_bytes"], least["found_bytes"]
+def _rows(found: Json) -> Iterator[Row]:
+    """Yield each question that was asked, with its answer."""
+    yield from _workflow_rows(found)
+    if found["at_quota"]:
+        yield _quota_row(found)
+    if found["setting"]:
+        yield from _setting_rows(found)
+    if found["nextflow"]:
+        yield "nextflow", _nextflow_cell(found)
+    if found["noise"]:
+        yield counted(found["noise"]["runs"], "noisy run"), _noise_cell(found)
+
+
+def _workflow_rows(found: Json) -> Iterator[Row]:
+    """Yield what the workflow is, the least quota, and the run without any."""
     counts = (counted(found[f"{what}s"], what) for what in ("task", "sample", "core"))
     yield "workflow", f"{found['instance']}: {', '.join(counts)}"
-    assumed = "if tasks were independent"
+    bound = found["least"]["bound_bytes"]
+    needed = found["least"]["found_bytes"]
     if found["independent"]:
-        yield (
-            "tasks",
-            "no DAG says which wait for which (--dag FILE): independent below",
-        )
-        why = assumed
+        yield "tasks", "the record has no DAG (--dag FILE): assumed independent below"
+        why = ASSUMED
+    elif bound == needed:
+        why = "proven"
     else:
-        why = "proven" if low == most else f"none below {_size(low)}"
-    yield "least quota", f"{_size(most)} ({why})"
-    yield "no quota", f"{_run(free)}, in order of submission"
-    if at and at["makespan_seconds"] is not None:
-        ratio = at["makespan_seconds"] / (free["makespan_seconds"] or 1.0)
-        why = assumed if found["independent"] else f"none below {_time(at['bound'])}"
-        yield f"at {_size(quota)}", f"{_run(at)}: {ratio:.2f} x; {why}"
-    elif at:
-        text = "cannot end" if at["status"] == "infeasible" else "no order found"
-        yield (
-            f"at {_size(quota)}",
-            f"{text}; {_size(max(0, most - quota))} more would do",
-        )
-    if how := found["setting"]:
-        cap = how["in_flight"]
-        yield "set", f"{how['policy']}, safe, in_flight={cap}: {_run(how)}"
-        flags = (
-            f"--scheduler-ioopt-policy {how['policy']} --scheduler-ioopt-in-flight "
-            f"{cap}"
-        )
-        yield (
-            "snakemake",
-            f"--scheduler ioopt {flags} --scheduler-ioopt-disk-mb {quota // 10**6}",
-        )
-    if caps := found["nextflow"]:
-        forks = counted(len(caps["forks"]), "maxForks cap")
-        text = f"{_run(caps)}, with queueSize {caps['tasks']} and {forks}"
-        if caps["peak_bytes"] > quota:
-            text = (
-                "no caps tried keep it, the least peak is "
-                f"{_size(caps['peak_bytes'])}: not written"
-            )
-        yield "nextflow", text
-    if noise := found["noise"]:
-        text = (
-            f"{_time(noise['median_seconds'])}, at worst "
-            f"{_time(noise['worst_seconds'])}"
-        )
-        text += f", peak {_size(noise['peak_bytes'])}, {noise['stuck']} stuck"
-        if (plan := noise["plan_bytes"]) < quota or not noise["tried"]:
-            why = "all keep the quota" if noise["tried"] else "not tried"
-            text += f"; plan with {_size(plan)}, {plan / quota:.0%} ({why})"
-        yield counted(noise["runs"], "noisy run"), text
+        why = f"lower bound {_size(bound)}"
+    yield "least quota", f"{_size(needed)} ({why})"
+    yield "no quota", f"{_run(found['unlimited'])}, in order of submission"
+
+
+def _quota_row(found: Json) -> Row:
+    """Return what the best plan under the quota comes to, or why there is none."""
+    best = found["at_quota"]
+    quota = found["quota_bytes"]
+    what = f"at {_size(quota)}"
+    if best["makespan_seconds"] is None:
+        missing = _size(max(0, found["least"]["found_bytes"] - quota))
+        if best["status"] == "infeasible":
+            return what, f"no plan keeps it; {missing} more are enough"
+        return what, f"no plan found; {missing} more are enough"
+    ratio = best["makespan_seconds"] / (found["unlimited"]["makespan_seconds"] or 1.0)
+    why = f"lower bound {_time(best['bound'])}"
+    if found["independent"]:
+        why = ASSUMED
+    return what, f"{_run(best)}, {ratio:.2f} x the time without quota; {why}"
+
+
+def _setting_rows(found: Json) -> Iterator[Row]:
+    """Yield the settings of the quickest safe run, also as flags of Snakemake."""
+    setting = found["setting"]
+    policy = setting["policy"]
+    cap = setting["in_flight"]
+    yield "set", f"{policy}, safe, in_flight={cap}: {_run(setting)}"
+    flags = (
+        "--scheduler ioopt",
+        f"--scheduler-ioopt-policy {policy}",
+        f"--scheduler-ioopt-in-flight {cap}",
+        f"--scheduler-ioopt-disk-mb {found['quota_bytes'] // 10**6}",
+    )
+    yield "snakemake", " ".join(flags)
+
+
+def _nextflow_cell(found: Json) -> str:
+    """Return the caps for Nextflow and their run, or why no file is written."""
+    caps = found["nextflow"]
+    if caps["peak_bytes"] > found["quota_bytes"]:
+        least = _size(caps["peak_bytes"])
+        return f"no caps tried keep the quota (least peak {least}): not written"
+    forks = counted(len(caps["forks"]), "maxForks cap")
+    return f"{_run(caps)}, with queueSize {caps['tasks']} and {forks}"
+
+
+def _noise_cell(found: Json) -> str:
+    """Return what the noisy runs come to, and with which quota to plan."""
+    noise = found["noise"]
+    quota = found["quota_bytes"]
+    text = f"median {_time(noise['median_seconds'])}"
+    text += f", worst {_time(noise['worst_seconds'])}"
+    text += f", peak {_size(noise['peak_bytes'])}, {noise['stuck']} stuck"
+    plan = noise["plan_bytes"]
+    if plan == quota and noise["tried"]:
+        return text
+    why = "not tried"
+    if noise["tried"]:
+        why = "all runs keep the quota"
+    return f"{text}; plan with {_size(plan)}, {plan / quota:.0%} ({why})"

@@ -1,5 +1,5 @@
-"""The solvers and policies inside other schedulers: the same objects that
-the simulators call.
+"""The solvers and policies inside other schedulers: the same objects that the
+simulators call.
 """
 
 from __future__ import annotations

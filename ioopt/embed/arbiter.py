@@ -1,5 +1,4 @@
-"""The I/O policies inside another scheduler: tell it who wants to
-transfer, ask who may.
+"""The I/O policies inside another scheduler: tell who wants to transfer, ask who may.
 
 >>> from ioopt.embed import IoArbiter
 >>> machine = {
@@ -56,8 +55,7 @@ _KEPT = (
 
 
 class IoArbiter:
-    """Decides which outstanding request transfers at what rate; the
-    simulators' own policies.
+    """Decide which request transfers at what rate, by the simulators' own policies.
 
     *machine* is the ``machine`` of an ``ioopt/batch-io`` instance. *policy* is the
     name of a policy (``fill``, ``adaptive``, ``cons-fcfs+top``, ...; *settings*
@@ -81,16 +79,18 @@ class IoArbiter:
             policy = io_policy(policy, self._settings)
         elif not isinstance(policy, IoPolicy):
             policy = IoPolicy.of(getattr(policy, "__name__", "custom"), policy)
-        self._policy, self.policy = policy, policy.name
+        self._policy = policy
+        self.policy = policy.name
         self._limits = Limits.of(self.machine)
         self._own_limits = self._limits._replace(own_peaks=True)
         self._own: set[int | str] = set()
         self._requests: list[Request] = []
         self._by_id: dict[int | str, Request] = {}
         self._guard = Guard()
-        self._most = (
-            float("inf") if policy.ignores_limit else self._limits.storage * _SLACK
-        )
+        if policy.ignores_limit:
+            self._most = float("inf")
+        else:
+            self._most = self._limits.storage * _SLACK
         self.notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -113,7 +113,7 @@ class IoArbiter:
         iteration_seconds: float | None = None,
         io_bytes_per_second: float | None = None,
     ) -> None:
-        """A job on *nodes* nodes wants to move *size* bytes from *now* on.
+        """Note that a job on *nodes* nodes wants to move *size* bytes from *now* on.
 
         The keywords are those of an ``ioopt/io-requests`` request;
         ``cons-min-aggr-sld`` needs them.
@@ -142,10 +142,12 @@ class IoArbiter:
             raise InstanceError(
                 f"request {id!r} is outstanding already; finish it first"
             )
-        if self._requests and isinstance(id, str) != isinstance(
-            self._requests[0].id, str
-        ):
-            raise InstanceError(f"request {id!r}: ids are numbers or text, not both")
+        if self._requests:
+            first = self._requests[0].id
+            if isinstance(id, str) != isinstance(first, str):
+                raise InstanceError(
+                    f"request {id!r}: ids are numbers or text, not both"
+                )
         new = Request.of(item, self.machine, self._limits)
         if self._limits.has_own_peak(new):
             self._own.add(id)
@@ -153,8 +155,9 @@ class IoArbiter:
         insort(self._requests, new, key=_KEY)
 
     def progress(self, id: int | str, moved_bytes: float) -> None:
-        """Request *id* has moved *moved_bytes* in all; raises UsageError for
-        unknown ids and nonsense.
+        """Note that request *id* has moved *moved_bytes* in all.
+
+        Raises UsageError for unknown ids and impossible bytes.
         """
         request = self._known(id)
         total = request.left + request.moved
@@ -166,9 +169,7 @@ class IoArbiter:
         request.left = total - request.moved
 
     def finish(self, id: int | str) -> None:
-        """Request *id* is done or gone; raises UsageError when
-        it is not outstanding.
-        """
+        """Note that request *id* is done or gone; UsageError when it is not outstanding."""
         request = self._known(id)
         del self._by_id[id]
         self._own.discard(id)
@@ -177,23 +178,24 @@ class IoArbiter:
     def decide(
         self, now: float, deadline: float | None = None
     ) -> dict[int | str, float]:
-        """Bytes per second for every outstanding request, 0 for those
-        that wait. Never raises.
+        """Return the bytes per second of every outstanding request, 0 for those that wait.
 
-        A policy that raises, misses the *deadline* (seconds) or returns rates that the
-        machine cannot give is answered by sharing per node, with a note. Without a
-        deadline the policy runs in the calling thread, which is the quick way for the
-        built-in ones (microseconds).
+        It never raises. Where a policy raises, misses the *deadline* (seconds) or
+        returns rates that the machine cannot give, the nodes share the storage equally,
+        and a note says so. Without a deadline the policy runs in the calling thread,
+        which is quicker (built-in ones take microseconds).
         """
-        # A copy: a policy that still runs in an abandoned thread must not see later
-        # requests come and go.
         deadline, ignored = arguments.usable_deadline(deadline)
         if not arguments.is_real(now):
             ignored += (
                 f"now: wanted a number of seconds, not {shown(now)}; taken as 0",
             )
             now = 0.0
-        limits = self._own_limits if self._own else self._limits
+        limits = self._limits
+        if self._own:
+            limits = self._own_limits
+        # The view has a copy of the requests: a policy that still runs in an abandoned
+        # thread must not see later ones.
         view = View(limits, now, list(self._requests))
         rates, self.notes = self._guard.run(
             lambda: self._policy.decide(view),
@@ -208,7 +210,7 @@ class IoArbiter:
         return {request.id: float(rate) for request, rate in zip(view.requests, rates)}
 
     def _problem(self, rates: Rates) -> str | None:
-        """What is wrong with *rates*; comparisons are such that NaN fails them."""
+        """Return what is wrong with *rates*; NaN fails every comparison here."""
         requests = self._requests
         if len(rates) != len(requests):
             return f"{len(rates)} rates for {len(requests)} requests"
@@ -225,32 +227,37 @@ class IoArbiter:
         return None
 
     def _known(self, id: int | str) -> Request:
-        request = self._by_id.get(id) if isinstance(id, (int, str)) else None
+        request = None
+        if isinstance(id, (int, str)):
+            request = self._by_id.get(id)
         if request is None:
             raise UsageError(f"request {shown(id)} is not outstanding")
         return request
 
     def state(self) -> Json:
-        """The whole state as plain JSON values."""
+        """Return the whole state as plain JSON values."""
+        requests: list[Json] = []
+        for request in self._requests:
+            row: Json = {"id": request.id}
+            for key in _KEPT:
+                row[key] = getattr(request, key)
+            if request.id in self._own:
+                row["peak"] = request.peak
+            requests.append(row)
         return {
             "machine": self.machine.model_dump(mode="json"),
             "policy": self.policy,
             "settings": self._settings,
-            "requests": [
-                {"id": request.id, **{key: getattr(request, key) for key in _KEPT}}
-                | ({"peak": request.peak} if request.id in self._own else {})
-                for request in self._requests
-            ],
+            "requests": requests,
         }
 
     @classmethod
     def restore(
         cls, state: Json, policy: IoPolicy | DecideFunction | None = None
     ) -> Self:
-        """An arbiter that decides as the saved one would; *policy* where
-        that was a function.
+        """Return the arbiter that *state* was saved from.
 
-        Raises InstanceError when *state* is not what :meth:`state` returns.
+        *policy* is needed where that was a function. Raises InstanceError when *state* is not what :meth:`state` returns.
         """
         with restoring("arbiter"):
             made = cls(state["machine"], policy or state["policy"], state["settings"])

@@ -1,4 +1,4 @@
-"""The batch queue of the simulator for a scheduler that learns of its jobs over time.
+"""The simulator's batch queue for a scheduler that learns of its jobs over time.
 
 >>> cluster = BatchCluster(4, queue="fcfs")
 >>> for name, nodes in (("a", 3), ("b", 2), ("c", 1)):
@@ -28,17 +28,17 @@ from ioopt.sim.batch_io.waiting import arrive, occupy
 from ioopt.units import counted
 
 UNFOLLOWED = ("estimate", "pass", "staging", "nodes_until")
-"""Options of an instance for what a live queue does not see: I/O to come,
-events, a burst buffer.
+"""Options of an instance for what a live queue does not see: I/O to come, events, a
+burst buffer.
 """
 
 
 @dataclass(eq=False)
 class _Known:
-    """A job that is here; ``units`` are the numbers of those that it holds.
+    """A job in the queue or running; ``units`` are the units that it holds.
 
-    Of one that waits, ``box`` (from, until), ``block`` and ``chosen`` are what
-    the last pass planned.
+    ``name`` None stands for a unit out of service. For a waiting job, ``box`` (from,
+    until), ``block`` and ``chosen`` are what the last pass planned.
     """
 
     name: str | None
@@ -53,12 +53,12 @@ class _Known:
 
 
 class BatchCluster:
-    """Nodes 0 .. *nodes* - 1 and the queue before them, which is that of the simulator.
+    """Nodes 0 .. *nodes* - 1 with the simulator's queue.
 
     *unit_nodes* and *allocation* are those of an ``ioopt/batch-io`` instance, and so
     are *options*, such as ``queue`` and ``backfill``; UsageError for one that a live
-    queue cannot follow. No clock, no files; not thread-safe. What has left is
-    forgotten, so memory follows the jobs that are here.
+    queue cannot follow. The object reads no clock and no files, and is not thread-safe.
+    Jobs that have left are forgotten, so memory grows with the jobs present.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class BatchCluster:
         allocation: str = "flat",
         **options: str | int,
     ) -> None:
-        # the queue does not look at rates
+        # The queue does not use the rates.
         block = {
             "nodes": nodes,
             "unit_nodes": unit_nodes,
@@ -102,15 +102,13 @@ class BatchCluster:
 
     @property
     def waiting(self) -> int:
-        """How many jobs have not started."""
+        """Number of jobs that have not started."""
         return sum(not job.units for job in self._here.values())
 
     def arrive(self, job: str, nodes: int, walltime: float, now: float) -> None:
-        """Put a job into the queue; raises UsageError when it is
-        there or can never run.
+        """Put a job into the queue; UsageError when it is there or can never run.
 
-        *walltime* may be infinite; None, NaN, fractions of nodes and
-        the like are refused.
+        *walltime* may be infinite; None, NaN, fractions of nodes and the like raise.
         """
         if arguments.key(job, "job") in self._here:
             raise UsageError(f"job {job!r} is here already")
@@ -121,14 +119,13 @@ class BatchCluster:
         self._here[job] = _Known(job, nodes, now, walltime)
 
     def leave(self, job: str) -> None:
-        """A job has ended, or waits no longer; raises UsageError for an unknown one."""
+        """Note that a job has ended or waits no longer; UsageError for an unknown one."""
         if self._here.pop(arguments.key(job, "job"), None) is None:
             raise UsageError(f"job {job!r} is not here")
         self._freed = True
 
     def take_down(self, nodes: Collection[int]) -> None:
-        """Take *nodes*, and no others, out of service; those in use go
-        when their job has left.
+        """Take *nodes*, and no others, out of service; those in use once their job ends.
 
         Raises UsageError, and changes nothing, for what is no node of this cluster.
         """
@@ -141,51 +138,60 @@ class BatchCluster:
         self._freed = True
 
     def can_hold(self, nodes: int) -> bool:
-        """Whether the nodes in service are enough for a job of *nodes*."""
+        """Return whether the nodes in service are enough for a job of *nodes*."""
         nodes = arguments.whole(nodes, "can_hold", 0, LARGEST)
-        return self.machine.allocated_units(nodes) <= self.machine.units - len(
-            self._down
-        )
+        in_service = self.machine.units - len(self._down)
+        return self.machine.allocated_units(nodes) <= in_service
 
     def run(self, now: float) -> list[tuple[str, list[int]]]:
-        """One pass of the queue at *now* (seconds): the jobs that start,
-        each with its nodes.
+        """Run one pass of the queue at *now* (seconds).
+
+        Returns the jobs that start, each with its nodes.
         """
         now = arguments.seconds(now, "run: now")
-        wide, jobs = self.machine.unit_nodes, list(self._here.values())
-        used = {unit for job in jobs for unit in job.units}
-        # Who never ends has what is out of service and free.
-        jobs += [
-            _Known(None, 1, now, math.inf, now, [k]) for k in sorted(self._down - used)
-        ]
+        jobs = list(self._here.values())
+        used: set[int] = set()
+        for job in jobs:
+            used.update(job.units)
+        # Free units out of service are held by jobs that never end.
+        for unit in sorted(self._down - used):
+            jobs.append(_Known(None, 1, now, math.inf, now, [unit]))
         tables, clock = self._tables(jobs, now)
-        free = sorted({*range(self.machine.units)} - used - self._down)
-        running, started = clock.num_running, []
+        free = sorted(set(range(self.machine.units)) - used - self._down)
+        running = clock.num_running
+        started = []
         run_queue(tables, clock)
         for k in tables.running[running : clock.num_running]:
-            job, record = jobs[k], tables.jobs[k]
-            units = free[: record.units]
-            if tables.partition:
-                units = list(range(record.block, record.block + record.units))
-            elif tables.numbered:
-                row = tables.chosen[k]
-                units = [unit for unit in free if row[unit // WORD] >> unit % WORD & 1]
-            free = [unit for unit in free if unit not in {*units}]
-            job.start, job.units = now, units
-            nodes = [unit * wide + n for unit in units for n in range(wide)]
+            job = jobs[k]
+            job.start = now
+            job.units = _chosen_units(tables, k, free)
+            free = [unit for unit in free if unit not in set(job.units)]
             assert job.name is not None
-            started.append((job.name, nodes[: job.nodes]))
+            started.append((job.name, self._nodes_of(job)))
         self._freed = bool(clock.freed)
         for job, record in zip(jobs, tables.jobs):
-            job.box, job.block = (record.box_start, record.box_end), record.block
-            job.chosen = list(tables.chosen[record.job]) if tables.chosen else []
+            job.box = (record.box_start, record.box_end)
+            job.block = record.block
+            job.chosen = []
+            if tables.chosen:
+                job.chosen = list(tables.chosen[record.job])
         return started
 
+    def _nodes_of(self, job: _Known) -> list[int]:
+        """Return the nodes of a job that has its units."""
+        wide = self.machine.unit_nodes
+        nodes: list[int] = []
+        for unit in job.units:
+            nodes += range(unit * wide, (unit + 1) * wide)
+        return nodes[: job.nodes]
+
     def _tables(self, jobs: list[_Known], now: float) -> tuple[Tables, Clock]:
-        """The simulator's tables and clock at *now*; each job's
-        one phase has no end.
+        """Return the simulator's tables and clock at *now*.
+
+        Each job has a single phase without end.
         """
-        machine, every = self.machine, range(len(jobs))
+        machine = self.machine
+        every = range(len(jobs))
         units = [len(job.units) or machine.allocated_units(job.nodes) for job in jobs]
         trace = Trace(
             machine=machine,
@@ -203,25 +209,38 @@ class BatchCluster:
             offset=range(len(jobs) + 1),
             pieces=[(math.inf, 0.0, 1)] * len(jobs),
         )
-        tables, clock = tables_of(trace, IoPolicy("queue", None)), Clock()
-        clock.now, clock.until, clock.free, clock.freed = (
-            now,
-            now,
-            machine.units,
-            int(self._freed),
-        )
+        tables = tables_of(trace, IoPolicy("queue", None))
+        clock = Clock()
+        clock.now = now
+        clock.until = now
+        clock.free = machine.units
+        clock.freed = int(self._freed)
         numbered = tables.numbered and not tables.partition
         for job, record in zip(jobs, tables.jobs):
             if not job.units:
                 arrive(tables, clock, record)
-                (record.box_start, record.box_end), record.block = job.box, job.block
+                record.box_start, record.box_end = job.box
+                record.block = job.block
                 if job.chosen:
                     tables.chosen[record.job] = job.chosen
                 continue
-            for unit in job.units if numbered else ():
-                tables.chosen[record.job][unit // WORD] |= 1 << unit % WORD
-            record.start, record.status = job.start, COMPUTING
+            if numbered:
+                for unit in job.units:
+                    tables.chosen[record.job][unit // WORD] |= 1 << unit % WORD
+            record.start = job.start
+            record.status = COMPUTING
             occupy(tables, clock, record, job.units[0])
             take_slot(tables, clock.num_running, record)
             clock.num_running += 1
         return tables, clock
+
+
+def _chosen_units(tables: Tables, k: int, free: list[int]) -> list[int]:
+    """Return the units of a job that starts, out of those *free*."""
+    record = tables.jobs[k]
+    if tables.partition:
+        return list(range(record.block, record.block + record.units))
+    if tables.numbered:
+        row = tables.chosen[k]
+        return [unit for unit in free if row[unit // WORD] >> unit % WORD & 1]
+    return free[: record.units]

@@ -1,10 +1,9 @@
-"""A gang scheduler to embed: the policies of the simulator, driven by
-arrivals and departures.
+"""A gang scheduler to embed: the simulator's policies, driven by arrivals and departures.
 
-Nothing here reads the wall clock or a file, and no call raises: what cannot be
-done is answered by a false :class:`~ioopt.embed.guard.Refused`, whose ``why``
-also stands in ``notes``. Not thread-safe: one scheduler thread calls it. The
-state goes to JSON and back.
+Nothing here reads the wall clock or a file, and no call raises: a call that cannot be
+carried out returns :class:`~ioopt.embed.guard.Refused`, which is false; its ``why`` is
+also in ``notes``. Not thread-safe: one scheduler thread calls it. The state can be saved
+as JSON and restored.
 
 >>> from ioopt.embed import GangScheduler
 >>> machine = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
@@ -13,7 +12,8 @@ state goes to JSON and back.
 True
 >>> [(job["id"], job["columns"], job["rows"]) for job in scheduler.matrix(now=0.0)]
 [('a', [0, 1], [0, 1])]
->>> scheduler.arrive("b", [0, 4], local_seconds=900.0, remote_seconds=1800.0, now=0.0).why
+>>> refused = scheduler.arrive("b", [0, 4], 900.0, 1800.0, now=0.0)
+>>> refused.why
 "job 'b' refused: its file nodes must be different nodes of 0 .. 3"
 """
 
@@ -34,19 +34,19 @@ from ioopt.units import counted
 
 JobId = int | str
 STATE_VERSION = 2
-"""Of saved states; those of version 1 may hold priorities, memory and drained nodes."""
+"""Version of saved states; version 1 had priorities, memory and drained nodes."""
 _rows_of = lru_cache(maxsize=4096)(nodes_of)
-"""The rows of a mask; there are few."""
+"""The rows of a mask; few masks occur, so they are cached."""
 
 
 class GangScheduler:
-    """Keeps the Ousterhout matrix of a running machine.
+    """Keep the Ousterhout matrix of a running machine.
 
-    *machine* is a :class:`~ioopt.problems.gang.Machine` or its dictionary, *policy*
-    the name of a gang solver with *settings*, or a policy object. ``arrive`` and
-    ``depart`` only note what happened; ``matrix(now)`` runs one update for all of it
-    (simultaneous events are one event). ``served`` tells attained service, for
-    policies that weigh it.
+    *machine* is a :class:`~ioopt.problems.gang.Machine` or its dictionary, *policy* the
+    name of a gang solver with *settings*, or a policy object. ``arrive`` and ``depart``
+    only note what happened; ``matrix(now)`` runs one update for all of it (simultaneous
+    events are one event). ``served`` takes the service that jobs have had, for policies
+    that weigh it.
     """
 
     def __init__(
@@ -56,11 +56,15 @@ class GangScheduler:
         settings: Mapping[str, object] | None = None,
     ) -> None:
         self.machine: Machine = validate(Machine, machine, "machine")
-        self.policy_name = policy if isinstance(policy, str) else policy.name
+        if isinstance(policy, str):
+            self.policy_name = policy
+        else:
+            self.policy_name = policy.name
         self.settings = dict(settings or {})
-        self._policy = (
-            gang_policy(policy, self.settings) if isinstance(policy, str) else policy
-        )
+        if isinstance(policy, str):
+            self._policy = gang_policy(policy, self.settings)
+        else:
+            self._policy = policy
         self._timing = Timing.of(self.machine)
         self.notes: list[str] = []
         self._gangs: dict[JobId, Gang] = {}
@@ -72,7 +76,8 @@ class GangScheduler:
         clock = Clock(0.0, self._timing.quantum, {}, {}, self._timing.migration)
         rows = (0,) * self.machine.levels
         self._state = State(self.machine.nodes, (), (), (), (), rows, (), clock)
-        self._slice, self._budget = -1, self._timing.budget
+        self._slice = -1
+        self._budget = self._timing.budget
         self._guard = Guard()
         self._shown: dict[int, tuple[int, list[int]]] = {}
 
@@ -89,7 +94,8 @@ class GangScheduler:
         problem = self._not_a_job(job, file_nodes, times)
         if problem is not None:
             return self._refused(f"job {job!r} refused: {problem}")
-        key, self._next = self._next, self._next + 1
+        key = self._next
+        self._next = self._next + 1
         gang = self._gangs[job] = Gang(
             key, len(file_nodes), mask_of(file_nodes), *times
         )
@@ -119,14 +125,15 @@ class GangScheduler:
         return None
 
     def depart(self, job: JobId, now: float) -> Literal[True] | Refused:
-        """Note that a job has finished (or was withdrawn);
-        Refused for an unknown one.
-        """
+        """Note that a job has finished (or was withdrawn); Refused for an unknown one."""
         if not _is_number(now):
             return self._refused(
                 f"departure of {job!r:.40} at {now!r:.40} ignored: no time in seconds"
             )
-        gang = self._gangs.pop(job, None) if isinstance(job, (int, str)) else None
+        if isinstance(job, (int, str)):
+            gang = self._gangs.pop(job, None)
+        else:
+            gang = None
         if gang is None:
             return self._refused(
                 f"departure of {job!r} at {now} s ignored: no such job"
@@ -140,10 +147,11 @@ class GangScheduler:
     def served(
         self, job: JobId, attained_seconds: float, needed_seconds: float
     ) -> Literal[True] | Refused:
-        """Tell the service a job has had and what it still needs;
-        Refused for nonsense.
-        """
-        gang = self._gangs.get(job) if isinstance(job, (int, str)) else None
+        """Tell the service a job has had and what it still needs; Refused for nonsense."""
+        if isinstance(job, (int, str)):
+            gang = self._gangs.get(job)
+        else:
+            gang = None
         if gang is None:
             return self._refused(f"service of {job!r} ignored: no such job")
         if not _is_number(attained_seconds, needed_seconds):
@@ -176,7 +184,9 @@ class GangScheduler:
                 )
                 deadline = None
             self._update(now, deadline)
-        shown, matrix, state = self._shown, [], self._state
+        shown = self._shown
+        matrix = []
+        state = self._state
         for gang, columns, home, span in zip(
             state.jobs, state.columns, state.homes, state.spans
         ):
@@ -197,15 +207,19 @@ class GangScheduler:
     def _update(self, now: float, deadline: float | None) -> None:
         index = int((now + 1e-7) // self.machine.quantum_seconds)
         if index != self._slice:
-            self._slice, self._budget = index, self._timing.budget
+            self._slice = index
+            self._budget = self._timing.budget
         timing = self._timing
-        # Copies: what errs or hangs changes nothing.
-        attained, need = self._attained.copy(), self._need.copy()
+        # Copies, so that a policy that fails or hangs changes nothing.
+        attained = self._attained.copy()
+        need = self._need.copy()
         clock = Clock(now, timing.quantum, attained, need, timing.migration)
         before = self._state._replace(clock=clock, budget=self._budget)
 
-        def wrong(found: State) -> str | None:  # what runs the phases is sound
-            return _unsound(before, found) if self._policy.rules is None else None
+        def wrong(found: State) -> str | None:
+            if self._policy.rules is None:
+                return _unsound(before, found)
+            return None  # policies made of rules only make sound matrices
 
         after, notes = self._guard.run(
             lambda: self._policy.update(before),
@@ -232,7 +246,8 @@ class GangScheduler:
         return [self._ids[gang.key] for gang in self._state.waiting]
 
     def __repr__(self) -> str:
-        machine, state = self.machine, self._state
+        machine = self.machine
+        state = self._state
         size = f"{counted(machine.nodes, 'node')}, {counted(machine.levels, 'row')}"
         held = f"{len(state.jobs)} running, {len(state.waiting)} waiting"
         return f"{type(self).__name__}({self.policy_name}, {size}, {held})"
@@ -242,7 +257,7 @@ class GangScheduler:
         return Refused(text)
 
     def state(self) -> Json:
-        """The whole state as plain JSON values, for :meth:`restore`."""
+        """Return the whole state as plain JSON values, for :meth:`restore`."""
         state = self._state
         jobs = [
             {
@@ -277,7 +292,7 @@ class GangScheduler:
 
     @classmethod
     def restore(cls, state: Json) -> GangScheduler:
-        """The scheduler whose :meth:`state` this is; it goes on as that one would have.
+        """Return the scheduler that *state* was saved from, at the same point.
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
         """
@@ -288,66 +303,75 @@ class GangScheduler:
                 )
             made = cls(state["machine"], state["policy"], state["settings"])
             for job in state["jobs"]:
-                key = made._next = job["key"]
-                call = (
-                    job["id"],
-                    job["files"],
-                    job["local"],
-                    job["remote"],
-                    job["arrival"],
-                )
-                if (
-                    not isinstance(key, int)
-                    or not key < state["next"]
-                    or key in made._ids
-                ):
-                    raise ValueError(f"key {key!r}")
-                told = job["id"], job["attained"], job["need"]
-                if not made.arrive(*call) or not made.served(*told):
-                    raise ValueError(made.notes[-1])
-            gangs, count = made._state.waiting, len(state["places"])
-            if len(gangs) < count:
-                raise ValueError("more places than jobs")
-            made._state = made._state._replace(
-                jobs=gangs[:count],
-                columns=tuple(mask_of(columns) for columns, _, _ in state["places"]),
-                homes=tuple(home for _, home, _ in state["places"]),
-                spans=tuple(mask_of(rows) for _, _, rows in state["places"]),
-                waiting=gangs[count:],
-            )
-            problem = _unsound(made._state, made._state)
-            if problem is not None:
-                raise ValueError(problem)
-            made._next, made._dirty = state["next"], state["dirty"]
-            made._slice, made._budget = int(state["slice"]), int(state["budget"])
+                made._restore_job(job, state["next"])
+            made._restore_places(state["places"])
+            made._next = state["next"]
+            made._dirty = state["dirty"]
+            made._slice = int(state["slice"])
+            made._budget = int(state["budget"])
         return made
+
+    def _restore_job(self, job: Json, end: int) -> None:
+        """Let a saved job arrive under its key, which is below *end*."""
+        key = self._next = job["key"]
+        if not isinstance(key, int) or key >= end or key in self._ids:
+            raise ValueError(f"key {key!r}")
+        arrived = self.arrive(
+            job["id"], job["files"], job["local"], job["remote"], job["arrival"]
+        )
+        if not arrived or not self.served(job["id"], job["attained"], job["need"]):
+            raise ValueError(self.notes[-1])
+
+    def _restore_places(
+        self, places: Sequence[tuple[list[int], int, list[int]]]
+    ) -> None:
+        """Put the first of the saved jobs into the matrix, at their *places*."""
+        gangs = self._state.waiting
+        count = len(places)
+        if len(gangs) < count:
+            raise ValueError("more places than jobs")
+        self._state = self._state._replace(
+            jobs=gangs[:count],
+            columns=tuple(mask_of(columns) for columns, _, _ in places),
+            homes=tuple(home for _, home, _ in places),
+            spans=tuple(mask_of(rows) for _, _, rows in places),
+            waiting=gangs[count:],
+        )
+        problem = _unsound(self._state, self._state)
+        if problem is not None:
+            raise ValueError(problem)
 
 
 def _without(state: State, gang: Gang) -> State:
-    """*state* after *gang* has left the queue or the matrix."""
+    """Return *state* after *gang* has left the queue or the matrix."""
     if gang in state.waiting:
         return state._replace(
             waiting=tuple(job for job in state.waiting if job != gang)
         )
-    places = zip(state.jobs, state.columns, state.homes, state.spans)
-    stay = [place for place in places if place[0] != gang]
-    jobs, columns, homes, spans = zip(*stay) if stay else ((), (), (), ())
-    return state._replace(jobs=jobs, columns=columns, homes=homes, spans=spans)
-
-
-def _is_number(*values: object) -> bool:
-    """Whether all are finite numbers that can be times."""
-    return all(
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and abs(value) <= LARGEST
-        for value in values
+    stay = [at for at, job in enumerate(state.jobs) if job != gang]
+    return state._replace(
+        jobs=tuple(state.jobs[at] for at in stay),
+        columns=tuple(state.columns[at] for at in stay),
+        homes=tuple(state.homes[at] for at in stay),
+        spans=tuple(state.spans[at] for at in stay),
     )
 
 
+def _is_number(*values: object) -> bool:
+    """Return whether all are finite numbers that can be times."""
+    for value in values:
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            return False
+        if not abs(value) <= LARGEST:  # NaN too
+            return False
+    return True
+
+
 def _unsound(before: State, after: State) -> str | None:
-    """What is wrong with a matrix, None when it can be run."""
-    rows, slots, levels = [0] * len(before.rows), 0, len(before.rows)
+    """Return what is wrong with a matrix; None when it can be run."""
+    rows = [0] * len(before.rows)
+    slots = 0
+    levels = len(before.rows)
     for job, columns, home, span in zip(
         after.jobs, after.columns, after.homes, after.spans
     ):
@@ -359,7 +383,7 @@ def _unsound(before: State, after: State) -> str | None:
         slots += job.size * len(held)
         for row in held:
             rows[row] ^= columns
-    # A cell that two jobs hold cancels out.
+    # A cell that two jobs hold cancels out in its row, and is missing from the count.
     if sum(row.bit_count() for row in rows) != slots:
         return "two jobs on one node of a row"
     known = {job.key for job in (*before.jobs, *after.admitted)}

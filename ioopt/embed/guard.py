@@ -1,11 +1,10 @@
-"""A decision that always comes back: the wanted solver within its
-deadline, else the greedy.
+"""Make sure that a decision is always made: by a solver in its time, else by the greedy.
 
 A scheduler's loop must never be broken by a solver. :class:`Guard` runs one in a thread
-beside the caller's and gives up waiting at the deadline; a solver that raises, hangs or
-returns nonsense is answered by the fallback, and a note says so. A hung thread is
-abandoned (Python cannot stop it); after ``MAX_ABANDONED`` of them the wanted solver is
-not asked again, so that threads cannot pile up.
+beside the caller's and stops waiting at the deadline. Where the solver raises, hangs or
+returns something invalid, the fallback decides, and a note says so. A hung thread is
+abandoned (Python cannot stop it); after ``MAX_ABANDONED`` of them the solver is not
+asked again, so that threads do not pile up.
 """
 
 import threading
@@ -20,22 +19,22 @@ from ioopt.errors import InstanceError
 
 T = TypeVar("T")
 
-MAX_ABANDONED, MAX_NOTES = 4, 100
+MAX_ABANDONED = 4
+"""Hung threads after which a solver is not asked again."""
+MAX_NOTES = 100
+"""Notes that an object keeps."""
 DEADLINE_SHARE = 0.8
-"""Part of a call's deadline that the solver is told; the rest is for building,
-checking, the fallback.
+"""Share of a call's deadline that the solver gets.
+
+The rest is for building the model, checking the answer and the fallback.
 """
 MAX_WAIT_SECONDS = 1e8
-"""Longer deadlines (three years) are cut to this; the clock takes no
-more than 292 years.
-"""
+"""Longest wait (three years); the system's clock takes no more than 292 years."""
 
 
 @dataclass(frozen=True)
 class Decision(Generic[T]):
-    """A decision and what is known about it: notes say when and why
-    a fallback answered.
-    """
+    """A decision and what is known about it; notes say why a fallback decided."""
 
     value: T
     objective: float | None = None
@@ -55,14 +54,14 @@ class Refused:
 
 
 def note(notes: list[str], text: str) -> None:
-    """Add *text* to the *notes* of an object that lives long; the oldest go."""
+    """Add *text* to the *notes* of a long-lived object, and drop the oldest."""
     notes.append(text)
     del notes[:-MAX_NOTES]
 
 
 @contextmanager
 def restoring(what: str) -> Iterator[None]:
-    """InstanceError for whatever a state that is not one of *what* makes fail."""
+    """Raise InstanceError for any failure to restore a saved *what*."""
     try:
         yield
     except (
@@ -78,10 +77,9 @@ def restoring(what: str) -> Iterator[None]:
 
 
 class _Worker:
-    """A thread that runs one thing after the other: starting one for
-    each would cost 0.5 ms.
+    """A thread that runs one function after the other; starting one takes 0.5 ms.
 
-    It ends with its owner, to which it therefore keeps no reference between two things.
+    It ends with its owner, and so keeps no reference to it between two functions.
     """
 
     def __init__(self) -> None:
@@ -101,16 +99,14 @@ def _work(
     wanted: SimpleQueue[Callable[[], Any] | None],
     answers: SimpleQueue[tuple[Any, str | None]],
 ) -> None:
-    """The loop of a worker; None ends it."""
+    """Run the functions that a worker gets; None ends the loop."""
     while (function := wanted.get()) is not None:
         answers.put(_called(function))
         del function
 
 
 class Guard:
-    """Runs decisions under deadlines and remembers how many solver
-    threads were abandoned.
-    """
+    """Run decisions under deadlines, and count the solver threads abandoned."""
 
     def __init__(self) -> None:
         self._abandoned: list[threading.Thread] = []
@@ -124,12 +120,12 @@ class Guard:
         deadline: float | None,
         given: float | None = None,
     ) -> tuple[T, tuple[str, ...]]:
-        """The value of *wanted*, or of *fallback* with the reason.
+        """Return the value of *wanted*; else that of *fallback*, with the reason.
 
-        *sound* returns what is wrong with a value, None when it is good. *deadline*
-        is what is left in seconds; None waits for ever and runs in the calling
-        thread. *given* is the caller's own deadline, which the note names. *fallback*
-        must be quick and trusted.
+        *sound* returns what is wrong with a value, None when it is good. *deadline* is
+        the time left in seconds; None waits without limit and runs in the calling
+        thread. *given* is the caller's own deadline, for the note. *fallback* must be
+        quick and correct.
         """
         value, problem = self.ask(wanted, deadline, given)
         if problem is None:
@@ -151,16 +147,15 @@ class Guard:
         deadline: float | None,
         given: float | None = None,
     ) -> tuple[Any, str | None]:
-        """The value of *wanted* and None, or None and why there is no value."""
+        """Return the value of *wanted* and None, or None and why there is no value."""
         if deadline is None:
             return _called(wanted)
         self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
         if len(self._abandoned) >= MAX_ABANDONED:
             return None, f"the solver hung {MAX_ABANDONED} times and is not asked again"
         worker = self._worker
-        if (
-            worker is None or not worker.thread.is_alive()
-        ):  # it does not live on in a forked child
+        # A thread is not alive in a forked child.
+        if worker is None or not worker.thread.is_alive():
             worker = self._worker = _Worker()
         worker.wanted.put(wanted)
         try:
@@ -169,14 +164,16 @@ class Guard:
             self._abandoned.append(worker.thread)
             worker.wanted.put(None)
             self._worker = None
-            return None, f"no answer within {deadline if given is None else given:g} s"
+            if given is None:
+                given = deadline
+            return None, f"no answer within {given:g} s"
 
 
 def _called(wanted: Callable[[], T]) -> tuple[Any, str | None]:
-    """The value of the call and None, or None and why it failed."""
+    """Return the value of the call and None, or None and why it failed."""
     try:
         return wanted(), None
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # sys.exit() too: a solver ends no scheduler
+    except BaseException as error:  # sys.exit() of a solver must not end a scheduler
         return None, f"the solver failed ({type(error).__name__}: {error})"

@@ -62,8 +62,8 @@ MESSAGES = "/v1/messages"
 
 
 def read_token(path: str) -> str:
-    """The token in *path*, which is made if it is missing; UsageError where
-    others could read it.
+    """The token in *path*, which is made if it is missing; UsageError where others
+    could read it.
     """
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -118,9 +118,7 @@ class Decider:
         self._turn = asyncio.Lock()
 
     async def answer(self, body: bytes, left: "asyncio.Task[bytes] | None") -> bytes:
-        """The reply to one message; where its client has *left*,
-        its solver is ended.
-        """
+        """The reply to one message; where its client has *left*, its solver is ended."""
         async with self._turn:
             if left is not None and left.done():
                 return left.result()
@@ -206,9 +204,10 @@ class HttpServer:
     ) -> None:
         self._socket = _listen(address)
         host, port = self._socket.getsockname()[:2]
-        self.endpoint = (
-            f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-        )
+        if ":" in host:
+            self.endpoint = f"http://[{host}]:{port}"
+        else:
+            self.endpoint = f"http://{host}:{port}"
         self._token = token.encode()
         self._max_bytes = max_bytes
         self._unanswered_bytes = 0
@@ -233,9 +232,7 @@ class HttpServer:
         asyncio.run(self._serve())
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Accept no more and end within about *seconds*; a signal
-        handler may call it.
-        """
+        """Accept no more and end within about *seconds*; a signal handler may call it."""
         self._uvicorn.config.timeout_graceful_shutdown = int(seconds)
         self._uvicorn.should_exit = True
 
@@ -302,8 +299,8 @@ class HttpServer:
         return app
 
     async def _answer(self, request: Request) -> Response:
-        """The reply to the message in a body, if the call has the token
-        and the body a size.
+        """The reply to the message in a body, if the call has the token and the body a
+        size.
         """
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode("latin-1", "replace"), self._token):
@@ -366,9 +363,7 @@ async def _left(request: Request) -> bytes:
 
 
 async def _skip_body(request: Request) -> None:
-    """Read a little of a body that nobody wants: who sends it
-    would else see a reset.
-    """
+    """Read a little of a body that nobody wants: who sends it would else see a reset."""
     read = 0
     with contextlib.suppress(TimeoutError, RuntimeError, ClientDisconnect):
         async with asyncio.timeout(REFUSED_SECONDS):

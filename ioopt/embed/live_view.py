@@ -1,8 +1,7 @@
-"""What dispatchers see of tasks that really run: the view of the
-simulator, moved on by events.
+"""The dispatchers' view of tasks that really run, updated by events of an engine.
 
-The engine says what becomes ready and what has ended. A node's files are those it holds
-and those on their way to it, so that no copy is counted twice.
+The engine says what becomes ready and what has ended. The files of a node are those it
+holds and those on their way to it, so that no copy is counted twice.
 """
 
 import math
@@ -15,19 +14,20 @@ from ioopt.errors import UsageError
 from ioopt.problems.replication import Network, Node, Task
 
 LATENCY = 0.02
-"""Seconds for an end to be heard of and an answer to arrive: so much
-work may wait on a node.
+"""Seconds from the end of a task to the arrival of the next one.
+
+So much work may wait on a node.
 """
 
 
 class LiveView(DispatchView):
-    """Tasks, files and nodes as the engine told of them, by position.
+    """Tasks, files and nodes as the engine reported them, by position.
 
     With *prefetch* one task may wait on a busy node (workflow rule 11), or several
-    short ones, and planned ends count how long inputs travel; without, the engine
-    stages, and what is placed counts as computing. ``moved`` counts the bytes of the
-    copies that the answers have asked for. The last ``under_way`` tasks were given
-    before, and are no policy's business.
+    short ones, and planned ends include the transfer of inputs; without, the engine
+    stages inputs, and a placed task counts as computing. ``moved`` is the number of
+    bytes copied for the answers so far. The last ``under_way`` tasks were placed
+    before, and policies do not see them.
     """
 
     def __init__(
@@ -37,8 +37,13 @@ class LiveView(DispatchView):
         prefetch: bool = False,
         now: float = 0.0,
     ) -> None:
-        self.network, self.nodes, self.prefetch = network, nodes, prefetch
-        self.now, self.round, self.moved, self.under_way = now, 0, 0, 0
+        self.network = network
+        self.nodes = nodes
+        self.prefetch = prefetch
+        self.now = now
+        self.round = 0
+        self.moved = 0
+        self.under_way = 0
         self.ready: list[int] = []
         self._tasks: list[Task] = []
         self._io: list[tuple[Sequence[int], Sequence[int]]] = []
@@ -61,23 +66,21 @@ class LiveView(DispatchView):
         sizes: Iterable[int],
         holds: Iterable[Collection[int]],
     ) -> None:
-        """Begin with *tasks*, the *files* that each reads and writes, and
-        what each node *holds*.
-        """
-        self._tasks, self._io, self._sizes = list(tasks), list(files), list(sizes)
+        """Begin with *tasks*, the *files* each reads and writes, and what nodes *hold*."""
+        self._tasks = list(tasks)
+        self._io = list(files)
+        self._sizes = list(sizes)
         for i, held in enumerate(holds):
             self._come(held, i)
 
     def becomes_ready(self, k: int) -> None:
-        """All files of task *k* are somewhere."""
+        """Note that all files of task *k* exist."""
         insort(self.ready, k)
         for f in self.inputs(k):
             self._wanted_by.setdefault(f, set()).add(k)
 
     def is_not_ready(self, k: int) -> None:
-        """Task *k* is given, or withdrawn, or misses a file again; no matter
-        if it was not ready.
-        """
+        """Note that task *k* is not ready: placed, withdrawn, or without a file again."""
         at = bisect_left(self.ready, k)
         if self.ready[at : at + 1] == [k]:
             del self.ready[at]
@@ -85,17 +88,13 @@ class LiveView(DispatchView):
                 self._wanted_by[f].discard(k)
 
     def expect(self, k: int, seconds: float, size: int) -> None:
-        """Task *k*, still to be given, is expected to take *seconds* and to write
-        *size* bytes a file.
-        """
+        """Expect task *k* to take *seconds* and to write *size* bytes a file."""
         self._tasks[k] = self._tasks[k].model_copy(update={"compute_seconds": seconds})
         for f in self.outputs(k):
             self._sizes[f] = size
 
     def ends(self, k: int, sizes: Mapping[int, int]) -> None:
-        """Task *k*, given before, has ended (or is no more); *sizes* are
-        those of what it wrote.
-        """
+        """Note that task *k* has ended or is gone; *sizes* are of the files it wrote."""
         i = self._running.pop(k)
         waiting = self._waits[i]
         if k in waiting:
@@ -110,26 +109,31 @@ class LiveView(DispatchView):
             self._starts(waiting.pop(0), i, 0.0)
 
     def ask(self, dispatcher: Dispatcher) -> Pair | None:
-        """What *dispatcher* answers now; the view has then taken it in."""
-        pair = dispatcher(self) if self.ready else None
+        """Ask *dispatcher* for a task and a node, and place the task there."""
+        if not self.ready:
+            return None
+        pair = dispatcher(self)
         if pair is not None:
             self.give(*pair)
         return pair
 
     def give(self, k: int, i: int) -> None:
-        """Task *k* goes to node *i*, and its files with it."""
+        """Place task *k* on node *i*, and copy its inputs there."""
         self.is_not_ready(k)
         staging = self.staging_seconds(k, i)
         self.moved += self._stage(self.inputs(k), i)
         self._running[k] = i
+        if not self.prefetch:
+            staging = 0.0
         if self.task(k).cores <= self.idle_cores(i):
-            self._starts(k, i, staging if self.prefetch else 0.0)
+            self._starts(k, i, staging)
         else:
             self._waits[i].append(k)
 
     def _stage(self, files: Collection[int], i: int) -> int:
-        """Files set out for a node, each from its first place; the
-        bytes of those that do.
+        """Send missing files to a node, each from the first node that has it.
+
+        Returns the bytes that are sent.
         """
         new = [f for f in files if f not in self._holds[i]]
         for f in new:
@@ -141,7 +145,7 @@ class LiveView(DispatchView):
         return sum(self._sizes[f] for f in new)
 
     def _come(self, files: Collection[int], i: int) -> None:
-        """Files are on a node or on their way there."""
+        """Note that files are on a node or on their way there."""
         for f in files:
             if f not in self._holds[i]:
                 self._holds[i].add(f)
@@ -157,51 +161,50 @@ class LiveView(DispatchView):
         self._computing[i][k] = self.now, staging
 
     def at_rest(self) -> bool:
-        """Whether nothing that was given is still to end."""
+        """Return whether all placed tasks have ended."""
         return not self._running
 
     def released(self) -> Sequence[int]:
-        """All tasks that are or were to be given."""
+        """Return all tasks except those placed before the view began."""
         return range(len(self._tasks) - self.under_way)
 
     def task(self, k: int) -> Task:
-        """A task."""
+        """Return a task."""
         return self._tasks[k]
 
     def inputs(self, k: int) -> Sequence[int]:
-        """The files that a task reads."""
+        """Return the files that a task reads."""
         return self._io[k][0]
 
     def outputs(self, k: int) -> Sequence[int]:
-        """The files that a task writes."""
+        """Return the files that a task writes."""
         return self._io[k][1]
 
     def size(self, f: int) -> int:
-        """Bytes of a file, as far as is known."""
+        """Return the bytes of a file, as far as is known."""
         return self._sizes[f]
 
     def holds(self, i: int, f: int) -> bool:
-        """Whether a file is on a node or on its way there."""
+        """Return whether a file is on a node or on its way there."""
         return f in self._holds[i]
 
     def complete(self, i: int) -> Sequence[int]:
-        """The files on a node and on their way there."""
+        """Return the files on a node and on their way there."""
         return list(self._holds[i])
 
     def ready_readers(self, f: int) -> Collection[int]:
-        """The ready tasks that read a file."""
+        """Return the ready tasks that read a file."""
         return self._wanted_by.get(f, ())
 
     def copies(self, f: int) -> int:
-        """On how many nodes a file is or will be."""
+        """Return on how many nodes a file is or will be."""
         return len(self._places.get(f, ()))
 
     def staging_seconds(self, k: int, i: int) -> float:
-        """Seconds until a task's files are on a node, behind what its links
-        have been given before.
-        """
+        """Return the seconds until a task's files are on a node, after earlier copies."""
         sent: dict[int, float] = {}
-        rate, total = self.network.replica_bytes_per_second, 0.0
+        rate = self.network.replica_bytes_per_second
+        total = 0.0
         for f in self.inputs(k):
             if f not in self._holds[i]:
                 total += self._sizes[f] / rate
@@ -213,62 +216,67 @@ class LiveView(DispatchView):
         return max(max(self.now, self._receives[i]) + total, *ends, 0.0) - self.now
 
     def on_remote(self, f: int) -> bool:
-        """Never, unless an engine with a storage says otherwise:
-        all files are products.
-        """
+        """Return False: all files are products, unless an engine has a storage."""
         return False
 
     def incoming(self, i: int) -> int | None:
-        """Not known: the engine fetches what it likes."""
+        """Return None: the engine decides itself what it fetches."""
         return None
 
     def unstarted(self, i: int) -> int | None:
-        """The last task that waits on a busy node; None while those
-        do not fill LATENCY.
+        """Return the last task that waits on a busy node; None while they are short.
+
+        They are short as long as together they do not fill :data:`LATENCY`.
         """
         waiting = self._waits[i]
-        short = sum(self.task(k).compute_seconds for k in waiting) < LATENCY
-        return None if short else waiting[-1]
+        if sum(self.task(k).compute_seconds for k in waiting) < LATENCY:
+            return None
+        return waiting[-1]
 
     def computing(self, i: int) -> Sequence[Computing]:
-        """The tasks that compute on a node; one past its planned time ends now."""
-        speed, rows = self.nodes[i].speed, []
+        """Return the tasks that compute on a node; one past its planned end ends now."""
+        speed = self.nodes[i].speed
+        rows = []
         for k, (start, staging) in sorted(self._computing[i].items()):
             end = start + (staging + self.task(k).compute_seconds / speed)
             rows.append(Computing(k, start, max(self.now, end)))
         return rows
 
     def idle_cores(self, i: int) -> int:
-        """How many cores of a node idle; none of a node that is lost."""
-        return 0 if i in self._down else len(self._idle_since[i])
+        """Return how many cores of a node are idle; none of a lost node."""
+        if i in self._down:
+            return 0
+        return len(self._idle_since[i])
 
     def core_times(self, i: int) -> Sequence[float]:
-        """Per core, since when it idles, or the planned end of its task; ascending."""
+        """Return, by core, since when it is idle or the planned end of its task.
+
+        They are in ascending order.
+        """
         if i in self._down:
             return [math.inf] * self.nodes[i].cores
-        rows = self.computing(i)
-        busy = [
-            row.end_seconds for row in rows for _ in range(self.task(row.task).cores)
-        ]
-        return sorted(busy + self._idle_since[i])
+        times = list(self._idle_since[i])
+        for row in self.computing(i):
+            times += [row.end_seconds] * self.task(row.task).cores
+        return sorted(times)
 
     def fits(self, k: int, i: int) -> bool:
-        """Whether a node has the cores and the disk for a task."""
-        disk = self.nodes[i].disk_bytes
-        room = (
-            disk is None
-            or sum(self._sizes[f] for row in self._io[k] for f in row) <= disk
-        )
-        return (
-            i not in self._down and room and self.task(k).cores <= self.nodes[i].cores
-        )
+        """Return whether a node has the cores and the disk for a task."""
+        node = self.nodes[i]
+        if i in self._down or self.task(k).cores > node.cores:
+            return False
+        if node.disk_bytes is None:
+            return True
+        reads, writes = self._io[k]
+        return sum(self._sizes[f] for f in (*reads, *writes)) <= node.disk_bytes
 
 
 def make_dispatcher(
     policy: str | Callable[[], Dispatcher], settings: Mapping[str, object] | None
 ) -> Dispatcher:
-    """A new dispatcher, made by *policy* or of that name;
-    UsageError for another solver.
+    """Return a new dispatcher, made by *policy* or of that name.
+
+    Raises UsageError for a solver that is no dispatcher.
     """
     if callable(policy):
         return policy()
@@ -277,7 +285,7 @@ def make_dispatcher(
     if row.policy is None:
         able = [row.name for row in registry.solvers_for(kind.kind) if row.policy]
         raise UsageError(
-            f"{policy!r} decides nothing while tasks run; use {', '.join(able)}"
+            f"{policy!r} cannot decide while tasks run; use {', '.join(able)}"
         )
     made: Dispatcher = row.make_policy(registry.settings_for(row, settings or {}))
     return made

@@ -1,10 +1,10 @@
-"""The messages of ``ioopt serve``: what one may hold, and what is said
-of one that may not.
+"""The messages of ``ioopt serve``: what one may hold, and what is said of one that may
+not.
 
-A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}`` and its reply repeats the
-id. The classes below say which further keys each op takes and what a reply
-holds; the service checks messages with them, and the HTTP service publishes them
-as its OpenAPI schema.
+A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}`` and its reply repeats the id.
+The classes below say which further keys each op takes and what a reply holds; the
+service checks messages with them, and the HTTP service publishes them as its OpenAPI
+schema.
 """
 
 import json
@@ -213,8 +213,8 @@ class Refusal(BaseModel):
 
 
 def finite(text: str) -> float:
-    """A number that JSON can also carry back; ``1e999``, NaN and
-    Infinity are malformed.
+    """A number that JSON can also carry back; ``1e999``, NaN and Infinity are
+    malformed.
     """
     value = float(text)
     if not math.isfinite(value):
@@ -228,8 +228,8 @@ _DECODER = json.JSONDecoder(
 
 
 def parsed(line: bytes, max_bytes: int) -> Json:
-    """The object on a line; MessageError where it is too long or not an
-    object in strict JSON.
+    """The object on a line; MessageError where it is too long or not an object in
+    strict JSON.
     """
     if len(line) > max_bytes:
         raise MessageError("oversized", f"a line is at most {max_bytes} bytes")

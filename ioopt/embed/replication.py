@@ -50,8 +50,9 @@ Order = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Step:
-    """What a node does next: the task, and (file, source node or None for
-    remote) to stage first.
+    """The next task of a node.
+
+    ``stage`` are the files to bring there first: (file, source node or None for remote).
     """
 
     task: str
@@ -59,14 +60,14 @@ class Step:
 
 
 class ReplicationPlanner:
-    """Plans which node runs which task, from what is on the nodes' disks now.
+    """Plan which node runs which task, from what is on the nodes' disks now.
 
     Parameters are those of an ``ioopt/replication`` instance. ``solver`` is any solver
     of the family and ``settings`` are its own; UsageError for those that do not exist.
     The planner reads neither clock nor file, and is not thread-safe: one scheduler
-    thread calls it. What it believes to be on disks follows from :meth:`completed` and
+    thread calls it. It learns what is on the disks from :meth:`completed` and
     :meth:`evicted`. Invalid input raises an ioopt error at the call and changes
-    nothing; a solver that fails, hangs or errs never raises.
+    nothing; a solver that raises, hangs or answers wrongly never breaks the caller.
     """
 
     def __init__(
@@ -80,9 +81,10 @@ class ReplicationPlanner:
         seed: int = 0,
     ) -> None:
         self._network = validate(Network, network, "network")
-        self._nodes = {
-            node.id: node for node in (validate(Node, n, "nodes") for n in nodes)
-        }
+        self._nodes: dict[str, Node] = {}
+        for given in nodes:
+            node: Node = validate(Node, given, "nodes")
+            self._nodes[node.id] = node
         self._files: dict[str, File] = {}
         self._add_files(files)
         self._settings = dict(settings or {})
@@ -142,9 +144,7 @@ class ReplicationPlanner:
         return self._planned_as_far_as_possible(problem, until)
 
     def _new_tasks(self, tasks: Iterable[TaskLike]) -> dict[str, Task]:
-        """The tasks as given, by id; InstanceError for a known
-        id or an unknown file.
-        """
+        """Return the tasks by id; InstanceError for a known id or an unknown file."""
         added: dict[str, Task] = {}
         for given in tasks:
             task: Task = validate(Task, given, "tasks")
@@ -168,8 +168,11 @@ class ReplicationPlanner:
         if not problem.tasks or not self._nodes:
             self._queues = {name: [] for name in self._nodes}
             return Decision(len(self._tasks))
-        deadline = None if until.limit_seconds is None else until.remaining()
-        limit = None if deadline is None else AtMost(deadline * DEADLINE_SHARE)
+        deadline = None
+        limit = None
+        if until.limit_seconds is not None:
+            deadline = until.remaining()
+            limit = AtMost(deadline * DEADLINE_SHARE)
         how: Json = {
             "settings": self._settings,
             "seed": self._seed,
@@ -200,15 +203,17 @@ class ReplicationPlanner:
         return Decision(count, result.objective, result.bound, result.gap, result.notes)
 
     def _problem(self, tasks: Mapping[str, Task] | None = None) -> ReplicationProblem:
-        """The waiting *tasks* (None: all), and the files that they read or nodes hold.
+        """Return the waiting *tasks* (None: all) and their files as an instance.
 
-        Where there is no node, a boundless one stands for those to come.
+        Files on nodes are part of it. Where there is no node, one without limits stands
+        for those to come.
         """
-        tasks = self._tasks if tasks is None else tasks
-        used = {
-            name for task in tasks.values() for name in (*task.inputs, *task.outputs)
-        }
-        used |= {name for held in self._holds.values() for name in held}
+        if tasks is None:
+            tasks = self._tasks
+        used: set[str] = set()
+        for task in tasks.values():
+            used.update(task.inputs, task.outputs)
+        used.update(*self._holds.values())
         nodes = tuple(
             node.model_copy(update={"holds": tuple(sorted(self._holds[name]))})
             for name, node in self._nodes.items()
@@ -230,11 +235,9 @@ class ReplicationPlanner:
         return problem
 
     def next(self, node: str) -> Step | None:
-        """Start the next task of *node* and say what to stage; None when
-        nothing waits for it.
+        """Start the next task of *node* and say what to stage; None when none waits.
 
-        The source of a file is the first node, in the planner's order,
-        believed to hold it.
+        The source of a file is the first node, in the planner's order, that holds it.
         """
         if arguments.name(node, "node") not in self._nodes:
             known = ", ".join(self._nodes) or "none"
@@ -250,9 +253,9 @@ class ReplicationPlanner:
     def joined(
         self, node: Mapping[str, object] | Node, deadline: float | None = 10.0
     ) -> Decision[int]:
-        """Take a node that was not there before, or had been lost, and plan afresh.
+        """Add a node that is new or was lost, and plan afresh.
 
-        Returns what :meth:`plan` does. Raises UsageError for a node that is there, and
+        Returns what :meth:`plan` does. Raises UsageError for a known node, and
         InstanceError for one that holds unknown files; then nothing changes.
         """
         until = Deadline(arguments.deadline(deadline))
@@ -270,10 +273,9 @@ class ReplicationPlanner:
         return self._planned_as_far_as_possible(problem, until)
 
     def lost(self, node: str, deadline: float | None = 10.0) -> Decision[int]:
-        """Note that a node is gone with its files: its tasks wait again, and
-        all are planned afresh.
+        """Note that a node is gone with its files, and plan afresh; its tasks wait again.
 
-        Returns what :meth:`plan` does; a note names a task that no node takes any more.
+        Returns what :meth:`plan` does; a note names a task that fits no node any more.
         """
         until = Deadline(arguments.deadline(deadline))
         if arguments.name(node, "node") not in self._nodes:
@@ -290,7 +292,7 @@ class ReplicationPlanner:
     def _planned_as_far_as_possible(
         self, problem: ReplicationProblem, until: Deadline
     ) -> Decision[int]:
-        """Plan the tasks that some node takes; the others wait for a node that does."""
+        """Plan the tasks that fit a node; the others wait for a node that they fit."""
         fitting = {
             task.id: task for k, task in enumerate(problem.tasks) if problem.hosts[k]
         }
@@ -298,7 +300,7 @@ class ReplicationPlanner:
         if not left:
             return self._planned(problem, until)
         decision = self._planned(self._problem(fitting), until)
-        text = f"no node takes task {left[0]!r}, which waits for one that does"
+        text = f"task {left[0]!r} fits no node, and waits for one that it fits"
         return replace(decision, value=len(self._tasks), notes=(*decision.notes, text))
 
     def _holder(self, file: str) -> str | None:
@@ -307,10 +309,10 @@ class ReplicationPlanner:
     def staged(self, node: str, file: str) -> None:
         """Note that *file* is complete on *node* before its task has ended.
 
-        Files that no longer fit beside it are taken for evicted, as
-        by :meth:`completed`.
+        Files that no longer fit beside it count as evicted, as by :meth:`completed`.
         """
-        held, disk = self._known(node, file), self._nodes[node].disk_bytes
+        held = self._known(node, file)
+        disk = self._nodes[node].disk_bytes
         if disk is not None and self._files[file].bytes > disk:
             raise UsageError(f"file {file!r} does not fit on {node!r}")
         held.add(file)
@@ -329,14 +331,16 @@ class ReplicationPlanner:
     def completed(self, task: str, inputs: Collection[str] | None = None) -> None:
         """Note that a running task has ended; its inputs are now on its node's disk.
 
-        Files that no longer fit beside them are taken for evicted: those of no waiting
-        task first, then the rest, each in name order. *inputs* tells which files
-        stayed (default: all).
+        Files that no longer fit beside them count as evicted: those of no waiting task
+        first, then the rest, each in name order. *inputs* are the files that stayed
+        (default: all).
         """
         if arguments.name(task, "task") not in self._running:
             raise UsageError(f"task {task!r} is not running")
         node, told = self._running[task]
-        given = told.inputs if inputs is None else arguments.names(inputs, "inputs")
+        given: Sequence[str] = told.inputs
+        if inputs is not None:
+            given = arguments.names(inputs, "inputs")
         stayed = {arguments.name(file, "inputs") for file in given}
         if not stayed.issubset(told.inputs):
             raise UsageError(
@@ -347,13 +351,13 @@ class ReplicationPlanner:
         self._make_room(node, stayed)
 
     def _make_room(self, node: str, keep: set[str]) -> None:
-        """Take files for evicted until the disk of *node* holds what
-        is said to be on it.
-        """
+        """Count files as evicted until those known to be on *node* fit its disk."""
         disk = self._nodes[node].disk_bytes
         if disk is None:
             return
-        wanted = {name for task in self._tasks.values() for name in task.inputs}
+        wanted: set[str] = set()
+        for task in self._tasks.values():
+            wanted.update(task.inputs)
         victims = sorted(
             self._holds[node] - keep, key=lambda name: (name in wanted, name)
         )
@@ -365,9 +369,7 @@ class ReplicationPlanner:
             excess -= self._files[name].bytes
 
     def state(self) -> Json:
-        """Everything the planner knows, as JSON values;
-        :meth:`restore` continues from it.
-        """
+        """Return all that the planner knows as JSON values, for :meth:`restore`."""
         state: Json = to_jsonable_python(
             {
                 "network": self._network,
@@ -387,7 +389,7 @@ class ReplicationPlanner:
 
     @classmethod
     def restore(cls, state: Json) -> Self:
-        """A planner that decides as the one whose :meth:`state` this is would have.
+        """Return the planner that *state* was saved from, at the same point.
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
         """
@@ -414,50 +416,53 @@ class ReplicationPlanner:
         return planner
 
     def _is_whole(self) -> bool:
-        """Whether a restored state is one that this class can be in."""
+        """Return whether the parts of a restored state fit together."""
         nodes = self._nodes.keys()
-        queued = [name for queue in self._queues.values() for name in queue]
-        return (
-            self._holds.keys() == nodes == self._queues.keys()
-            and len(queued) == len(set(queued))
-            and self._waits_rightly(set(queued))
-            and self._running.keys().isdisjoint(self._tasks)
-            and all(
-                node in nodes and self._files.keys() >= set(task.inputs)
-                for node, task in self._running.values()
-            )
-        )
+        if self._holds.keys() != nodes or self._queues.keys() != nodes:
+            return False
+        if not self._running.keys().isdisjoint(self._tasks):
+            return False
+        for node, task in self._running.values():
+            if node not in nodes or not self._files.keys() >= set(task.inputs):
+                return False
+        queued: list[str] = []
+        for queue in self._queues.values():
+            queued += queue
+        return sorted(queued) == self._to_be_queued()
 
-    def _waits_rightly(self, queued: set[str]) -> bool:
-        """Whether all tasks stand in queues but those that no node takes."""
+    def _to_be_queued(self) -> list[str]:
+        """Return the waiting tasks that fit a node, which are those in queues."""
+        if not self._nodes:
+            return []
         problem = self._problem()
-        fitting = {task.id for k, task in enumerate(problem.tasks) if problem.hosts[k]}
-        return queued == (fitting if self._nodes else set())
+        fitting = (task.id for k, task in enumerate(problem.tasks) if problem.hosts[k])
+        return sorted(fitting)
 
 
 def _order_of(plan: object) -> Order:
-    """The tasks of a plan's queues; copy entries are left to the
-    scheduler's own staging.
-    """
+    """Return the tasks of a plan's queues, without copies: the scheduler stages itself."""
     if plan is None:
         raise UsageError("the solver found no plan")
-    queues = ReplicationPlan.model_validate(plan).order
-    return {
-        node: [entry for entry in queue if not isinstance(entry, CopyEntry)]
-        for node, queue in queues.items()
-    }
+    tasks: Order = {}
+    for node, queue in ReplicationPlan.model_validate(plan).order.items():
+        tasks[node] = [entry for entry in queue if not isinstance(entry, CopyEntry)]
+    return tasks
 
 
 def _wrong(problem: ReplicationProblem, order: Order) -> str | None:
-    """What is wrong with an order: every waiting task once, on a node
-    whose disk holds it.
+    """Return what is wrong with an order; None where it is sound.
+
+    It has every waiting task once, on a node whose disk holds its files.
     """
-    placed = [(name, node) for node, queue in order.items() for name in queue]
-    if sorted(name for name, _ in placed) != sorted(problem.task_index):
-        return "not every waiting task stands in it exactly once"
-    for name, node in placed:
-        if node not in problem.node_index:
+    placed: list[str] = []
+    for queue in order.values():
+        placed += queue
+    if sorted(placed) != sorted(problem.task_index):
+        return "not every waiting task is in it exactly once"
+    for node, queue in order.items():
+        if queue and node not in problem.node_index:
             return f"there is no node {node!r}"
-        if not problem.fits(problem.task_index[name], problem.node_index[node]):
-            return f"task {name!r} does not fit on {node!r}"
+        for name in queue:
+            if not problem.fits(problem.task_index[name], problem.node_index[node]):
+                return f"task {name!r} does not fit on {node!r}"
     return None

@@ -1,9 +1,8 @@
-"""Which ready jobs to start now, under resource limits: the question a
-workflow engine asks.
+"""Select the ready jobs that a workflow engine starts now, under resource limits.
 
 A greedy selection comes first, then a proven bound, and the integer program of
-:mod:`ioopt.models.job_selection` in the time left. No instance objects: an engine asks
-with thousands of jobs.
+:mod:`ioopt.models.job_selection` in the time left. Jobs are plain tuples, not instance
+objects, because an engine asks about thousands of them.
 """
 
 import contextlib
@@ -29,15 +28,11 @@ from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 __all__ = ["ReadyJob", "Selection", "load_solver", "select"]
 
 MAX_MODEL_CLASSES = 3000
-"""Of more classes of equal jobs than this, the integer program gets the
-most promising ones.
-"""
+"""Most classes of equal jobs in the integer program; the most promising ones are taken."""
 MODEL_SHARE = 0.6
-"""Part of the time left that the solver may use; the rest is for
-the answer's way back.
-"""
+"""Share of the time left that the solver may use; the rest is for decoding."""
 RELAXED_SHARE = 0.4
-"""Part of the time that the linear relaxation may use."""
+"""Share of the time that the linear relaxation may use."""
 GAP = 1e-6
 """Relative loss at which a selection is as good as the best."""
 SEED = 1
@@ -46,9 +41,7 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Selection:
-    """Positions of the chosen jobs in ascending order, their value, a
-    proven bound of any value.
-    """
+    """The chosen jobs as ascending positions, their value, and a proven bound of it."""
 
     chosen: tuple[int, ...]
     value: float
@@ -57,8 +50,10 @@ class Selection:
 
     @property
     def loss(self) -> float:
-        """At most this part of the best value is lost: (bound - value) / bound."""
-        return max(0.0, self.bound - self.value) / self.bound if self.bound > 0 else 0.0
+        """The most that is lost of the best value, relative: (bound - value) / bound."""
+        if self.bound > 0:
+            return max(0.0, self.bound - self.value) / self.bound
+        return 0.0
 
 
 def select(
@@ -72,17 +67,20 @@ def select(
 
     ``temp_bytes`` gives the size of every temporary file and ``readers`` how many jobs
     that have not run yet read it (default: those among *jobs*). *deadline* in seconds
-    counts everything. Without a solver, or past its time, the greedy selection is the
-    answer and a note says so. Where a priority is negative, the least of *jobs* counts
-    as 0 and the others as much above it. Raises UsageError for numbers that cannot be,
-    such as NaN or half a core.
+    is for the whole call. Without a solver, or past its time, the greedy selection is
+    the answer and a note says so. Where a priority is negative, the least of *jobs*
+    counts as 0 and the others as their distance from it. Raises UsageError for invalid
+    numbers, such as NaN or half a core.
     """
     until = Deadline(arguments.deadline(deadline))
     _check(jobs, capacities)
+    read = Counter[str]()
+    for job in jobs:
+        read.update(job.temp)
     if readers is None:
-        readers = Counter(name for job in jobs for name in job.temp)
+        readers = read
     sizes = temp_bytes or {}
-    for name in {name for job in jobs for name in job.temp}:
+    for name in set(read):
         arguments.number(sizes.get(name), f"bytes of temporary file {name!r}")
         arguments.whole(
             readers.get(name), f"readers of temporary file {name!r}", 1, LARGEST
@@ -96,9 +94,10 @@ def select(
     value = question.value(chosen)
     if value >= bound * (1 - GAP):
         return Selection(chosen, value, max(bound, value))
-    part, notes = order[:MAX_MODEL_CLASSES], list[str]()
+    part = order[:MAX_MODEL_CLASSES]
+    notes = list[str]()
     if len(part) < len(order):
-        notes.append(f"the best {len(part)} of {len(order)} kinds of jobs")
+        notes.append(f"solved for the best {len(part)} of {len(order)} kinds of jobs")
     try:
         other, proven = _modelled(question, part, chosen, until)
     except Exception as error:
@@ -112,7 +111,7 @@ def select(
 
 
 def _check(jobs: Sequence[ReadyJob], capacities: Sequence[int]) -> None:
-    """Raise UsageError for the first job, or capacity, whose numbers cannot be."""
+    """Raise UsageError for the first job, or capacity, with invalid numbers."""
     for capacity in capacities:
         arguments.whole(capacity, "capacity", -LARGEST, LARGEST)
     for position, job in enumerate(jobs):
@@ -132,9 +131,7 @@ def _check(jobs: Sequence[ReadyJob], capacities: Sequence[int]) -> None:
 
 
 def load_solver() -> None:
-    """Load the solver's library ahead of the first decision; a missing
-    one is no error here.
-    """
+    """Load the solver's library before the first decision; it may be missing."""
     import scipy.optimize  # noqa: F401
 
     with contextlib.suppress(BackendMissingError):
@@ -144,21 +141,23 @@ def load_solver() -> None:
 def _relaxed(
     question: Question, classes: Sequence[JobClass], until: Deadline
 ) -> tuple[float, list[float]]:
-    """A bound of any value, and the worth of each class at the best prices, by
-    the linear relaxation.
+    """Return a bound of any value and the worth of each class, by the linear relaxation.
+
+    Without an answer, the bound is the sum of all worths.
     """
     model = CapacityModel(question, classes)
     if model.program.rows:
         with contextlib.suppress(
             Exception
-        ):  # a decision goes on where the library fails
+        ):  # the decision must not fail with a library
             answer = solve_by_linprog(model.program, RELAXED_SHARE * until.remaining())
             if answer.found and answer.bound is not None:
                 return answer.bound * model.unit, model.scores(answer.prices)
-    counts = (len(item.positions) for item in classes)
-    return sum(
-        max(worth, 0.0) * n for worth, n in zip(model.worths, counts)
-    ), model.worths
+    bound = sum(
+        max(worth, 0.0) * len(item.positions)
+        for worth, item in zip(model.worths, classes)
+    )
+    return bound, model.worths
 
 
 def _modelled(
@@ -167,11 +166,13 @@ def _modelled(
     start: Sequence[int],
     until: Deadline,
 ) -> tuple[tuple[int, ...], float]:
-    """The integer program on *classes*, begun from *start*; (selection, bound)."""
+    """Solve the integer program on *classes* from *start*; return (selection, bound)."""
     model = SelectionModel(question, classes)
     limits = BackendLimits(seconds=MODEL_SHARE * until.remaining(), gap=GAP, seed=SEED)
     found = solve_by_cpsat(model.program, limits, model.start(start))
     if not found.found:
         return tuple(start), float("inf")
-    bound = float("inf") if found.bound is None else model.bound(found.bound)
+    bound = float("inf")
+    if found.bound is not None:
+        bound = model.bound(found.bound)
     return model.chosen(found.values), bound

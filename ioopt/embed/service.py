@@ -3,8 +3,8 @@
 A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}``; the reply repeats the id and
 has ``"ok": true`` and a ``result``, or ``"ok": false`` and an ``error`` of ``code`` and
 ``message``. docs/embedding.md has the operations. ``object`` names a class of
-:mod:`ioopt.embed`; with ``state`` instead of ``arguments`` a saved object goes on.
-Sessions belong to their connection. Whatever a message does, the service goes on.
+:mod:`ioopt.embed`; with ``state`` instead of ``arguments`` a saved object is restored.
+Sessions belong to their connection. No message ends the service.
 """
 
 import json
@@ -34,24 +34,25 @@ from ioopt.errors import IooptError
 from ioopt.problems.base import Json
 
 MAX_LINE_BYTES = 8 << 20
-MAX_SESSIONS, IDLE_SECONDS = 64, 3600.0
-"""Where there are so many, one that nobody has called for so long makes room."""
+MAX_SESSIONS = 64
+"""Most sessions of a connection."""
+IDLE_SECONDS = 3600.0
+"""Seconds without a call after which a session gives way to a new one."""
 
 OF_RESULT = ("plan", "status", "stop", "objective", "bound", "gap", "notes")
-"""What of a result answers ``decide``."""
+"""Fields of a result that answer ``decide``."""
 
 
 class Service:
-    """One connection's state and the handling of its lines. Not
-    thread-safe: one per connection.
-    """
+    """Answer the lines of one connection, and keep its sessions. Not thread-safe."""
 
     def __init__(
         self,
         max_bytes: int = MAX_LINE_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.max_bytes, self._clock = max_bytes, clock
+        self.max_bytes = max_bytes
+        self._clock = clock
         self._used: dict[int, float] = {}
         self._guard = Guard()
         self._sessions: dict[int, tuple[str, Any]] = {}
@@ -66,7 +67,7 @@ class Service:
         }
 
     def handle(self, line: bytes) -> bytes:
-        """The reply, newline included, to one line. Never raises."""
+        """Return the reply to one line, with its newline; never raise."""
         identity: object = None
         try:
             given = parsed(line, self.max_bytes)
@@ -93,7 +94,9 @@ class Service:
         deadline = message.deadline
 
         def wanted() -> Any:
-            limit = None if deadline is None else deadline * DEADLINE_SHARE
+            limit = None
+            if deadline is not None:
+                limit = deadline * DEADLINE_SHARE
             try:
                 return solve(
                     message.instance,
@@ -113,7 +116,7 @@ class Service:
         return {name: getattr(result, name) for name in OF_RESULT}
 
     def _open(self, message: Open) -> Json:
-        """Make or restore an object; its number is what later messages call it by."""
+        """Make or restore an object; return the number by which messages call it."""
         import ioopt.embed as embed
 
         name = message.object
@@ -143,7 +146,7 @@ class Service:
         return {"session": session}
 
     def _session(self, session: int) -> tuple[str, Any]:
-        """The class and the object of a session, which was looked for before."""
+        """Return the class and the object of a session that is known to exist."""
         self._used[session] = self._clock()
         return self._sessions[session]
 
@@ -170,7 +173,7 @@ class Service:
 
 
 def _applied(function: Callable[..., Any], arguments: Json) -> Any:
-    """Call with named arguments; a wrong name or type is the client's mistake."""
+    """Call with named arguments; a wrong name or type is an error of the client."""
     try:
         return function(**arguments)
     except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError) as error:
@@ -178,11 +181,11 @@ def _applied(function: Callable[..., Any], arguments: Json) -> Any:
 
 
 def _plain(value: object) -> object:
-    """JSON for what decisions hold: dataclasses, sets, models, enumerations."""
+    """Return JSON for what decisions contain: dataclasses, sets, models, enumerations."""
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     return to_jsonable_python(value, fallback=str)
 
 
 _ENCODER = json.JSONEncoder(allow_nan=False, default=_plain)
-"""Made once: each costs microseconds."""
+"""Made once, because making one takes microseconds."""

@@ -1,11 +1,10 @@
-"""Lines in, lines out: standard input and output, or a Unix socket
-readable by its owner only.
+"""Serve lines over standard input and output, or a Unix socket that only its owner reads.
 
-Each connection is served by a process of its own, so that whatever solves can be
-stopped: Python cannot end a thread, and compiled code may not even let another one run.
-The process leads a group, with which the programs that its solvers start are ended too.
-What a solver prints goes to standard error, and what it reads is empty: the lines have
-descriptors of their own.
+Each connection has a process of its own, so that a running solver can be stopped:
+Python cannot end a thread, and compiled code may not even let another thread run. The
+process leads a group, so that programs started by solvers are ended with it. What a
+solver prints goes to standard error, and its input is empty: the lines have descriptors
+of their own.
 """
 
 import contextlib
@@ -33,24 +32,26 @@ from ioopt.errors import BackendFailureError, UsageError
 
 MAX_CONNECTIONS = 32
 MAX_UNFINISHED_BYTES = 256 << 20
-"""Most that all connections together may have sent of lines without an end."""
+"""Most bytes of unfinished lines over all connections."""
 DRAIN_SECONDS = 3.0
-"""How long what has arrived is still answered once the service is told to
-stop; 5 s are promised.
+"""Seconds for answering what has arrived once the service is told to stop.
+
+The pages promise that it stops within 5 s.
 """
 INTERRUPT_SECONDS = 0.3
-"""The same after Ctrl-C, which nobody wants to wait for."""
+"""The same after Ctrl-C, when a user waits."""
 LEAVE_SECONDS = 1.0
-"""How long a process may take to notice that its client has left
-before it is killed.
-"""
+"""Seconds for a process to notice that its client has left before it is killed."""
 _FULL_SECONDS = 0.05
+"""Pause where no descriptor or memory is left for a new connection."""
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from ioopt.embed.transport import main; main(sys.argv[2:])"
 )
-NUMBERED, LISTED_ONLY = "numbered", "listed-only"
-"""Words for :func:`main`: lines begin with a number, solvers of callers are refused."""
+NUMBERED = "numbered"
+"""Word for :func:`main`: lines begin with a number."""
+LISTED_ONLY = "listed-only"
+"""Word for :func:`main`: solvers that are not listed are refused."""
 OWN_REFUSED = (
     "over HTTP only listed solvers are served: begin the service with --allow-own"
 )
@@ -59,25 +60,26 @@ _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN)
 
 
 class StreamServer:
-    """Answers every line of *source* on *sink* with one :class:`Service`."""
+    """Answer every line of *source* on *sink* with one :class:`Service`."""
 
     overhead_bytes = 0
 
     def __init__(self, source: IO[bytes], sink: IO[bytes], service: Service) -> None:
-        self._source, self._sink, self._service = source, sink, service
+        self._source = source
+        self._sink = sink
+        self._service = service
         self._busy = self._stopped = False
 
     def run(self) -> int:
-        """Serve until the input ends or :meth:`stop`; returns how many
-        lines were answered.
+        """Serve until the input ends or :meth:`stop`; return how many lines were answered.
 
-        A line past the limit is read to its end in pieces, so that
-        memory stays bounded.
+        A line past the limit is read to its end in pieces, so that memory is bounded.
         """
         answered = 0
         most = self._service.max_bytes + self.overhead_bytes
         while not self._stopped and (line := self._source.readline(most + 1)):
-            self._busy, rest = True, line
+            self._busy = True
+            rest = line
             while not rest.endswith(b"\n") and len(rest) > most:
                 rest = self._source.readline(most + 1)
             if line.strip():
@@ -91,16 +93,14 @@ class StreamServer:
         return self._service.handle(line)
 
     def stop(self) -> None:
-        """From a signal handler: finish the present line, or stop
-        waiting for the next one.
-        """
+        """Finish the present line, or stop waiting for the next; for a signal handler."""
         self._stopped = True
         if not self._busy:
             raise SystemExit(0)
 
 
 class NumberedServer(StreamServer):
-    """The same for :class:`LineProcess`: a reply begins with the number of its line."""
+    """A :class:`StreamServer` whose replies begin with the number of their line."""
 
     overhead_bytes = _NUMBER_BYTES
 
@@ -110,11 +110,11 @@ class NumberedServer(StreamServer):
 
 
 def own_streams() -> tuple[IO[bytes], IO[bytes]]:
-    """Take standard input and output for the protocol alone, and return them.
+    """Reserve standard input and output for the protocol, and return them.
 
-    From then on the descriptors 0 and 1, and all that Python and C reach by them, are
-    an empty input and standard error. Where standard error is the same pipe or file as
-    standard output, what is printed to either is dropped.
+    Afterwards the descriptors 0 and 1, for Python and C alike, are an empty input and
+    standard error. Where standard error is the same pipe or file as standard output,
+    what is printed to either is dropped.
     """
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
@@ -148,8 +148,9 @@ def silence_streams() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Serve standard input and output: BYTES (the longest line), then
-    NUMBERED, LISTED_ONLY.
+    """Serve standard input and output.
+
+    *arguments*: the bytes of the longest line, then NUMBERED and LISTED_ONLY if wanted.
     """
     most, *words = arguments
     source, sink = own_streams()
@@ -162,20 +163,18 @@ def main(arguments: list[str]) -> None:
     with contextlib.suppress(SystemExit, BrokenPipeError):
         try:
             server.run()
-        except OSError as error:  # nobody hears another answer, but its reason is heard
+        except OSError as error:  # no answer can be written, but the reason can
             print(
                 f"ioopt: standard output: {error.strerror}", file=sys.stderr, flush=True
             )
-    # what is left of a hung solver's thread must not hold up the end
+    # The thread of a hung solver must not delay the end.
     with contextlib.suppress(OSError):
         sys.stdout.flush()
     os._exit(0)
 
 
 def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
-    """The process of one connection, which leads a group and ends with what
-    its client has sent.
-    """
+    """Serve one connection in this process, which leads a group, and end with it."""
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells when to end
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -190,31 +189,32 @@ def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
 
 
 def _command(max_bytes: int, *words: str) -> list[str]:
-    """The command of a process that serves its standard input and output."""
+    """Return the command of a process that serves its standard input and output."""
     folder = str(Path(__file__).resolve().parents[2])
     return [sys.executable, "-P", "-c", _PROGRAM, folder, str(max_bytes), *words]
 
 
 class LineProcess:
-    """A :class:`Service` in a process of its own, which can be ended whatever it does.
+    """A :class:`Service` in a process of its own, which can be ended at any time.
 
-    Each message has a number, which its reply has to begin with. Without
-    *allow_own* the process refuses solvers that are no part of the registry. It
-    begins at the first message.
+    Each message has a number, with which its reply must begin. Without *allow_own* the
+    process refuses solvers that are not in the registry. It starts at the first
+    message.
     """
 
     def __init__(self, max_bytes: int, *, allow_own: bool = True) -> None:
-        words = [NUMBERED] if allow_own else [NUMBERED, LISTED_ONLY]
+        words = [NUMBERED]
+        if not allow_own:
+            words.append(LISTED_ONLY)
         self._command = _command(max_bytes, *words)
         self._process: subprocess.Popen[bytes] | None = None
         self._number = 0
         self._closed = False
 
     def handle(self, body: bytes) -> bytes:
-        """The reply to one message without line breaks; MessageError
-        where there is none.
+        """Return the reply to one message without line breaks; MessageError for none.
 
-        After a process has died or answered another message, the next one is new.
+        A process that has died or answered another message is replaced by a new one.
         """
         self._number += 1
         number = b"%d " % self._number
@@ -224,7 +224,7 @@ class LineProcess:
             process = self._process = subprocess.Popen(
                 self._command, stdin=pipe, stdout=pipe, process_group=0
             )
-            if self._closed:  # meanwhile, in another thread
+            if self._closed:  # by another thread, while the process was started
                 self.end()
         try:
             assert process.stdin is not None and process.stdout is not None
@@ -236,17 +236,20 @@ class LineProcess:
         if reply.startswith(number) and reply.endswith(b"\n"):
             return reply.removeprefix(number)
         self.end()
-        said = "answered another message" if reply else "has ended"
+        said = "has ended"
+        if reply:
+            said = "answered another message"
         raise MessageError(
             "internal", f"the process that decides {said}; its sessions are lost"
         )
 
     def end(self) -> None:
-        """Kill the process and what its solvers have started; any thread may call it.
+        """Kill the process and what its solvers have started; any thread may call this.
 
-        The next message begins another process.
+        The next message starts another process.
         """
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if process is None:
             return
         _kill_group(process.pid)
@@ -257,15 +260,13 @@ class LineProcess:
                     stream.close()
 
     def close(self) -> None:
-        """Kill the process, and every other that is begun."""
+        """Kill the process, and any other that is started later."""
         self._closed = True
         self.end()
 
 
 class StdioServer:
-    """Standard input and output, served by a process that can be
-    killed whatever it does.
-    """
+    """Serve standard input and output by a process that can be killed at any time."""
 
     endpoint = ""
 
@@ -276,9 +277,7 @@ class StdioServer:
         self._process = subprocess.Popen(_command(max_bytes), process_group=group)
 
     def run(self) -> None:
-        """Serve until the input ends, the reader of the output has
-        gone, or :meth:`stop`.
-        """
+        """Serve until the input ends, the reader of the output is gone, or :meth:`stop`."""
         reader = select.poll()
         reader.register(1, 0)
         while self._process.poll() is None:
@@ -298,9 +297,7 @@ class StdioServer:
             )
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Answer the present line and end within *seconds*; a signal
-        handler may call it.
-        """
+        """Answer the present line and end within *seconds*; for a signal handler too."""
         if self._stopping is None:
             self._stopping = time.monotonic() + seconds
             self._process.terminate()
@@ -308,11 +305,10 @@ class StdioServer:
 
 @dataclass(eq=False)
 class _Client:
-    """A connection, kept to see whether the client is there, and the
-    process that serves it.
+    """A connection and the process that serves it.
 
-    ``end_at`` is when that is to be killed, because the client has
-    left; None: not at all.
+    The connection is kept open to see whether the client has left. ``end_at`` is when
+    the process is to be killed because it has; None: the client is there.
     """
 
     connection: socket.socket
@@ -321,15 +317,16 @@ class _Client:
 
 
 class SocketServer:
-    """A Unix socket on which every connection is a :class:`Service` of its
-    own, in its own process.
+    """Serve a Unix socket; every connection is a :class:`Service` in its own process.
 
-    The loop below only hands over and watches: it solves nothing, so that nothing can
-    hold it up. Processes are forked from a server that has imported what they need.
+    The loop below only hands over connections and watches processes; it solves nothing,
+    so that it never blocks. Processes are forked from a server that has imported what
+    they need.
     """
 
     def __init__(self, path: str, max_bytes: int = MAX_LINE_BYTES) -> None:
-        self.endpoint, self.max_bytes = path, max_bytes
+        self.endpoint = path
+        self.max_bytes = max_bytes
         self.connections = max(
             1, min(MAX_CONNECTIONS, MAX_UNFINISHED_BYTES // max_bytes)
         )
@@ -343,9 +340,7 @@ class SocketServer:
         )
 
     def run(self) -> None:
-        """Accept connections until :meth:`stop`; then answer what
-        has arrived and close.
-        """
+        """Accept connections until :meth:`stop`; then answer what has arrived and close."""
         try:
             forkserver.ensure_running()
             while self._stop_at is None:
@@ -366,11 +361,9 @@ class SocketServer:
             os.write(self._wake, b"s")
 
     def _watch(self) -> None:
-        """Wait for whatever happens next, and react to it."""
-        poll, ends = (
-            select.poll(),
-            {each.process.sentinel: each for each in self._clients},
-        )
+        """Wait for the next event, and react to it."""
+        poll = select.poll()
+        ends = {each.process.sentinel: each for each in self._clients}
         here = {
             each.connection.fileno(): each
             for each in self._clients
@@ -379,27 +372,39 @@ class SocketServer:
         for handle in ends:
             poll.register(handle, select.POLLIN)
         for handle in here:
-            poll.register(handle, 0)  # says only that the other side is closed
+            poll.register(handle, 0)  # reports only that the other side is closed
         if self._stop_at is None:
             poll.register(self._listener, select.POLLIN)
             poll.register(self._waker, select.POLLIN)
-        moments = [each.end_at for each in self._clients if each.end_at is not None]
-        moments += [] if self._stop_at is None else [self._stop_at]
-        left = 1000 * (min(moments) - time.monotonic()) if moments else None
-        for handle, _ in poll.poll(None if left is None else max(left, 0) + 1):
+        for handle, _ in poll.poll(self._milliseconds_to_wait()):
             if handle in ends:
-                each = ends[handle]
-                if each.process.exitcode and each.end_at is None:
-                    said = "the process that served this connection has ended"
-                    _tell(each.connection, "internal", said)
-                self._drop(each)
+                self._ended(ends[handle])
             elif handle in here:
                 here[handle].end_at = time.monotonic() + LEAVE_SECONDS
             elif self._stop_at is None and handle == self._listener.fileno():
                 self._accept()
-        for each in [*self._clients]:
+        for each in list(self._clients):
             if each.end_at is not None and time.monotonic() >= each.end_at:
                 self._drop(each)
+
+    def _milliseconds_to_wait(self) -> float | None:
+        """Return how long until a process is to be killed or the service ends.
+
+        None: neither is due.
+        """
+        moments = [each.end_at for each in self._clients if each.end_at is not None]
+        if self._stop_at is not None:
+            moments.append(self._stop_at)
+        if not moments:
+            return None
+        return max(1000 * (min(moments) - time.monotonic()), 0) + 1
+
+    def _ended(self, each: _Client) -> None:
+        """Drop a client whose process has ended; tell it where that was a crash."""
+        if each.process.exitcode and each.end_at is None:
+            said = "the process that served this connection has ended"
+            _tell(each.connection, "internal", said)
+        self._drop(each)
 
     def _drop(self, each: _Client) -> None:
         self._clients.remove(each)
@@ -410,15 +415,13 @@ class SocketServer:
         each.connection.close()
 
     def _accept(self) -> None:
-        """Give a new connection a process, or tell the client
-        that no more are served.
-        """
+        """Give a new connection a process, or tell the client that no more are served."""
         try:
             connection, _ = self._listener.accept()
         except OSError as error:
             if error.errno in _FULL:
-                time.sleep(_FULL_SECONDS)  # not to spin until something is closed
-            return  # or the client has given up meanwhile
+                time.sleep(_FULL_SECONDS)  # do not spin until something is closed
+            return  # or the client has given up
         try:
             if len(self._clients) >= self.connections:
                 raise OSError(f"{self.connections} connections are served already")
@@ -449,16 +452,14 @@ def _kill_group(leader: int) -> None:
 
 
 def _tell(client: socket.socket, code: str, text: str) -> None:
-    """A last line to a client, if it can take it at once."""
+    """Send a last line to a client, if it can take it at once."""
     with contextlib.suppress(OSError):
         client.setblocking(False)
         client.send(refusal(None, code, text))
 
 
 def _listen(path: str) -> socket.socket:
-    """A listening socket with mode 0600; a stale one is replaced,
-    anything else is left alone.
-    """
+    """Return a listening socket with mode 0600; replace a stale one, and nothing else."""
     if os.path.exists(path):
         if not stat.S_ISSOCK(os.stat(path).st_mode):
             raise UsageError(f"{path}: exists and is not a socket")

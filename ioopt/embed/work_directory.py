@@ -1,5 +1,4 @@
-"""The dispatcher of a work directory inside an engine: what starts now so
-that the quota holds.
+"""Dispatch the tasks of a work directory inside an engine, so that the quota is kept.
 
 >>> from ioopt.embed import WorkDirectory
 >>> tasks = [{"id": "trim", "compute_seconds": 5, "outputs": ["t"]},
@@ -33,15 +32,15 @@ EVENTS = ("ready", "expect", "started", "ended")
 
 
 class WorkDirectory:
-    """One run of an ``ioopt/work-directory`` *instance* under the
-    simulator's dispatcher.
+    """One run of a work directory *instance* under the simulator's dispatcher.
 
-    *policy*, *safe* and *in_flight* are the dispatcher's (rules B5 to B7), its
-    reference the order of least peak that is known; *policy* may also be a list of all
-    tasks. A task is ready once its producers have ended and it is released: at 0, or
-    with :meth:`ready`. Planned bytes hold until the engine tells better ones. No clock,
-    no file; not thread-safe. Invalid input raises an ioopt error and changes nothing;
-    :meth:`next` never raises. ``notes`` say what happened in its last decision.
+    *policy*, *safe* and *in_flight* are the dispatcher's (rules B5 to B7); its reference
+    is the order of the least peak known. *policy* may also be a list of all tasks. A
+    task is ready once its producers have ended and it is released: at 0, or by
+    :meth:`ready`. Planned bytes count until the engine gives better ones. The object
+    reads no clock and no file, and is not thread-safe. Invalid input raises an ioopt
+    error and changes nothing; :meth:`next` never raises. ``notes`` are of its last
+    decision.
     """
 
     def __init__(
@@ -64,12 +63,15 @@ class WorkDirectory:
         self._dispatcher = Dispatcher(
             self.problem, policy, self.problem.quota_bytes, safe, in_flight, order
         )
-        rows = ((k, f) for k, files in enumerate(self.problem.outputs) for f in files)
-        self._product = {self.problem.products[f].id: (k, f) for k, f in rows}
+        self._product: dict[str, tuple[int, int]] = {}
+        for k, files in enumerate(self.problem.outputs):
+            for f in files:
+                self._product[self.problem.products[f].id] = (k, f)
         self._released = [not task.release_seconds for task in self.problem.tasks]
         self._running: set[int] = set()
         self._log: list[tuple[str, list[object]]] = []
-        self._now, self._guard = 0.0, Guard()
+        self._now = 0.0
+        self._guard = Guard()
         self.notes: tuple[str, ...] = ()
         for k, released in enumerate(self._released):
             if released and not self.problem.predecessors[k]:
@@ -81,30 +83,28 @@ class WorkDirectory:
 
     @property
     def use(self) -> int:
-        """Bytes inside, those of running tasks included."""
+        """Bytes inside, with those of running tasks."""
         return self._dispatcher.use
 
     def ready(self, task: str, now: float) -> None:
-        """A task that had a release to wait for is released."""
+        """Note that a task with a release time is released."""
         k = self._index(task)
         now = arguments.seconds(now, "now")
         if self._released[k]:
             raise UsageError(f"task {task!r} is released already")
         self._log.append(("ready", [task, now]))
-        self._now, self._released[k] = now, True
+        self._now = now
+        self._released[k] = True
         if not self._dispatcher.waits[k]:
             self._dispatcher.released(k, now)
 
     def expect(self, files: Mapping[str, int]) -> None:
-        """Better bytes of products, written or not."""
+        """Replace the planned bytes of products, written or not."""
         if not isinstance(files, Mapping):
             raise InstanceError(f"files: wanted bytes by file, not {shown(files)}")
         for name, size in files.items():
-            if (
-                name not in self._product
-                or type(size) is not int
-                or not 0 <= size <= LARGEST
-            ):
+            is_size = type(size) is int and 0 <= size <= LARGEST
+            if name not in self._product or not is_size:
                 raise InstanceError(
                     f"file {name!r}: {size!r}: wanted bytes of a product"
                 )
@@ -116,26 +116,23 @@ class WorkDirectory:
     def next(
         self, deadline: float | None = None, among: Collection[str] | None = None
     ) -> str | None:
-        """The task to start now, one *among* those named; None: wait.
-        :meth:`started` is to follow.
+        """Return the task to start now, one *among* those named; None: wait.
 
-        *deadline* (s) counts all of it. Where the dispatcher fails or is late, and
-        nothing runs, the first ready task that fits.
+        The engine then calls :meth:`started`. *deadline* (s) is for the whole call.
+        Where the dispatcher fails or is late, and nothing runs, the answer is the first
+        ready task that fits.
         """
-        index, dispatcher = self.problem.task_index, self._dispatcher
+        index = self.problem.task_index
+        dispatcher = self._dispatcher
         deadline, ignored = arguments.usable_deadline(deadline)
-        if among is not None and (
-            isinstance(among, str) or not isinstance(among, Collection)
-        ):
+        chosen = None
+        if isinstance(among, Collection) and not isinstance(among, str):
+            chosen = {index.get(name, -1) for name in among if isinstance(name, str)}
+        elif among is not None:
             ignored += (
                 f"among: wanted a list of tasks, not {shown(among)}; it is left out",
             )
             among = None
-        chosen = (
-            None
-            if among is None
-            else {index.get(name, -1) for name in among if isinstance(name, str)}
-        )
         k, self.notes = self._guard.run(
             lambda: dispatcher.next(chosen),
             lambda: self._first(chosen),
@@ -146,11 +143,14 @@ class WorkDirectory:
         waits = among is None and dispatcher.ready + dispatcher.closed
         if k is None and not self._running and waits:
             self.notes += (str(dispatcher.stuck(self._now)),)
-        return None if k is None else self.problem.tasks[k].id
+        if k is None:
+            return None
+        return self.problem.tasks[k].id
 
     def started(self, task: str, files: Mapping[str, int] | None = None) -> None:
-        """A ready task starts, whether :meth:`next` said so or not; *files*:
-        bytes it will write.
+        """Note that a ready task starts, whether :meth:`next` named it or not.
+
+        *files* are the bytes that it will write.
         """
         k = self._index(task)
         if not self._waits(k):
@@ -163,7 +163,7 @@ class WorkDirectory:
     def ended(
         self, task: str, now: float, files: Mapping[str, int] | None = None
     ) -> None:
-        """A task that runs has ended; *files*: the bytes it has written."""
+        """Note that a running task has ended; *files* are the bytes it has written."""
         k = self._runs(task)
         now = arguments.seconds(now, "now")
         self.expect(files or {})
@@ -175,25 +175,23 @@ class WorkDirectory:
                 self._dispatcher.released(j, self._now)
 
     def failed(self, task: str) -> None:
-        """A task that runs has failed and left nothing: it is ready again."""
+        """Note that a running task has failed and left nothing: it is ready again."""
         self._runs(task)
         log = [row for row in self._log if row != ("started", [task])]
         kept = {"notes": self.notes, "_guard": self._guard}
         vars(self).update(vars(self.restore(self.state() | {"events": log})) | kept)
 
     def state(self) -> Json:
-        """The run as plain JSON values: the instance and what was told."""
+        """Return the run as plain JSON values: the instance and all events."""
         instance = self.problem.model_dump(mode="json", by_alias=True)
-        return {
-            "instance": instance,
-            **self._how,
-            "events": [[*row] for row in self._log],
-        }
+        events = [list(row) for row in self._log]
+        return {"instance": instance, **self._how, "events": events}
 
     @classmethod
     def restore(cls, state: Json) -> Self:
-        """The run that *state* tells; InstanceError when it is not what
-        :meth:`state` returns.
+        """Return the run that *state* was saved from.
+
+        Raises InstanceError when *state* is not what :meth:`state` returns.
         """
         with restoring("run"):
             how = {key: state[key] for key in ("policy", "safe", "in_flight")}
@@ -214,14 +212,14 @@ class WorkDirectory:
         return f"task {k}, which may not start"
 
     def _first(self, among: Collection[int] | None) -> int | None:
-        """Where nothing runs, the first ready task of the file that fits."""
-        rows = sorted(k for _, k in self._dispatcher.ready + self._dispatcher.closed)
-        able = (
-            k
-            for k in rows
-            if self._dispatcher.fits(k) and (among is None or k in among)
-        )
-        return None if self._running else next(able, None)
+        """Return the first ready task of the file that fits; None while tasks run."""
+        if self._running:
+            return None
+        dispatcher = self._dispatcher
+        for k in sorted(k for _, k in dispatcher.ready + dispatcher.closed):
+            if dispatcher.fits(k) and (among is None or k in among):
+                return k
+        return None
 
     def _index(self, task: str) -> int:
         if arguments.name(task, "task") not in self.problem.task_index:

@@ -1,10 +1,10 @@
-"""Dispatchers of workflows inside an engine: tasks come and end, ask
-which may start where.
+"""Dispatch workflows inside an engine: tasks come and end; ask which may start where.
 
 >>> from ioopt.embed import WorkflowDispatcher
 >>> run = WorkflowDispatcher(
 ...     network={"remote_bytes_per_second": 12.5e6, "replica_bytes_per_second": 1e9},
-...     nodes=[{"id": "n0"}, {"id": "n1"}], files=[{"id": "f", "bytes": 64}, {"id": "g", "bytes": 9}],
+...     nodes=[{"id": "n0"}, {"id": "n1"}],
+...     files=[{"id": "f", "bytes": 64}, {"id": "g", "bytes": 9}],
 ... )
 >>> run.submit([{"id": "t", "compute_seconds": 5, "inputs": ["f"], "outputs": ["g"]},
 ...             {"id": "u", "compute_seconds": 5, "inputs": ["g"]}])
@@ -18,7 +18,7 @@ which may start where.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from ioopt import arguments
 from ioopt.decisions.replication import Pair
@@ -34,15 +34,20 @@ from ioopt.units import counted
 
 FileLike = Mapping[str, object] | File
 _COMPACT = 256
+"""Forgotten tasks after which a run is rebuilt without them, at least."""
 MOST_CORES = 1 << 16
-"""Of the node that stands for those to come where a run has none yet."""
-WAITS, ENDED, WITHDRAWN = "waits", "ended", "withdrawn"
+"""Cores of the node that stands for those to come where a run has none yet."""
+WAITS = "waits"
+ENDED = "ended"
+WITHDRAWN = "withdrawn"
 
 
 @dataclass(frozen=True)
 class Placement:
-    """A task starts on a node; (file, source node or None for the storage)
-    are to be staged first.
+    """The start of a task on a node.
+
+    ``stage`` are the files to bring there first: (file, source node or None for the
+    storage).
     """
 
     task: str
@@ -51,16 +56,16 @@ class Placement:
 
 
 class WorkflowDispatcher(LiveView):
-    """One run of a workflow under a dispatcher of the simulators
-    (``rolling``, ``locality``, ...).
+    """One run of a workflow under a dispatcher of the simulators, such as ``rolling``.
 
     *network*, *nodes* and *files* are those of an ``ioopt/replication`` instance.
-    ``products``: what tasks write is on the ``storage`` once they have ended, or on
-    their ``nodes`` alone. A dispatcher that fails, errs or is late gives way to
-    ``locality`` for the rest of the run, and ``notes`` say so. Files are believed to be
-    where a task was placed that reads or writes them, until :meth:`evicted`. No clock,
-    no file; not thread-safe. Times are seconds. Memory follows the tasks of the run.
-    Invalid input raises InstanceError or UsageError and changes nothing.
+    *products*: once tasks have ended, what they write is on the ``storage``, or on
+    their ``nodes`` alone. A dispatcher that raises, answers wrongly or is late is
+    replaced by ``locality`` for the rest of the run, and ``notes`` say so. A file is
+    taken to be on a node once a task that reads or writes it was placed there, until
+    :meth:`evicted`. The object reads no clock and no file, and is not thread-safe.
+    Times are seconds. Memory grows with the tasks of the run. Invalid input raises
+    InstanceError or UsageError and changes nothing.
     """
 
     def __init__(
@@ -105,7 +110,8 @@ class WorkflowDispatcher(LiveView):
         self.notes: list[str] = []
 
     def __repr__(self) -> str:
-        waiting, going = len(self._tasks) - len(self._given), len(self._running)
+        waiting = len(self._tasks) - len(self._given)
+        going = len(self._running)
         held = f"{counted(len(self.nodes), 'node')}, {waiting} waiting, {going} running"
         return f"{type(self).__name__}({self._how['policy']}, {held})"
 
@@ -114,11 +120,11 @@ class WorkflowDispatcher(LiveView):
         tasks: Iterable[Mapping[str, object] | Task],
         files: Iterable[FileLike] = (),
     ) -> int:
-        """Add tasks, and files that are new; how many tasks have not been placed.
+        """Add tasks and new files; return how many tasks have not been placed.
 
-        A task is ready once the tasks that write its inputs have ended, those of them
-        that have been submitted. Raises InstanceError for what contradicts itself,
-        UsageError for a task no node takes.
+        A task is ready once all submitted tasks that write its inputs have ended.
+        Raises InstanceError for contradictions, UsageError for a task that fits no
+        node.
         """
         before = len(self._files)
         added = [validate(Task, task, "tasks") for task in tasks]
@@ -135,12 +141,13 @@ class WorkflowDispatcher(LiveView):
         return len(self._tasks) - len(self._given)
 
     def on_remote(self, f: int) -> bool:
-        """Whether a file is on the storage."""
+        """Return whether a file is on the storage."""
         return f not in self._writer or (self._stored and f in self._written)
 
     def next(self, now: float, deadline: float | None = None) -> list[Placement]:
-        """The tasks that start now, and where; *deadline* (s) counts
-        all that is decided.
+        """Return the tasks that start now, and where.
+
+        *deadline* (s) is for all decisions of the call together.
         """
         deadline = arguments.deadline(deadline)
         self._tick(now)
@@ -156,7 +163,7 @@ class WorkflowDispatcher(LiveView):
         return placed
 
     def completed(self, task: str, now: float) -> None:
-        """A task that runs has ended, and its products are there."""
+        """Note that a running task has ended, and that its products exist."""
         k = self._runs(task)
         self._tick(now)
         self.ends(k, {f: self._sizes[f] for f in self.outputs(k)})
@@ -167,16 +174,14 @@ class WorkflowDispatcher(LiveView):
                 self._now_ready(reader)
 
     def failed(self, task: str, now: float) -> None:
-        """A task that runs has failed: it waits again, as if it had
-        just been submitted.
-        """
+        """Note that a running task has failed: it waits again, as if submitted now."""
         k = self._runs(task)
         self._tick(now)
         self.ends(k, {})
         self._enter(self._tasks[k])
 
     def withdraw(self, task: str) -> None:
-        """A task that waits is not wanted any more."""
+        """Drop a waiting task."""
         k = self._place.get(arguments.name(task, "task"))
         if k is None or k in self._given:
             raise UsageError(f"task {task!r} does not wait")
@@ -185,9 +190,7 @@ class WorkflowDispatcher(LiveView):
         del self._place[task]
 
     def observe(self, seconds: Mapping[str, float]) -> None:
-        """Better estimates (compute seconds at speed 1) of tasks, such as the
-        mean of those alike.
-        """
+        """Replace estimates (compute seconds at speed 1) of tasks by better ones."""
         found: dict[int, Task] = {}
         for name, value in seconds.items():
             if arguments.name(name, "task") not in self._place:
@@ -199,8 +202,9 @@ class WorkflowDispatcher(LiveView):
             self._tasks[k] = task
 
     def lost(self, node: str, now: float) -> None:
-        """A node is gone with its files: its tasks wait again, and those whose
-        products it alone had.
+        """Note that a node is gone with its files.
+
+        Its tasks wait again, and so do the tasks whose products it alone had.
         """
         i = self._index(node)
         self._tick(now)
@@ -215,15 +219,14 @@ class WorkflowDispatcher(LiveView):
                     self._write_again(f)
 
     def back(self, node: str) -> None:
-        """A lost node takes tasks again; its disk is empty."""
+        """Note that a lost node takes tasks again; its disk is empty."""
         self._down.discard(self._index(node))
 
     def joined(self, node: Mapping[str, object] | Node) -> None:
-        """Take a node that was not there before; what it holds is on it,
-        and all its cores idle.
+        """Add a new node with the files that it holds; all its cores are idle.
 
-        A dispatcher that plans makes a new plan. Raises UsageError for a node that is
-        known (one that was lost is :meth:`back`) and InstanceError for unknown files.
+        A dispatcher that plans makes a new plan. Raises UsageError for a known node
+        (for a lost one see :meth:`back`) and InstanceError for unknown files.
         """
         new: Node = validate(Node, node, "nodes")
         if new.id in self._node:
@@ -239,17 +242,18 @@ class WorkflowDispatcher(LiveView):
         self._begin_again(state)
 
     def evicted(self, node: str, file: str) -> None:
-        """*file* is no longer on *node*."""
+        """Note that *file* is no longer on *node*."""
         self._go((self._known_file(file),), self._index(node))
 
     def staged(self, node: str, file: str, size: int = 0) -> None:
-        """*file* has come to be on *node* by itself; a new one has *size* bytes."""
+        """Note that *file* is on *node* now; a new file has *size* bytes."""
         i = self._index(node)
         if arguments.name(file, "file") not in self._file:
             self._add_files([{"id": file, "bytes": size}])
         self._come((self._known_file(file),), i)
 
     def _write_again(self, f: int) -> None:
+        """Let the task that writes a lost file run again; its readers wait for it."""
         self._written.discard(f)
         task = self._tasks[self._writer[f]]
         if task.id in self._ended:
@@ -262,24 +266,18 @@ class WorkflowDispatcher(LiveView):
         self.now = max(self.now, arguments.seconds(now, "now"))
 
     def forget(self, task: str, files: Iterable[str] = ()) -> None:
-        """An ended task and its products are wanted no more, nor are *files* that
-        no task has to read.
+        """Forget an ended task, its products, and *files* that no task has to read.
 
-        They go from all nodes, and their names are free. Raises UsageError while
-        somebody needs them.
+        They leave all nodes, and their names may be used again. Raises UsageError while
+        a task needs one of the files.
         """
         if task not in self._ended:
             raise UsageError(f"task {task!r} has not ended")
         k = self._place[task]
         gone = {*self.outputs(k), *map(self._known_file, files)}
         for f in sorted(gone):
-            readers = [
-                r
-                for r in self._readers.get(f, ())
-                if self._place.get(self._tasks[r].id) == r
-            ]
-            done = all(self._tasks[r].id in self._ended for r in readers)
-            if not done or self._writer.get(f, k) != k:
+            written_by_another = self._writer.get(f, k) != k
+            if written_by_another or self._is_to_be_read(f):
                 raise UsageError(
                     f"task {task!r}: file {self._files[f].id!r} is still needed"
                 )
@@ -295,9 +293,19 @@ class WorkflowDispatcher(LiveView):
         if self._forgotten > max(_COMPACT, len(self._tasks) // 2):
             self._begin_again(self.state())
 
+    def _is_to_be_read(self, f: int) -> bool:
+        """Return whether a task that reads the file has not ended."""
+        for reader in self._readers.get(f, ()):
+            name = self._tasks[reader].id
+            current = self._place.get(name) == reader
+            if current and name not in self._ended:
+                return True
+        return False
+
     def _begin_again(self, state: Json) -> None:
-        """Go on from a state with the notes of this run, and still with
-        ``locality`` after a failure.
+        """Continue from *state* with the notes of this run.
+
+        After a failure of the dispatcher ``locality`` goes on.
         """
         kept = {"notes": self.notes, "_guard": self._guard}
         if self._policy is locality:
@@ -305,28 +313,15 @@ class WorkflowDispatcher(LiveView):
         vars(self).update(vars(self.restore(state)) | kept)
 
     def state(self) -> Json:
-        """The run as plain JSON values: tasks and files that are not
-        forgotten, and where they are.
+        """Return the run as plain JSON values, without what was forgotten.
 
-        A task that runs is told with its node, its start and the seconds
-        that its staging took.
+        A running task has its node, its start and the seconds that its staging took.
         """
         names = {f: name for name, f in self._file.items()}
         tasks: list[object] = []
         for k, task in enumerate(self._tasks):
-            here = self._place.get(task.id) == k
-            writes = any(
-                f in names and self._writer.get(f) == k for f in self.outputs(k)
-            )
-            if not here and not writes:
-                continue  # it runs again at another place, or is forgotten
-            how: object = (
-                ENDED if task.id in self._ended else WAITS if here else WITHDRAWN
-            )
-            if k in self._running:
-                i = self._running[k]
-                how = [i, *self._computing[i][k]]
-            tasks.append([task.model_dump(mode="json"), how])
+            if self._is_kept(k, names):
+                tasks.append([task.model_dump(mode="json"), self._how_far(k)])
         return {
             "network": self.network.model_dump(mode="json"),
             "nodes": [node.model_dump(mode="json") for node in self.nodes],
@@ -341,12 +336,33 @@ class WorkflowDispatcher(LiveView):
             **self._how,
         }
 
+    def _is_kept(self, k: int, names: Mapping[int, str]) -> bool:
+        """Return whether the task at place *k* is part of the state of the run.
+
+        It is not where it was forgotten, or runs again at another place. *names* are of
+        the files that are not forgotten.
+        """
+        if self._place.get(self._tasks[k].id) == k:
+            return True
+        return any(f in names and self._writer.get(f) == k for f in self.outputs(k))
+
+    def _how_far(self, k: int) -> object:
+        """Return how far the task at place *k* is, as :meth:`state` tells it."""
+        if k in self._running:
+            node = self._running[k]
+            return [node, *self._computing[node][k]]
+        name = self._tasks[k].id
+        if name in self._ended:
+            return ENDED
+        if self._place.get(name) == k:
+            return WAITS
+        return WITHDRAWN
+
     @classmethod
     def restore(cls, state: Json) -> Self:
-        """The run that *state* tells, at the same point; a dispatcher that
-        plans makes a new plan.
+        """Return the run that *state* tells, at the same point.
 
-        Raises InstanceError when *state* is not what :meth:`state` returns.
+        A dispatcher that plans makes a new plan. Raises InstanceError when *state* is not what :meth:`state` returns.
         """
         with restoring("run"):
             made = cls(
@@ -362,28 +378,22 @@ class WorkflowDispatcher(LiveView):
         return made
 
     def _resume(self, state: Json) -> None:
-        """Bring a new run to where :meth:`state` left one; ValueError and the like
-        for a damaged state.
+        """Bring a new run to the point of *state*.
+
+        A damaged state raises ValueError and other errors of reading it.
         """
-        self.now, self.round = float(state["now"]), int(state["round"])
+        self.now = float(state["now"])
+        self.round = int(state["round"])
         tasks = [(validate(Task, given, "tasks"), how) for given, how in state["tasks"]]
-        # A task that no node takes waits for one that joins.
+        # A task that fits no node waits for one that joins.
         self._check([task for task, how in tasks if how != WITHDRAWN], room=False)
         for k, (task, how) in enumerate(tasks):
-            if how != WAITS:
-                self._given.add(k)
-            self._enter(task)
-            if how == ENDED:
-                self._ended.add(task.id)
-            elif how == WITHDRAWN:
-                del self._place[task.id]
-            elif how != WAITS:
-                i, start, staging = how
-                self._running[k] = range(len(self.nodes))[i]
-                self._computing[i][k] = float(start), float(staging)
+            self._resume_task(k, task, how)
         self._written = {self._known_file(name) for name in state["written"]}
         self._down = {range(len(self.nodes))[i] for i in state["down"]}
-        self._idle_since = [[float(at) for at in row] for row in state["idle"]]
+        self._idle_since = []
+        for row in state["idle"]:
+            self._idle_since.append([float(at) for at in row])
         for node, held, idle, busy in zip(
             self.nodes, state["holds"], self._idle_since, self._computing, strict=True
         ):
@@ -396,15 +406,29 @@ class WorkflowDispatcher(LiveView):
             self.is_not_ready(k)
             self._now_ready(k)
 
+    def _resume_task(self, k: int, task: Task, how: Any) -> None:
+        """Enter one task of a state at place *k*; *how* is of :meth:`_how_far`."""
+        if how != WAITS:
+            self._given.add(k)
+        self._enter(task)
+        if how == ENDED:
+            self._ended.add(task.id)
+        elif how == WITHDRAWN:
+            del self._place[task.id]
+        elif how != WAITS:
+            node, start, staging = how
+            self._running[k] = range(len(self.nodes))[node]
+            self._computing[node][k] = float(start), float(staging)
+
     def _check(self, added: Sequence[Task], room: bool = True) -> None:
         """Raise unless tasks can be added: ids, files, one writer a file, no cycle.
 
-        With *room* some node must take each of them too.
+        With *room* each of them must also fit a node.
         """
         waiting = [self._tasks[k] for k in self._place.values() if k not in self._given]
-        names = {
-            f for task in (*added, *waiting) for f in (*task.inputs, *task.outputs)
-        }
+        names: set[str] = set()
+        for task in (*added, *waiting):
+            names.update(task.inputs, task.outputs)
         files = tuple(self._files[self._known_file(f)] for f in sorted(names))
         nodes = tuple(n.model_copy(update={"holds": ()}) for n in self.nodes)
         given: Json = {
@@ -439,14 +463,14 @@ class WorkflowDispatcher(LiveView):
                 )
 
     def _enter(self, task: Task) -> None:
-        """A task, or one that runs again, has a place of its own: dispatchers
-        remember what they gave.
+        """Give a task a new place, also one that runs again.
+
+        Dispatchers remember tasks by their places.
         """
         k = self._place[task.id] = len(self._tasks)
         self._tasks.append(task)
-        reads, writes = (
-            [self._file[f] for f in names] for names in (task.inputs, task.outputs)
-        )
+        reads = [self._file[f] for f in task.inputs]
+        writes = [self._file[f] for f in task.outputs]
         self._io.append((tuple(reads), tuple(writes)))
         for f in reads:
             self._readers.setdefault(f, set()).add(k)
@@ -463,8 +487,10 @@ class WorkflowDispatcher(LiveView):
             self.becomes_ready(k)
 
     def _ask(self, until: Deadline, given: float | None) -> Pair | None:
-        """What the dispatcher answers; past the deadline ``locality``."""
-        left = None if given is None else until.remaining()
+        """Return the answer of the dispatcher; past the deadline that of ``locality``."""
+        left = None
+        if given is not None:
+            left = until.remaining()
         if left is not None and left <= 0:
             return locality(self)
         pair, notes = self._guard.run(
@@ -472,9 +498,8 @@ class WorkflowDispatcher(LiveView):
         )
         if notes:
             self._policy = locality
-            note(
-                self.notes, f"{self.now:g} s: {notes[0]}, and so is the rest of the run"
-            )
+            text = f"{self.now:g} s: {notes[0]}, and so is the rest of the run"
+            note(self.notes, text)
         return pair
 
     def _wrong(self, pair: Pair | None) -> str | None:

@@ -1,6 +1,4 @@
-"""What decides nothing: the two-job quantum model, perturbations and
-gangedness (Lee et al.).
-"""
+"""Measurements of Lee et al. without decisions: quanta, perturbations, gangedness."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -12,10 +10,10 @@ FoundT = TypeVar("FoundT")
 
 @dataclass(frozen=True)
 class Measurement(Generic[FoundT]):
-    """What was found, a row a point or application for tables, and
-    figures of the whole.
+    """The result of a measurement.
 
-    ``notes`` say what a deadline left out.
+    ``rows`` are for tables, one a point or application; ``metrics`` are of the whole
+    instance; ``notes`` say what a deadline left out.
     """
 
     found: FoundT

@@ -1,7 +1,7 @@
-"""Does an application need gang scheduling? (Lee et al., Section 5; F3, rules 6 and 7.)
+"""Decide whether an application needs gang scheduling (Lee et al., Section 5; F3).
 
-Where the monitor is told which quantum and processor a count is of, whole stretches of
-quanta decide where the ratio cannot: see :mod:`ioopt.measure.message_loss`.
+Rules 6 and 7: the ratio of message counts decides; where it cannot, and each count has
+its quantum and processor, stretches of quanta do (:mod:`ioopt.measure.message_loss`).
 """
 
 import math
@@ -41,26 +41,35 @@ THRESHOLD = 0.154
 RUNNING_THRESHOLD = 0.427
 """The same for running processors, times (P - 1) / (P - 2): LU .737 and Water .247."""
 MIN_SAMPLES = 8
-MIN_GANG_MEAN = (
-    1.0 - 1e-9
-)  # a running mean of counts that are 1 on average may be below 1
-"""Messages a quantum below which an application is too quiet to judge."""
-GAMMA_THRESHOLD = 0.606
-"""gamma_sub between the classes: 1 - (1 - e^-x) / x, where this progress of a running
-process beside an absent one is the geometric mean of that at LU's 3 and Water's 12
-requests a quantum (Table 2)."""
-LU_GAMMA = 0.368
-"""The same at LU's rate: what a program of low gangedness may well lose."""
-WAITING_SHARE = 0.723
-"""Share of counts of absent processes at one message from each other, or none, above
-which all may wait: (1 - e^-x)^3 for the same x."""
-SILENCE = 3.0
-"""Messages expected at the threshold from which hearing none proves
-something (e^-3 = 5 %).
+"""Counts of each kind below which the answer is UNKNOWN."""
+MIN_GANG_MEAN = 1.0 - 1e-9
+"""Messages a quantum below which an application is too quiet to judge.
+
+A running mean of counts that are 1 on average may be slightly below 1.
 """
+GAMMA_THRESHOLD = 0.606
+"""gamma_sub between the classes.
+
+It is 1 - (1 - e^-x) / x, where (1 - e^-x) / x is the progress of a running process
+beside an absent one: the geometric mean of that at LU's 3 and Water's 12 requests a
+quantum (Table 2).
+"""
+LU_GAMMA = 0.368
+"""gamma_sub at LU's rate, which a program of low gangedness may reach."""
+WAITING_SHARE = 0.723
+"""Share of counts of absent processes above which all others may be waiting.
+
+Such a count is one message from each other process, or none. The share is (1 - e^-x)^3
+for the x of :data:`GAMMA_THRESHOLD`.
+"""
+SILENCE = 3.0
+"""Messages expected at the threshold from which none at all is evidence (e^-3 = 5 %)."""
 FEW_SENDERS = 2.0
-"""Times fewer senders from which only HIGH is said: the class is about one process
-absent, and what the few send may be their last words."""
+"""Factor by which senders are fewer from which only HIGH is answered.
+
+The classes are about one absent process, and the few that still send may be about to
+wait.
+"""
 STATE_FORMAT = "ioopt/gangedness-state"
 
 
@@ -73,22 +82,25 @@ class Tally:
     squares: NonNegativeFloat = 0.0
 
     def add(self, value: float) -> None:
-        """Take in one count."""
+        """Add one count."""
         self.count += 1
         step = value - self.mean
         self.mean += step / self.count
         self.squares += step * (value - self.mean)
 
     def variance(self) -> float:
-        """Sample variance, but no less than the mean: fewer samples than
-        that say too little.
+        """Return the sample variance, but no less than the mean.
+
+        Few samples underestimate the variance.
         """
-        spread = self.squares / (self.count - 1) if self.count > 1 else 0.0
+        spread = 0.0
+        if self.count > 1:
+            spread = self.squares / (self.count - 1)
         return max(spread, self.mean)
 
 
 class GangednessMonitor:
-    """Collects message counts of one application, a processor and quantum at a time.
+    """Collect message counts of one application, by processor and quantum.
 
     ``processors`` is P, the size of the gang; without it (or with 2) counts of running
     processors cannot be normalised and are not used, nor are stretches of quanta. Reads
@@ -124,13 +136,16 @@ class GangednessMonitor:
         self.processors = processors
         self.threshold = threshold
         self.running_threshold = running_threshold
-        self.gang, self.running, self.nonrunning = Tally(), Tally(), Tally()
+        self.gang = Tally()
+        self.running = Tally()
+        self.nonrunning = Tally()
         self.one_each = 0
-        """Counts of absent processes that are one message from every other
-        process, or one more.
-        """
+        """Counts of absent processes: one message from every other process, or one more."""
         self.silent = 0
-        self.stretches = None if processors is None else Stretches(processors)
+        """Counts of absent processes without a message."""
+        self.stretches = None
+        if processors is not None:
+            self.stretches = Stretches(processors)
 
     def __repr__(self) -> str:
         return (
@@ -146,13 +161,14 @@ class GangednessMonitor:
         quantum: int | None = None,
         processor: int | None = None,
     ) -> None:
-        """Take in the messages that one processor received in one quantum.
+        """Add the messages that one processor received in one quantum.
 
-        *ganged*: the quantum was undisturbed, all processes ran. *running*: this one's
-        did. *quantum*, a number that never falls, and *processor*, 0 to P - 1, are not
-        needed; with both of all P processors, meetings rarer than quanta can be told
-        from progress. Raises UsageError for a gang quantum with a process not running,
-        a count that is not a number >= 0, or a quantum or processor that cannot be.
+        *ganged*: all processes ran in the quantum. *running*: this processor's process
+        ran. *quantum*, a number that never falls, and *processor*, 0 to P - 1, may be
+        left out; with both for all P processors, the monitor can tell processes that
+        meet less than once a quantum from processes that progress. Raises UsageError
+        for a gang quantum with a process not running, a count that is no number >= 0,
+        or an invalid quantum or processor.
         """
         for value in (ganged, running):
             if value not in (True, False):
@@ -169,14 +185,19 @@ class GangednessMonitor:
             processor = arguments.whole(processor, "processor", 0, MAX_NODES - 1)
             self.stretches.expect(quantum, processor)
             self.stretches.add(quantum, processor, ganged, running, float(messages))
-        tally = self.gang if ganged else self.running if running else self.nonrunning
+        if ganged:
+            tally = self.gang
+        elif running:
+            tally = self.running
+        else:
+            tally = self.nonrunning
         tally.add(float(messages))
         if tally is self.nonrunning and self.processors is not None:
             self.one_each += self.processors - 1 <= messages <= self.processors
             self.silent += messages == 0
 
     def _basis(self) -> tuple[Basis, Tally, float, float]:
-        """The samples to use, their normalising factor and their threshold."""
+        """Return the samples to use, their normalising factor and their threshold."""
         size = self.processors
         can_run = size is not None and size > 2 and self.running.count > 0
         if self.nonrunning.count >= MIN_SAMPLES or not can_run:
@@ -185,12 +206,11 @@ class GangednessMonitor:
         return "running", self.running, (size - 1) / (size - 2), self.running_threshold
 
     def ratio(self) -> float | None:
-        """Messages in disturbed quanta over messages in gang quanta; None
-        when one is not known.
+        """Return messages in disturbed quanta over messages in gang quanta.
 
-        Non-running processors are used when there are 8 samples or more of them.
-        Running ones hear from P - 2 others instead of P - 1, which presumes that
-        exactly one process is absent.
+        None when one of them is not known. Counts of non-running processors are used
+        when there are 8 or more. Running processors hear from P - 2 others instead of
+        P - 1, which presumes that exactly one process is absent.
         """
         _, tally, factor, _ = self._basis()
         if tally.count == 0 or self.gang.count == 0 or self.gang.mean == 0:
@@ -198,15 +218,15 @@ class GangednessMonitor:
         return factor * tally.mean / self.gang.mean
 
     def classify(self, deadline_seconds: float | None = None) -> Gangedness:
-        """``LOW``, ``HIGH`` or ``UNKNOWN``; :meth:`evidence` says why.
+        """Return ``LOW``, ``HIGH`` or ``UNKNOWN``; :meth:`evidence` says why.
 
-        *deadline_seconds* is taken as by every embedded object and always met: the work
-        is a dozen additions, whatever the number of samples.
+        *deadline_seconds* is accepted as by every embedded object, and always met: the
+        work is a dozen additions, whatever the number of samples.
         """
         return self.evidence().gangedness
 
     def evidence(self) -> Verdict:
-        """The class with the ratio, its 90 % interval and the numbers behind it."""
+        """Return the class with the ratio, its 90 % interval and the numbers behind it."""
         basis, tally, factor, threshold = self._basis()
         gang = self.gang
         known: Json = {
@@ -215,9 +235,13 @@ class GangednessMonitor:
             "threshold": threshold,
             "gang_samples": gang.count,
             "samples": tally.count,
-            "gang_mean": gang.mean if gang.count else None,
-            "mean": tally.mean if tally.count else None,
+            "gang_mean": None,
+            "mean": None,
         }
+        if gang.count:
+            known["gang_mean"] = gang.mean
+        if tally.count:
+            known["mean"] = tally.mean
 
         def verdict(gangedness: Gangedness, reason: str) -> Verdict:
             return Verdict(gangedness=gangedness, reason=reason, **known)
@@ -246,18 +270,14 @@ class GangednessMonitor:
     def _by_interval(
         self, known: Json, basis: Basis, threshold: float
     ) -> tuple[Gangedness, str]:
-        """The verdict where the ratio has an interval; *known* is
-        told what else decides.
+        """Return the class and the reason where the ratio has an interval.
+
+        Other figures that decide are added to *known*.
         """
-        low, high, fewer = known["low"], known["high"], self._fewer_senders(basis)
-        loss = self.stretches.loss() if self.stretches else None
-        if loss is not None:
-            known |= {
-                "gamma": loss.gamma,
-                "gamma_low": loss.low,
-                "gamma_high": loss.high,
-                "stretches": loss.stretches,
-            }
+        low = known["low"]
+        high = known["high"]
+        fewer = self._fewer_senders(basis)
+        loss = self._loss(known)
         if fewer * high <= threshold:
             return "HIGH", f"the whole interval is below the threshold {threshold:g}"
         if fewer >= FEW_SENDERS:
@@ -273,6 +293,24 @@ class GangednessMonitor:
                 return found
         if low < threshold:
             return "UNKNOWN", f"the interval straddles the threshold {threshold:g}"
+        return self._above_threshold(loss, threshold)
+
+    def _loss(self, known: Json) -> Loss | None:
+        """Return the loss that stretches of quanta show, and add it to *known*."""
+        if self.stretches is None:
+            return None
+        loss = self.stretches.loss()
+        if loss is not None:
+            known["gamma"] = loss.gamma
+            known["gamma_low"] = loss.low
+            known["gamma_high"] = loss.high
+            known["stretches"] = loss.stretches
+        return loss
+
+    def _above_threshold(
+        self, loss: Loss | None, threshold: float
+    ) -> tuple[Gangedness, str]:
+        """Return class and reason where the whole interval is above the *threshold*."""
         if loss is None or loss.gamma <= GAMMA_THRESHOLD or loss.low <= LU_GAMMA:
             return "LOW", f"the whole interval is above the threshold {threshold:g}"
         said = f"the ratio is above {threshold:g}, but what stretches of quanta lose"
@@ -281,18 +319,22 @@ class GangednessMonitor:
         return "UNKNOWN", f"{said} may be above {GAMMA_THRESHOLD:g}"
 
     def _fewer_senders(self, basis: Basis) -> float:
-        """How many times fewer send than when one process is absent, as
-        the thresholds presume.
+        """Return the factor by which senders are fewer than with one process absent.
+
+        The thresholds presume one absent process.
         """
         if self.stretches is None or self.stretches.away_at_once() == 1:
             return 1.0
-        heard_by = 0 if basis == "non-running" else 1
-        away, size = self.stretches.away_at_once(), self.stretches.processors
-        left = size - heard_by - away
-        return (size - heard_by - 1) / left if left > 0 else math.inf
+        senders = self.stretches.processors
+        if basis == "running":
+            senders -= 1
+        left = senders - self.stretches.away_at_once()
+        if left <= 0:
+            return math.inf
+        return (senders - 1) / left
 
     def _interval(self, tally: Tally, factor: float) -> tuple[float, float]:
-        """The 90 % interval of the ratio of *tally* to gang quanta."""
+        """Return the 90 % interval of the ratio of *tally* to gang quanta."""
         gang = self.gang
         spread = math.sqrt(
             gang.variance() / (gang.count * gang.mean**2)
@@ -302,23 +344,24 @@ class GangednessMonitor:
         return ratio * math.exp(-Z_90 * spread), ratio * math.exp(Z_90 * spread)
 
     def _may_wait(self, certainly: bool) -> bool:
-        """Whether absent processes hear one message from each other one and no
-        more, as when all wait.
+        """Return whether absent processes hear just one message from each other process.
+
+        So they do when all others wait for the absent one. *certainly*: beyond chance.
         """
-        count, running = self.nonrunning.count, self.running
-        if (
-            self.processors is None
-            or self.processors < 3
-            or running.count < MIN_SAMPLES
-        ):
+        if self.processors is None or self.processors < 3:
             return False
-        chance = Z_90 * math.sqrt(WAITING_SHARE * (1 - WAITING_SHARE) / count)
-        share = (self.one_each + self.silent) / count
-        return running.mean > 0 and share >= WAITING_SHARE + chance * certainly
+        if self.running.count < MIN_SAMPLES or self.running.mean <= 0:
+            return False
+        count = self.nonrunning.count
+        limit = WAITING_SHARE
+        if certainly:
+            limit += Z_90 * math.sqrt(WAITING_SHARE * (1 - WAITING_SHARE) / count)
+        return (self.one_each + self.silent) / count >= limit
 
     def _waiting(self, loss: Loss | None) -> tuple[Gangedness, str]:
-        """The verdict where the others may all wait for the absent process: the
-        ratio proves nothing.
+        """Return class and reason where all others may wait for the absent process.
+
+        Then the ratio proves nothing.
         """
         assert self.processors is not None
         factor = (self.processors - 1) / (self.processors - 2)
@@ -355,7 +398,10 @@ class GangednessMonitor:
         )
 
     def state(self) -> Json:
-        """All that the monitor knows, as plain JSON values; see :meth:`restore`."""
+        """Return all that the monitor knows as plain JSON values; see :meth:`restore`."""
+        stretches = None
+        if self.stretches is not None:
+            stretches = asdict(self.stretches)
         return {
             "format": STATE_FORMAT,
             "version": 1,
@@ -367,14 +413,12 @@ class GangednessMonitor:
             "nonrunning": asdict(self.nonrunning),
             "one_each": self.one_each,
             "silent": self.silent,
-            "stretches": None if self.stretches is None else asdict(self.stretches),
+            "stretches": stretches,
         }
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
-        """A monitor that goes on where :meth:`state` was taken;
-        InstanceError for anything else.
-        """
+        """Return the monitor that *state* was saved from; InstanceError for others."""
         if state.get("format") != STATE_FORMAT or state.get("version") != 1:
             raise InstanceError(
                 f"gangedness state: format: wanted {STATE_FORMAT!r} version 1, not "
@@ -411,22 +455,23 @@ def judge_means(
     threshold: float = THRESHOLD,
     running_threshold: float = RUNNING_THRESHOLD,
 ) -> Verdict:
-    """The class by the point ratio where only means are known:
-    silence stays UNKNOWN.
-    """
+    """Judge by the ratio of means, where counts are not known: no message is UNKNOWN."""
     basis: Basis = "non-running"
-    mean, factor, limit = nonrunning, 1.0, threshold
-    if (
-        nonrunning is None
-        and running is not None
-        and processors is not None
-        and processors > 2
-    ):
-        basis, mean, limit = "running", running, running_threshold
+    mean = nonrunning
+    factor = 1.0
+    limit = threshold
+    can_run = running is not None and processors is not None and processors > 2
+    if nonrunning is None and can_run:
+        assert processors is not None
+        basis = "running"
+        mean = running
+        limit = running_threshold
         factor = (processors - 1) / (processors - 2)
-    ratio = None if mean is None or gang == 0 else factor * mean / gang
-    if ratio is not None and not math.isfinite(ratio):
-        ratio = None  # by next to no messages
+    ratio = None
+    if mean is not None and gang != 0:
+        ratio = factor * mean / gang
+        if not math.isfinite(ratio):  # a gang mean of next to no messages
+            ratio = None
 
     def verdict(gangedness: Gangedness, reason: str) -> Verdict:
         return Verdict(
@@ -447,10 +492,10 @@ def judge_means(
         )
     if mean == 0:
         return verdict("UNKNOWN", "silence, and no number of samples to weigh it")
-    return verdict(
-        "LOW" if ratio >= limit else "HIGH",
-        f"point ratio {ratio:.3g} against {limit:g}; no interval from means alone",
-    )
+    reason = f"point ratio {ratio:.3g} against {limit:g}; no interval from means alone"
+    if ratio >= limit:
+        return verdict("LOW", reason)
+    return verdict("HIGH", reason)
 
 
 SHOWN = ("gangedness", "ratio", "low", "high", "gamma", "reason")
@@ -469,10 +514,9 @@ def measure(
     seed: int = 0,
     deadline: Deadline | None = None,
 ) -> Measurement[GangednessVerdicts]:
-    """LOW, HIGH or UNKNOWN need of the gang for every application, with the evidence.
+    """Judge every application: LOW, HIGH or UNKNOWN need of gang scheduling.
 
-    Notes say where only means were known. Nothing is random, and no
-    *deadline* is too short.
+    Notes say where only means were known. Nothing is random, and any *deadline* is met.
 
     Examples
     --------
@@ -498,12 +542,14 @@ def measure(
         for item in found
     )
     means = [counts.id for counts in problem.applications if counts.means_only]
-    said = (
-        f"{', '.join(means)}: means only, classed by the point ratio; no interval was "
-        "possible"
-    )
+    notes: tuple[str, ...] = ()
+    if means:
+        notes = (
+            f"{', '.join(means)}: means only, classed by the point ratio; no interval "
+            "was possible",
+        )
     verdicts = GangednessVerdicts(applications=found)
-    return Measurement(verdicts, rows, metrics, (said,) if means else ())
+    return Measurement(verdicts, rows, metrics, notes)
 
 
 def judge(

@@ -1,7 +1,7 @@
-"""The I/O server's loop, plain and compiled alike.
+"""The loop of the I/O server, the same text for plain Python and machine code.
 
-See :mod:`ioopt.compiled`; the rules are in :mod:`ioopt.measure.io_server`.
-Times are nanoseconds.
+See :mod:`ioopt.compiled`; the rules are in :mod:`ioopt.measure.io_server`. Times are
+nanoseconds.
 """
 
 from ioopt.compiled import Box
@@ -17,14 +17,15 @@ def serve(
     ready: Box,
     out: Box,
 ) -> int:
-    """Serve until *horizon*; returns the number of bursts written to
-    *out*, in five rows.
+    """Serve until *horizon*; return the number of bursts written to *out*.
 
-    *bursts* holds those of each process in turn; *ready* two numbers a process, 0 at
-    first: when it asks for the CPU, and its bursts done.
+    *out* has five rows. *bursts* has those of each process in turn; *ready* has two
+    numbers a process, 0 at first: when it asks for the CPU, and its bursts done.
     """
-    num_windows, num = len(starts), len(io)
-    per_process, size = len(bursts) // num, len(bursts)
+    num_windows = len(starts)
+    num = len(io)
+    per_process = len(bursts) // num
+    size = len(bursts)
     per_cycle = 0
     for w in range(num_windows):
         per_cycle += lengths[w]

@@ -1,9 +1,8 @@
-"""I/O processes on one processor whose CPU is theirs only in recurring
-windows (rules 1 and 2).
+"""Serve I/O processes that have the CPU only in recurring windows (rules 1 and 2).
 
-First-come first-served with priority over everything else, integer nanoseconds. One
-process in one window is F1, several windows a quantum selection (F4), several processes
-a loose column (F6).
+They are served first come, first served, with priority over everything else, in integer
+nanoseconds. One process in one window is F1, several windows are a quantum selection
+(F4), several processes a loose column (F6).
 """
 
 from collections.abc import Sequence
@@ -21,19 +20,17 @@ from ioopt.problems.flexgang.flexible_gang import IoBehaviour
 
 NANOSECONDS = 1_000_000_000
 SECONDS_PER_BURST = 7e-7
-"""Plain Python's time for a burst that is drawn, served or not."""
+"""Seconds of plain Python for a burst that is drawn, served or not."""
 
 
 def nanoseconds(seconds: float) -> int:
-    """The nearest whole number of nanoseconds."""
+    """Return the nearest whole number of nanoseconds."""
     return round(seconds * NANOSECONDS)
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Disjoint windows (start, length) in every cycle, all in whole
-    nanoseconds, in time order.
-    """
+    """Disjoint windows of every cycle in order of time, in whole nanoseconds."""
 
     cycle: int
     starts: tuple[int, ...]
@@ -41,13 +38,10 @@ class Windows:
 
     @classmethod
     def of(cls, cycle_seconds: float, windows: Sequence[tuple[float, float]]) -> Self:
-        """Windows from (start, length) pairs in seconds; those
-        that touch are merged.
-        """
+        """Return windows from (start, length) pairs in seconds; merge those that touch."""
         merged: list[list[int]] = []
-        for start, length in sorted(
-            (nanoseconds(s), nanoseconds(n)) for s, n in windows
-        ):
+        rounded = [(nanoseconds(s), nanoseconds(n)) for s, n in windows]
+        for start, length in sorted(rounded):
             if merged and merged[-1][0] + merged[-1][1] == start:
                 merged[-1][1] += length
             else:
@@ -57,18 +51,17 @@ class Windows:
 
     @property
     def open_per_cycle(self) -> int:
-        """Nanoseconds of window in one cycle."""
+        """Nanoseconds of windows in one cycle."""
         return sum(self.lengths)
 
 
 @dataclass(frozen=True)
 class Served:
-    """Completed bursts of one processor in order of service
-    (nanoseconds, arrays of int64).
+    """Completed bursts of one processor in order of service, in nanoseconds.
 
-    ``process``; ``ready`` when the CPU was asked for; ``begin`` the start of
-    service counted in window time only; ``burst`` its CPU time; ``finish`` its
-    end on the wall clock.
+    ``process`` is whose burst it is, ``ready`` when it asked for the CPU, ``begin`` the
+    start of service in window time, ``burst`` its CPU time, ``finish`` its end on the
+    wall clock.
     """
 
     process: np.ndarray
@@ -79,7 +72,7 @@ class Served:
 
 
 def use_compiled(bursts: float, deadline: Deadline | None) -> bool:
-    """Whether a run that draws about so many bursts in all takes machine code."""
+    """Return whether a run of about so many *bursts* is long enough for machine code."""
     return use_machine_code(
         "I/O server", deadline or Deadline(None), SECONDS_PER_BURST * bursts
     )
@@ -92,18 +85,24 @@ def serve(
     horizon: int,
     fast: bool = False,
 ) -> Served:
-    """Serve *processes* from time 0 to *horizon* (nanoseconds),
-    first-come first-served.
+    """Serve *processes* from 0 to *horizon* (nanoseconds), first come, first served.
 
-    *bursts* (int64, processes x n, at least 1) are CPU bursts in nanoseconds; it
-    ends early when a process has used all its own (see :func:`num_bursts`).
-    *fast*: by machine code.
+    *bursts* (int64, processes x n, at least 1) are CPU bursts in nanoseconds. Serving
+    ends early when a process has used all its bursts (see :func:`num_bursts`). *fast*:
+    by machine code.
     """
     io = [nanoseconds(process.io_seconds) for process in processes]
     box = boxes(fast)
-    run = compiled(io_kernel.__name__, "serve") if fast else io_kernel.serve
-    out = np.zeros(5 * bursts.size, np.int64) if fast else [0] * (5 * bursts.size)
-    drawn = bursts.ravel() if fast else bursts.ravel().tolist()
+    drawn: Sequence[int] | np.ndarray
+    out: list[int] | np.ndarray
+    if fast:
+        run = compiled(io_kernel.__name__, "serve")
+        drawn = bursts.ravel()
+        out = np.zeros(5 * bursts.size, np.int64)
+    else:
+        run = io_kernel.serve
+        drawn = bursts.ravel().tolist()
+        out = [0] * (5 * bursts.size)
     count = run(
         windows.cycle,
         box(windows.starts),
@@ -120,8 +119,9 @@ def serve(
 def num_bursts(
     processes: Sequence[IoBehaviour], horizon: int, processors: int = 1
 ) -> int:
-    """Bursts that none can exceed before *horizon*; InstanceError when all would
-    not fit into memory.
+    """Return a bound on the bursts of a process before *horizon*.
+
+    Raises InstanceError when the bursts of all would not fit into memory.
     """
     shortest = min(max(1, nanoseconds(process.io_seconds)) for process in processes)
     count = horizon // shortest + 2
@@ -137,8 +137,9 @@ def num_bursts(
 def draw_bursts(
     process: IoBehaviour, seed: int, job: int, processor: int, count: int
 ) -> np.ndarray:
-    """The first *count* CPU bursts of one process in nanoseconds, by (seed,
-    job, processor) alone.
+    """Draw the first *count* CPU bursts of one process, in nanoseconds.
+
+    They depend on *seed*, *job* and *processor* only.
     """
     stream = np.random.Generator(
         np.random.PCG64(np.random.SeedSequence([seed, job, processor]))

@@ -1,8 +1,8 @@
-"""The perturbation laboratory (Lee et al., Section 4; rules 4 and 5): slopes of
-every application (F2).
+"""Run the perturbation laboratory (Lee et al., Section 4; rules 4 and 5; F2).
 
-Run time T counts gang quanta only, not the extra ones of Add, and may be fractional.
-Slopes come first, for every application; characteristic plots take what time is left.
+It measures slopes: the change of run time a perturbation. Run time T counts gang quanta
+only, not the extra ones of Add, and may be fractional. The slopes of all applications
+come first; characteristic plots take the time left.
 """
 
 import math
@@ -38,32 +38,32 @@ from ioopt.problems.flexgang.perturbation import (
 )
 
 SECONDS_PER_EVENT = 3e-6
-"""Plain Python's time for a synchronisation."""
+"""Seconds of plain Python for a synchronisation."""
 
 
 @dataclass(frozen=True)
 class Slots:
-    """A schedule: ``runs[s, p]`` and, by slot, whether it is a gang quantum
-    (else an extra one).
+    """A schedule by slot: which processors run, and whether it is a gang quantum.
+
+    A slot that is no gang quantum is an extra one of Add.
     """
 
     runs: NDArray[np.bool_]
     gang: NDArray[np.bool_]
 
     def elapsed(self, wall: int, quantum: int) -> float:
-        """Gang quanta up to wall-clock time *wall* (in instructions), as a fraction."""
+        """Return the gang quanta, with a fraction, up to *wall* (in instructions)."""
         slot, part = divmod(wall, quantum)
         whole = int(self.gang[:slot].sum()) + max(0, slot - len(self.gang))
-        counts = slot >= len(self.gang) or bool(self.gang[slot])
-        return whole + (part / quantum if counts else 0.0)
+        if slot >= len(self.gang) or self.gang[slot]:
+            return whole + part / quantum
+        return float(whole)
 
 
 def batch_starts(
     problem: PerturbationProblem, rng: np.random.Generator, batches: int
 ) -> list[int]:
-    """First quanta of *batches*, uniform over all ways to place
-    them without overlap.
-    """
+    """Draw the first quanta of *batches* uniformly over all placements without overlap."""
     reserved = problem.reserved_quanta
     free = problem.window_quanta - batches * (reserved - 1)
     drawn = sorted(rng.choice(free, size=batches, replace=False).tolist())
@@ -76,14 +76,17 @@ def hits(
     rng: np.random.Generator,
     count: int,
 ) -> list[tuple[int, int]]:
-    """(gang quantum, processor) of *count* perturbations, in order of time."""
+    """Draw *count* perturbations as (gang quantum, processor), in order of time."""
     batches = -(-count // problem.batch)
     starts = batch_starts(problem, rng, batches)
     found = []
     for k in range(count):
         batch, place = divmod(k, problem.batch)
         turn = place % problem.processors
-        processor = problem.fixed_processor if environment.endswith("FX") else turn
+        if environment.endswith("FX"):
+            processor = problem.fixed_processor
+        else:
+            processor = turn
         found.append((starts[batch] + place * problem.spacing_quanta, processor))
     return found
 
@@ -93,11 +96,10 @@ def slots_of(
     environment: Environment,
     perturbed: list[tuple[int, int]],
 ) -> Slots:
-    """The table of slots of one run, from the first quantum to
-    the last perturbed one.
-    """
+    """Return the slots of one run, from the first quantum to the last perturbed one."""
     by_quantum = dict(perturbed)
-    rows, gang = [], []
+    rows = []
+    gang = []
     for quantum in range(max(by_quantum, default=-1) + 1):
         everyone = np.ones(problem.processors, np.bool_)
         hit = by_quantum.get(quantum)
@@ -124,62 +126,66 @@ def run(
     fast: bool = False,
     progress: NDArray[np.int64] | None = None,
 ) -> float:
-    """Run time T in gang quanta of *app* under *slots*; *received* is filled
-    with message counts.
+    """Return the run time T of *app* under *slots*, in gang quanta.
 
-    *rng* draws the messages of blocking applications and programs, of which
-    alone *progress* is filled with the instructions that they run; the
-    others need no randomness.
+    *received* is filled with message counts. *rng* draws the messages of blocking
+    applications and programs; only for those *progress* is filled with the instructions
+    that they run. The other applications are not random.
     """
     none = np.zeros((0, problem.processors), np.int64)
-    received = none if received is None else received
-    progress = none if progress is None else progress
-    quantum, work = (
-        problem.quantum_instructions,
-        problem.work_quanta * problem.quantum_instructions,
-    )
+    if received is None:
+        received = none
+    if progress is None:
+        progress = none
+    quantum = problem.quantum_instructions
+    work = problem.work_quanta * problem.quantum_instructions
 
     def size(quanta: float) -> int:
         return max(1, round(quanta * quantum))
 
     arguments: tuple[Any, ...]
-    if isinstance(app, Emp):  # processes that meet at the end alone, and tell nobody
-        name, arguments = "barrier", (work, work, received[:0])
+    if isinstance(app, Emp):  # processes that meet at the end only, without messages
+        name = "barrier"
+        arguments = (work, work, received[:0])
     elif isinstance(app, Barrier):
-        name, arguments = "barrier", (work, size(app.interval_quanta), received)
+        name = "barrier"
+        arguments = (work, size(app.interval_quanta), received)
     elif isinstance(app, Workpile):
         scratch = np.zeros(problem.processors, np.int64)
-        name, arguments = (
-            "workpile",
-            (problem.processors * work, size(app.unit_quanta), scratch),
-        )
+        name = "workpile"
+        arguments = (problem.processors * work, size(app.unit_quanta), scratch)
     elif isinstance(app, Msg):
         pattern = PATTERNS.index(app.pattern)
         rounds = app.requests_per_phase
-        name, arguments = (
-            "msg",
-            (work, size(app.phase_quanta), rounds, pattern, received),
-        )
+        name = "msg"
+        arguments = (work, size(app.phase_quanta), rounds, pattern, received)
     else:
         if isinstance(app, Program):
-            sent, waits, cost = (
-                _messages(problem, app, rng),
-                app.blocking,
-                app.buffer_instructions,
-            )
+            sent = _messages(problem, app, rng)
+            waits = app.blocking
+            cost = app.buffer_instructions
         else:
-            sent, waits, cost = _requests(problem, app, rng), True, 0
+            sent = _requests(problem, app, rng)
+            waits = True
+            cost = 0
         state = np.zeros((5, problem.processors), np.int64)
-        name, arguments = "program", (*sent, waits, cost, state, received, progress)
+        name = "program"
+        arguments = (*sent, waits, cost, state, received, progress)
     kernel = perturbation_kernel
-    function = compiled(kernel.__name__, name) if fast else getattr(kernel, name)
+    if fast:
+        function = compiled(kernel.__name__, name)
+    else:
+        function = getattr(kernel, name)
     return slots.elapsed(int(function(slots.runs, quantum, *arguments)), quantum)
 
 
 def _requests(
     problem: PerturbationProblem, app: Blocking, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], ...]:
-    """As of a program with one interval and exponential gaps between requests."""
+    """Draw the requests of a blocking application, as of a program with one interval.
+
+    The gaps between requests are exponential.
+    """
     work = problem.work_quanta * problem.quantum_instructions
     mean = problem.quantum_instructions / app.requests_per_quantum
     count = int(1.2 * work / mean + 8 * (work / mean) ** 0.5) + 16
@@ -191,7 +197,7 @@ def _requests(
 
 
 def _targets(sends: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Another process for each message."""
+    """Draw another process for each message."""
     others = rng.integers(0, len(sends) - 1, sends.shape)
     return others + (others >= np.arange(len(sends))[:, None])
 
@@ -199,25 +205,27 @@ def _targets(sends: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.i
 def _messages(
     problem: PerturbationProblem, app: Program, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], ...]:
-    """Work done at the end of each interval and at each message, and
-    targets, by process.
+    """Draw the messages of a program, by process.
+
+    Returns the work done at the end of each interval and at each message, and the
+    targets of the messages.
     """
-    processors, quantum = problem.processors, problem.quantum_instructions
-    length, whole = app.interval_quanta, problem.work_quanta
+    processors = problem.processors
+    quantum = problem.quantum_instructions
+    length = app.interval_quanta
+    whole = problem.work_quanta
     count = math.ceil(whole / length)
     loads = np.resize(app.loads or np.ones((1, processors)), (count, processors))
     lengths = np.minimum(length, whole - length * np.arange(count))[:, None]
     work = np.maximum(2, np.rint(loads * lengths * quantum)).astype(np.int64)
     ends = work.cumsum(axis=0)
-    rate = app.messages_per_quantum * (0.5 if app.blocking else 1.0)
+    rate = app.messages_per_quantum
+    if app.blocking:  # half of the messages are replies
+        rate *= 0.5
     many = int(1.2 * rate * whole + 8 * (rate * whole) ** 0.5) + 16
-    at = rng.exponential(1 / rate, (processors, many)).cumsum(
-        axis=1
-    )  # in quanta of the run
-    k, p = (
-        np.minimum(at // length, count - 1).astype(np.int64),
-        np.arange(processors)[:, None],
-    )
+    at = rng.exponential(1 / rate, (processors, many)).cumsum(axis=1)  # quanta of work
+    k = np.minimum(at // length, count - 1).astype(np.int64)
+    p = np.arange(processors)[:, None]
     part = app.active_share * (at - k * length) / lengths[k, 0] * work[k, p]
     sends = ends[k, p] - work[k, p] + np.clip(part, 1, work[k, p] - 1).astype(np.int64)
     sends[at >= whole] = ends[-1].max() + 1
@@ -227,11 +235,10 @@ def _messages(
 
 @dataclass(frozen=True)
 class Recording:
-    """What each processor did in each whole quantum of a run in which
-    no process has ended.
+    """What each processor did in each quantum, as long as no process has ended.
 
-    ``runs``, ``received`` (messages) and ``progress`` (instructions, of programs and
-    blocking applications alone) are by quantum and processor.
+    ``runs``, ``received`` (messages) and ``progress`` (instructions, only of programs
+    and blocking applications) are by quantum and processor.
     """
 
     runs: NDArray[np.bool_]
@@ -239,9 +246,7 @@ class Recording:
     progress: NDArray[np.int64]
 
     def pairs(self, quanta: Quanta) -> NDArray[np.int64]:
-        """Messages received, and progress of all others: a row for each of
-        a set of Section 5.2.
-        """
+        """Return (messages received, progress of all others) for a set of Section 5.2."""
         others = self.progress.sum(axis=1, keepdims=True) - self.progress
         ganged = self.runs.all(axis=1, keepdims=True)
         sets = {
@@ -259,22 +264,22 @@ def record(
     seed: int = 0,
     count: int | None = None,
 ) -> Recording:
-    """One run of *app* with *count* (None: all) perturbations of the
-    *problem*, quantum by quantum.
+    """Record one run of *app*, quantum by quantum.
 
-    A Sub environment has exactly one process absent in a disturbed quantum; in an extra
-    quantum of Add all but one are.
+    *count* None: all perturbations of the *problem*. In a disturbed quantum of a Sub
+    environment exactly one process is absent; in an extra quantum of Add all but one.
     """
-    placing, many = np.random.default_rng([seed, 0]), problem.perturbations
-    perturbed = hits(problem, environment, placing, many if count is None else count)
+    placing = np.random.default_rng([seed, 0])
+    if count is None:
+        count = problem.perturbations
+    perturbed = hits(problem, environment, placing, count)
     slots = slots_of(problem, environment, perturbed)
-    # No process has done its work before it has run for as many slots.
-    rest = np.ones(
-        (problem.work_quanta - int(slots.runs.sum(axis=0).max()), problem.processors),
-        bool,
-    )
+    # No process has ended before it has run for as many slots as its work takes.
+    left = problem.work_quanta - int(slots.runs.sum(axis=0).max())
+    rest = np.ones((left, problem.processors), bool)
     slots = Slots(np.vstack([slots.runs, rest]), np.append(slots.gang, rest[:, 0]))
-    received, progress = (np.zeros(slots.runs.shape, np.int64) for _ in range(2))
+    received = np.zeros(slots.runs.shape, np.int64)
+    progress = np.zeros(slots.runs.shape, np.int64)
     requests = np.random.default_rng([seed, 1])
     run(problem, app, slots, requests, received, use_compiled(problem), progress)
     return Recording(slots.runs, received, progress)
@@ -283,7 +288,7 @@ def record(
 def use_compiled(
     problem: PerturbationProblem, deadline: Deadline | None = None
 ) -> bool:
-    """Whether the work of all applications takes machine code."""
+    """Return whether the runs of all applications are long enough for machine code."""
     runs = problem.runs * len(problem.environments)
     events = sum(map(events_per_quantum, problem.applications)) * runs
     seconds = SECONDS_PER_EVENT * events * problem.work_quanta * problem.processors
@@ -291,78 +296,86 @@ def use_compiled(
 
 
 class Laboratory:
-    """The runs of a *problem* from one *seed*; *fast*: by machine code, which
-    gives the same numbers.
+    """Run the applications of a *problem* from one *seed*.
 
-    Runs of one seed see the same perturbations in every application.
+    *fast*: by machine code, which gives the same numbers. Runs of one seed have the same
+    perturbations in every application.
     """
 
     def __init__(
         self, problem: PerturbationProblem, seed: int = 0, fast: bool = False
     ) -> None:
-        self.problem, self.seed, self.fast = problem, seed, fast
+        self.problem = problem
+        self.seed = seed
+        self.fast = fast
         self._alone: dict[tuple[str, int], float] = {}
 
     def times(
         self, app: Application, environment: Environment, count: int, k: int
     ) -> tuple[float, float]:
-        """Run time of run *k* with *count* perturbations, and without
-        any, in gang quanta.
+        """Return the time of run *k* with *count* perturbations, and without any.
+
+        Both are in gang quanta.
         """
         problem = self.problem
         place = problem.environments.index(environment)
         placing = np.random.default_rng([self.seed, 0, place, k])
         perturbed = hits(problem, environment, placing, count)
         if (app.id, k) not in self._alone:  # the same in every environment
-            self._alone[app.id, k] = self._run(
-                app, slots_of(problem, environment, []), k
-            )
-        return self._run(
-            app, slots_of(problem, environment, perturbed), k
-        ), self._alone[app.id, k]
+            undisturbed = slots_of(problem, environment, [])
+            self._alone[app.id, k] = self._run(app, undisturbed, k)
+        time = self._run(app, slots_of(problem, environment, perturbed), k)
+        return time, self._alone[app.id, k]
 
     def _run(self, app: Application, slots: Slots, k: int) -> float:
-        requests = np.random.default_rng(
-            [self.seed, 1, self.problem.applications.index(app), k]
-        )
+        place = self.problem.applications.index(app)
+        requests = np.random.default_rng([self.seed, 1, place, k])
         return run(self.problem, app, slots, requests, fast=self.fast)
 
     def slopes(
         self, app: Application, deadline: Deadline | None = None
     ) -> ApplicationSlopes:
-        """Slopes of one application in every environment, and its gammas (rule 5),
-        of the runs in time.
+        """Measure the slopes of one application, and its gammas (rule 5).
+
+        They rest on the runs before the *deadline*, one at least.
         """
-        problem, count = self.problem, self.problem.perturbations
-        runs: dict[Environment, list[tuple[float, float]]] = {
-            name: [] for name in problem.environments
+        problem = self.problem
+        count = problem.perturbations
+        losses: dict[Environment, list[float]] = {
+            environment: [] for environment in problem.environments
         }
+        gang_times = []
         for k in range(problem.runs):
             if k and deadline is not None and deadline.expired():
                 break
-            for environment, times in runs.items():
-                times.append(self.times(app, environment, count, k))
-        each = {
-            name: [(t - t_gang) / count for t, t_gang in times]
-            for name, times in runs.items()
-        }
-        slopes = {name: fmean(losses) for name, losses in each.items()}
-        share = 1 / problem.processors
-        sub, add = slopes.get("Sub_RR"), slopes.get("Add_RR")
+            for environment, found in losses.items():
+                time, gang_time = self.times(app, environment, count, k)
+                found.append((time - gang_time) / count)
+            gang_times.append(gang_time)
+        slopes = {name: fmean(found) for name, found in losses.items()}
+        deviations = {name: _deviation(found) for name, found in losses.items()}
+        gamma_sub = None
+        if "Sub_RR" in slopes:
+            share = 1 / problem.processors
+            gamma_sub = (slopes["Sub_RR"] - share) / (1 - share)
+        gamma_add = None
+        if "Add_RR" in slopes:
+            gamma_add = 1 + problem.processors * slopes["Add_RR"]
         return ApplicationSlopes(
             id=app.id,
-            gang_quanta=fmean(t_gang for _, t_gang in runs[problem.environments[0]]),
+            gang_quanta=fmean(gang_times),
             slopes=slopes,
-            deviations={k: stdev(x) if len(x) > 1 else 0.0 for k, x in each.items()},
-            gamma_sub=None if sub is None else (sub - share) / (1 - share),
-            gamma_add=None if add is None else 1 + problem.processors * add,
+            deviations=deviations,
+            gamma_sub=gamma_sub,
+            gamma_add=gamma_add,
         )
 
     def curves(
         self, app: Application, points: int, deadline: Deadline
     ) -> dict[Environment, Curve] | None:
-        """Mean change of the run time at *points* counts, evenly up to all
-        (Figure 5); None when late.
+        """Measure the change of run time at *points* counts of perturbations (Figure 5).
+
+        The counts rise evenly to all perturbations. None when the *deadline* passes.
         """
         most = self.problem.perturbations
         counts = sorted({round(most * (k + 1) / points) for k in range(points)} - {0})
@@ -381,6 +394,13 @@ class Laboratory:
         return found
 
 
+def _deviation(values: list[float]) -> float:
+    """Return the standard deviation; 0 of a single value."""
+    if len(values) > 1:
+        return stdev(values)
+    return 0.0
+
+
 class Settings(Record):
     """``points`` of each characteristic plot beside the origin (0: slopes only)."""
 
@@ -393,11 +413,10 @@ def measure(
     seed: int = 0,
     deadline: Deadline | None = None,
 ) -> Measurement[PerturbationSlopes]:
-    """Slopes, in quanta a perturbation, of every application in every
-    environment of the instance.
+    """Measure the slope of every application in every environment of the instance.
 
-    When the *deadline* expires, slopes rest on fewer runs (one at least)
-    and plots are left out.
+    Slopes are in quanta a perturbation. After the *deadline* they rest on fewer runs
+    (one at least), and plots are left out.
 
     Examples
     --------
@@ -407,7 +426,8 @@ def measure(
     >>> laboratory.measure(problem).found.applications[0].slopes["Sub_FX"]
     1.0
     """
-    points, deadline = (settings or Settings()).points, deadline or Deadline(None)
+    points = (settings or Settings()).points
+    deadline = deadline or Deadline(None)
     runs = Laboratory(problem, seed, use_compiled(problem, deadline))
     found: list[ApplicationSlopes] = []
     notes: list[str] = []
@@ -420,10 +440,12 @@ def measure(
                 f"least): {rest}"
             )
     drawn = 0
-    for at, app in enumerate(problem.applications if points else ()):
-        if curves := runs.curves(app, points, deadline):
-            found[at] = found[at].model_copy(update={"curves": curves})
-            drawn += 1
+    if points:
+        for at, app in enumerate(problem.applications):
+            curves = runs.curves(app, points, deadline)
+            if curves:
+                found[at] = found[at].model_copy(update={"curves": curves})
+                drawn += 1
     if points and drawn < len(found):
         notes.append(
             f"characteristic plots of {drawn} of {len(found)} applications: no time "
@@ -433,7 +455,9 @@ def measure(
         processors=problem.processors, applications=tuple(found)
     )
     known = [item.gamma_sub for item in found if item.gamma_sub is not None]
-    metrics: Json = {"mean_gamma_sub": fmean(known) if known else None}
+    metrics: Json = {"mean_gamma_sub": None}
+    if known:
+        metrics["mean_gamma_sub"] = fmean(known)
     rows = tuple(
         {
             "application": item.id,

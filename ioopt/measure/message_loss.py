@@ -1,5 +1,6 @@
-"""What a disturbed quantum costs, read off the messages of whole stretches of
-quanta (rule 7; ours).
+"""Estimate what a disturbed quantum costs from messages in stretches of quanta.
+
+Rule 7; ours.
 """
 
 import math
@@ -11,25 +12,26 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from ioopt.errors import UsageError
 
 HALF = 8
-"""Quanta over which a stretch fades in, and out again while the next one fades in.
+"""Quanta over which the weights of a stretch rise, and over which they fall again.
 
-Messages of a meeting come together, so a stretch with hard ends has a meeting more or
-fewer by chance; one that fades has not. Several times as long as meetings are apart,
-and many in a recording.
+Messages of one meeting arrive together, so a stretch with hard ends would have a meeting
+more or fewer by chance. The length is several times the distance of meetings, and a
+recording has many stretches.
 """
 FADED = 6 * HALF**2 / (4 * HALF**2 - 1)
-"""HALF over the sum of the squared weights (about 3/2): overlapping stretches
-look as many as that.
+"""Factor by which overlapping stretches look more numerous than they are.
+
+It is HALF over the sum of the squared weights, about 3/2.
 """
 MIN_STRETCHES = 8
+"""Stretches below which no loss is estimated."""
 Z_90 = 1.645
+"""Quantile of the normal distribution for a 90 % interval."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """``gamma`` with its 90 % interval, from ``stretches`` of quanta;
-    see :class:`Stretches`.
-    """
+    """``gamma`` with its 90 % interval, from so many ``stretches`` of quanta."""
 
     gamma: float
     low: float
@@ -39,12 +41,11 @@ class Loss:
 
 @checked_dataclass(config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Stretches:
-    """Messages of all processors by stretches of quanta, and which
-    quanta were disturbed.
+    """Sum the messages of all processors over stretches of quanta.
 
-    A stretch is 2 ``HALF`` quanta with weights that rise and fall again; the next
-    one begins in its middle. Only quanta count of which all ``processors`` were
-    heard. Memory is constant.
+    A stretch is 2 ``HALF`` quanta with weights that rise and fall again; the next one
+    begins in its middle. A quantum counts only with counts of all ``processors``.
+    Memory is constant.
     """
 
     processors: int
@@ -63,8 +64,8 @@ class Stretches:
     rising_received: float = 0.0
     falling_hits: float = 0.0
     falling_received: float = 0.0
-    """Quanta without a gap so far; weighted disturbed quanta and messages of
-    both open stretches.
+    """Quanta without a gap so far; weighted disturbed quanta and messages of both open
+    stretches.
     """
     count: int = 0
     mean_hits: float = 0.0
@@ -80,9 +81,7 @@ class Stretches:
             raise ValueError(f"stretches of {len(self.absences)} processors")
 
     def expect(self, quantum: int, processor: int) -> None:
-        """Raises UsageError for what cannot come next: each processor
-        once, quanta in order.
-        """
+        """Raise UsageError unless quanta come in order, and each processor once."""
         if not 0 <= processor < self.processors:
             raise UsageError(
                 f"processors are 0 to {self.processors - 1}, not {processor}"
@@ -95,13 +94,16 @@ class Stretches:
     def add(
         self, quantum: int, processor: int, ganged: bool, running: bool, messages: float
     ) -> None:
-        """Take in one count that was expected; the last one of a quantum ends it."""
+        """Add one count; the last one of a quantum ends it."""
         if quantum != self.quantum:
             if len(self.heard) < self.processors and self.heard:
-                self.length = 0  # a gap: stretches begin anew
+                self.length = 0  # a gap: stretches begin afresh
                 self.rising_hits = self.rising_received = 0.0
-            self.quantum, self.heard, self.away = quantum, [], []
-            self.disturbed, self.messages = False, 0.0
+            self.quantum = quantum
+            self.heard = []
+            self.away = []
+            self.disturbed = False
+            self.messages = 0.0
         self.heard.append(processor)
         self.messages += messages
         self.disturbed = self.disturbed or not ganged
@@ -111,7 +113,7 @@ class Stretches:
             self._end_quantum()
 
     def _end_quantum(self) -> None:
-        """All processors were heard: count the quantum into both open stretches."""
+        """Count a complete quantum into both open stretches."""
         for processor in self.away:
             self.absences[processor] += 1
         self.disturbances += self.disturbed
@@ -125,15 +127,14 @@ class Stretches:
             return
         if self.length > HALF:
             self._end_stretch(self.falling_hits, self.falling_received)
-        self.falling_hits, self.falling_received = (
-            self.rising_hits,
-            self.rising_received,
-        )
+        self.falling_hits = self.rising_hits
+        self.falling_received = self.rising_received
         self.rising_hits = self.rising_received = 0.0
 
     def _end_stretch(self, hits: float, received: float) -> None:
         self.count += 1
-        step, rise = hits - self.mean_hits, received - self.mean_received
+        step = hits - self.mean_hits
+        rise = received - self.mean_received
         self.mean_hits += step / self.count
         self.mean_received += rise / self.count
         self.hits_hits += step * (hits - self.mean_hits)
@@ -141,26 +142,25 @@ class Stretches:
         self.received_received += rise * (received - self.mean_received)
 
     def away_at_once(self) -> float:
-        """Processors absent in a disturbed quantum, on average; 1
-        where nothing is known.
+        """Return the mean number of processors absent in a disturbed quantum.
+
+        It is 1 where there was no disturbed quantum.
         """
-        return (
-            max(1.0, sum(self.absences) / self.disturbances)
-            if self.disturbances
-            else 1.0
-        )
+        if self.disturbances:
+            return max(1.0, sum(self.absences) / self.disturbances)
+        return 1.0
 
     def loss(self) -> Loss | None:
-        """gamma_sub as the messages show it (rule 7); None where they cannot show it.
+        """Estimate gamma_sub from the messages (rule 7); None where they do not suffice.
 
-        A line through messages against disturbed quanta, one point a stretch, gives
-        what each costs in quanta of messages; with m the share of the processor that
-        missed most, gamma = (loss - m) / (1 - m). The interval is that of the line's
-        ratio of coefficients (delta method).
+        A line through messages against disturbed quanta, one point a stretch, gives the
+        loss a disturbed quantum, in quanta of messages. With m the share of the
+        processor that missed most, gamma = (loss - m) / (1 - m). The interval is that
+        of the ratio of the line's coefficients (delta method).
         """
-        if self.count < MIN_STRETCHES or not (
-            self.hits_hits > 0 and self.disturbances > 0
-        ):
+        if self.count < MIN_STRETCHES:
+            return None
+        if self.hits_hits <= 0 or self.disturbances <= 0:
             return None
         slope = self.hits_received / self.hits_hits
         undisturbed = self.mean_received - slope * self.mean_hits
@@ -168,18 +168,12 @@ class Stretches:
         if undisturbed <= self.mean_received / 2 or share >= 1:
             return None
         free = self.count / FADED - 2
-        residual = max(0.0, self.received_received - slope * self.hits_received) / (
-            self.count - 2
-        )
+        squares = max(0.0, self.received_received - slope * self.hits_received)
+        residual = squares / (self.count - 2)
         lever = slope / undisturbed
-        spread = math.sqrt(
-            FADED
-            * residual
-            * (
-                (1 + lever * self.mean_hits) ** 2 / self.hits_hits
-                + lever**2 / self.count
-            )
-        )
+        of_slope = (1 + lever * self.mean_hits) ** 2 / self.hits_hits
+        of_level = lever**2 / self.count
+        spread = math.sqrt(FADED * residual * (of_slope + of_level))
         unit = HALF / undisturbed / (1 - share)
         student = Z_90 * (1 + (Z_90**2 + 1) / (4 * free))
         gamma = -slope * unit - share / (1 - share)

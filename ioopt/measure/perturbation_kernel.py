@@ -1,19 +1,25 @@
-"""The applications of the perturbation laboratory over a table of slots, plain
-Python and compiled alike.
+"""Run the laboratory's applications over a table of slots.
 
-Times are wall-clock instructions. ``runs[s, p]`` says whether processor p runs in
-slot s; after the table all run. ``quantum`` is the length of a slot;
-``received[s, p]`` counts messages. Each function returns the wall-clock time at which
-the last process ends.
+The text is the same for plain Python and machine code. Times are wall-clock
+instructions. ``runs[s, p]`` says whether processor p runs in slot s; after the table
+all run. ``quantum`` is the length of a slot; ``received[s, p]`` counts messages. Each
+application returns the wall-clock time at which its last process ends.
 """
 
 from ioopt.compiled import Box
 
-ALL_TO_ALL, RING, PAIRS, SHIFT = 0, 1, 2, 3
+ALL_TO_ALL = 0
+"""Pattern of requests: each processor asks all others."""
+RING = 1
+"""Pattern of requests: each asks the next one."""
+PAIRS = 2
+"""Pattern of requests: processors ask each other in pairs."""
+SHIFT = 3
+"""Pattern of requests: each asks one that moves on with every phase."""
 
 
 def next_running(runs: Box, quantum: int, p: int, now: int) -> int:
-    """The first time from *now* on at which processor *p* runs."""
+    """Return the first time from *now* on at which processor *p* runs."""
     slot = now // quantum
     while slot < runs.shape[0] and not runs[slot, p]:
         slot += 1
@@ -22,7 +28,7 @@ def next_running(runs: Box, quantum: int, p: int, now: int) -> int:
 
 
 def advance(runs: Box, quantum: int, p: int, now: int, work: int) -> int:
-    """When processor *p*, from *now* on, has done *work* instructions more."""
+    """Return when processor *p*, from *now* on, has done *work* more instructions."""
     slot = now // quantum
     while slot < runs.shape[0]:
         if runs[slot, p]:
@@ -43,9 +49,7 @@ def note(received: Box, quantum: int, p: int, now: int) -> None:
 
 
 def workpile(runs: Box, quantum: int, total: int, unit: int, start: Box) -> int:
-    """*total* work in units that stay with the first process that is free;
-    *start* is scratch space.
-    """
+    """Run *total* work in units, each by the first free process; *start* is scratch."""
     processors = runs.shape[1]
     for p in range(processors):
         start[p] = next_running(runs, quantum, p, 0)
@@ -64,7 +68,7 @@ def workpile(runs: Box, quantum: int, total: int, unit: int, start: Box) -> int:
 
 
 def barrier(runs: Box, quantum: int, work: int, interval: int, received: Box) -> int:
-    """A barrier after every *interval* of work; each arrival is told to all others."""
+    """Run *work* with a barrier after every *interval*; arrivals are sent to all others."""
     processors = runs.shape[1]
     now = 0
     while work > 0:
@@ -82,24 +86,29 @@ def barrier(runs: Box, quantum: int, work: int, interval: int, received: Box) ->
 
 
 def partner(pattern: int, processors: int, p: int, phase: int, k: int) -> int:
-    """The *k*-th processor that *p* asks in *phase*, or -1 when there is none."""
+    """Return the *k*-th processor that *p* asks in *phase*, or -1 when there is none."""
     if pattern == ALL_TO_ALL:
-        return (p + 1 + k) % processors if k < processors - 1 else -1
+        if k < processors - 1:
+            return (p + 1 + k) % processors
+        return -1
     if k > 0:
         return -1
     if pattern == RING:
         return (p + 1) % processors
     if pattern == PAIRS:
         other = p ^ 1
-        return other if other < processors else p - 1
+        if other < processors:
+            return other
+        return p - 1
     return (p + 1 + phase % (processors - 1)) % processors
 
 
 def exchange(
     runs: Box, quantum: int, p: int, now: int, phase: int, pattern: int, received: Box
 ) -> int:
-    """When the last reply is there for the requests of *p* at *now*; who
-    runs answers at once.
+    """Return when *p* has the last reply to its requests at *now*.
+
+    A running processor answers at once.
     """
     replied = now
     k = 0
@@ -123,17 +132,17 @@ def msg(
     pattern: int,
     received: Box,
 ) -> int:
-    """Phases of *phase_work*, each with *rounds* of requests and
-    a barrier at its end.
-    """
+    """Run phases of *phase_work*, each with *rounds* of requests and a final barrier."""
     processors = runs.shape[1]
-    now, phase = 0, 0
+    now = 0
+    phase = 0
     while work > 0:
         piece = min(phase_work, work)
         work -= piece
         release = now
         for p in range(processors):
-            at, replied = now, now
+            at = now
+            replied = now
             for r in range(rounds):
                 at = next_running(runs, quantum, p, at)
                 replied = max(
@@ -168,9 +177,7 @@ def deliver(
     owed: Box,
     received: Box,
 ) -> None:
-    """A message reaches *q* at *now*: one that is absent has *cost*
-    instructions more to do.
-    """
+    """Let a message reach *q* at *now*; an absent one gets *cost* more instructions."""
     note(received, quantum, q, now)
     if cost > 0 and next_running(runs, quantum, q, now) > now:
         if at[q] > now:
@@ -182,7 +189,7 @@ def deliver(
 def note_progress(
     runs: Box, quantum: int, p: int, since: int, until: int, progress: Box
 ) -> None:
-    """Add what *p*, busy from *since* to *until*, runs in each slot."""
+    """Add the instructions of *p*, busy from *since* to *until*, to each slot."""
     slot = since // quantum
     while slot < progress.shape[0] and slot * quantum < until:
         if runs[slot, p]:
@@ -204,32 +211,34 @@ def program(
     received: Box,
     progress: Box,
 ) -> int:
-    """Intervals of work up to ``ends[k, p]``, each with a barrier at its end,
-    and messages between.
+    """Run intervals of work up to ``ends[k, p]``, each with a barrier at its end.
 
-    Work done is counted from the start of the run; at each of ``sends[p]`` process
-    p sends a message to its target, and waits for the reply when *blocking*.
-    Whoever is earliest goes on, ties to the lowest. *state* is scratch space of
-    five zeros a processor.
+    Work is counted from the start of the run; at each of ``sends[p]`` process p sends a
+    message to its target, and waits for the reply when *blocking*. The earliest process
+    goes on, ties to the lowest. *state* is scratch space of five zeros a processor.
     """
     processors = runs.shape[1]
-    at, since, owed, done, sent = state[0], state[1], state[2], state[3], state[4]
+    at = state[0]
+    since = state[1]
+    owed = state[2]
+    done = state[3]
+    sent = state[4]
     now = 0
     for k in range(ends.shape[0]):
         for p in range(processors):
-            since[p], at[p] = now, -1
+            since[p] = now
+            at[p] = -1
         waiting = 0
         while waiting < processors:
             p = -1
             for q in range(processors):
-                if (
-                    at[q] < 0
-                ):  # at work from since[q] on, until its next message or the barrier
+                if at[q] < 0:
+                    # It works from since[q] on, until its next message or the barrier.
                     goal = min(sends[q, sent[q]], ends[k, q])
-                    at[q] = advance(
-                        runs, quantum, q, since[q], goal - done[q] + owed[q]
-                    )
-                    done[q], owed[q] = goal, 0
+                    work = goal - done[q] + owed[q]
+                    at[q] = advance(runs, quantum, q, since[q], work)
+                    done[q] = goal
+                    owed[q] = 0
                 if since[q] >= 0 and (p < 0 or at[q] < at[p]):
                     p = q
             now = at[p]
@@ -249,5 +258,6 @@ def program(
                 deliver(runs, quantum, p, answered, cost, at, owed, received)
                 if answered > now:
                     now = next_running(runs, quantum, p, answered)
-            since[p], at[p] = now, -1
+            since[p] = now
+            at[p] = -1
     return now

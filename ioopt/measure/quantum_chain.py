@@ -1,5 +1,4 @@
-"""Stationary Markov chain of the two-job quantum model (Lee et al., Section
-3.2; rules 1 and 3).
+"""Solve the two-job quantum model's Markov chain (Lee et al., Section 3.2; rules 1, 3).
 
 The chain follows the slot phase v in (0, qi] at which a CPU burst completes, on N cells
 with the mass spread evenly in each, so the only error is of order (qi/N)^2; see
@@ -26,16 +25,20 @@ from ioopt.problems.flexgang.quantum_model import (
 
 Array = NDArray[np.float64]
 CELLS_PER_DEVIATION = 16
-"""Cells per standard deviation of the burst: 1e-5 of slowdown and
-1e-4 of fragmentation.
+"""Cells per standard deviation of the burst.
+
+They give the slowdown to 1e-5 and the fragmentation to 1e-4.
 """
 COARSE_CELLS = 48
-"""Cells when no time is left (0.4 ms a point): 0.1 % of slowdown and
-0.004 of fragmentation.
+"""Cells when no time is left (0.4 ms a point).
+
+They give the slowdown to 0.1 % and the fragmentation to 0.004.
 """
-MIN_CELLS, MAX_CELLS = 96, 640
-"""At most 0.15 s a point; slots of 130 deviations (0.3 s for 5 ms bursts)
-are then good to 0.1 %.
+MIN_CELLS = 96
+MAX_CELLS = 640
+"""Most cells: 0.15 s a point.
+
+Slots of 130 deviations (0.3 s for 5 ms bursts) are then accurate to 0.1 %.
 """
 
 
@@ -51,13 +54,13 @@ def surface(
     donation: Donation = "return",
     cells: int | None = None,
 ) -> TwoJobMeasures:
-    """Measures of an I/O job that gets ``on`` seconds of every ``on + off`` seconds.
+    """Measure an I/O job that gets ``on`` seconds of every ``on + off`` seconds.
 
     Parameters are those of :class:`QuantumModelProblem`; ``cells`` overrides the number
     of cells. ``off_seconds`` 0 is a dedicated machine with slowdown 1 (unless donation
     is irrevocable, when a process still waits for the next slot). Raises
-    NotApplicableError for a deterministic burst, whose processes move in lock-step and
-    have no stationary law to speak of.
+    NotApplicableError for a deterministic burst: its processes move in lock-step and
+    have no stationary law.
     """
     if on_seconds <= 0 or off_seconds < 0:
         raise UsageError(
@@ -105,9 +108,7 @@ def surface(
 def measure(
     problem: QuantumModelProblem, point: QuantumPoint, cells: int | None = None
 ) -> TwoJobMeasures:
-    """The chain's measures of one point of an instance; ``cells``
-    as in :func:`surface`.
-    """
+    """Measure one point of an instance by the chain; ``cells`` as in :func:`surface`."""
     return surface(
         point.qi_seconds,
         point.qc_seconds,
@@ -121,9 +122,7 @@ def measure(
 
 
 class _Law:
-    """The stationary law ``mass`` of the completion phase on ``cells``
-    cells of width ``width``.
-    """
+    """The stationary law ``mass`` of the phase at completion, on cells of ``width``."""
 
     def __init__(
         self,
@@ -138,7 +137,10 @@ class _Law:
         deviation = burst / math.sqrt(shape)
         wanted = math.ceil(CELLS_PER_DEVIATION * on / deviation)
         self.cells = cells or min(MAX_CELLS, max(MIN_CELLS, wanted))
-        self.on, self.off, self.burst, self.io = on, off, burst, io
+        self.on = on
+        self.off = off
+        self.burst = burst
+        self.io = io
         self.cycle = on + off
         self.width = on / self.cells
         self.returns = donation == "return"
@@ -152,11 +154,11 @@ class _Law:
             self.mass = from_start
 
     def _wrapped_burst(self, shape: int) -> tuple[Array, Array]:
-        """Law of the burst modulo ``on``, in cells: from phase 0, and from a
-        uniform point of a cell.
+        """Return the law of the burst modulo ``on``, in cells.
 
-        From a cell: second differences of H(x) = integral of the burst's distribution
-        function = x F_k(x) - mean F_{k+1}(x).
+        The first is from phase 0, the second from a uniform point of a cell: second
+        differences of H(x), the integral of the burst's distribution function, which is
+        x F_k(x) - mean F_{k+1}(x).
         """
         from scipy.special import gammainc
 
@@ -176,7 +178,7 @@ class _Law:
         return from_start / from_start.sum(), from_cell / from_cell.sum()
 
     def _cumulative(self, times: Array) -> Array:
-        """Rows that, applied to the mass, give G at *times*; shape (times, cells)."""
+        """Return rows that give G at *times* when applied to the mass."""
         turns, phase = np.divmod(times, self.cycle)
         inside = np.clip(
             phase[:, None] / self.width - np.arange(self.cells)[None, :], 0.0, 1.0
@@ -185,7 +187,7 @@ class _Law:
         return rows
 
     def _solve(self, from_start: Array, from_cell: Array) -> Array:
-        """The fixed point of completion phase -> start of burst -> completion phase."""
+        """Solve for the law of the phase at completion that one iteration keeps."""
         to_start = np.diff(self._cumulative(self.edges - self.io), axis=0)
         waits = 1.0 - to_start.sum(axis=0)
         spectrum = np.fft.rfft(from_cell)[:, None] * np.fft.rfft(to_start, axis=0)
@@ -200,8 +202,10 @@ class _Law:
         return mass / mass.sum()
 
     def iteration_seconds(self) -> float:
-        """Mean wall time from request to request: burst, slots missed in it,
-        I/O, wait for a slot.
+        """Return the mean wall time from request to request.
+
+        It is the burst, the time between slots during it, the I/O, and the wait for a
+        slot.
         """
         middle = (self.edges[:-1] + self.edges[1:]) / 2
         crossed = (self.start @ middle + self.burst - self.mass @ middle) / self.on
@@ -210,12 +214,12 @@ class _Law:
         )
 
     def _waits(self) -> Array:
-        """Mean wait of an I/O that started in each cell, from its
-        completion to the next burst.
-        """
+        """Return, by the cell in which an I/O started, its mean wait for the next burst."""
         first = np.mod(self.edges[:-1] + self.io, self.cycle)
         last = first + self.width
-        waits_from = self.on if self.returns else 0.0
+        waits_from = 0.0
+        if self.returns:
+            waits_from = self.on
         total = np.zeros(self.cells)
         for end in (self.cycle, 2 * self.cycle):
             low = np.maximum(first, end - self.cycle + waits_from)
@@ -225,28 +229,32 @@ class _Law:
         return waits
 
     def blocked_seconds(self, iteration: float, processors: int) -> tuple[float, float]:
-        """Per cycle: seconds of the I/O slot in which one given CPU, and all
-        CPUs, are given away.
-        """
+        """Return the seconds a cycle in which one CPU, and all CPUs, are given away."""
         x = np.linspace(0.0, self.on, 4 * self.cells + 1)
-        since = x - self.io if self.returns else np.full_like(x, -self.io)
+        if self.returns:
+            since = x - self.io
+        else:
+            since = np.full_like(x, -self.io)
         requests = (self._cumulative(x) - self._cumulative(since)) @ self.mass
-        # G is cut off at phase qi: at x = on all requests of the slot are in.
+        # G ends at phase qi: at x = on it contains all requests of the slot.
         given = np.clip(self.cycle / iteration * requests, 0.0, 1.0)
-        both = given, given**processors
-        one, every = (float((np.diff(x) * (y[1:] + y[:-1]) / 2.0).sum()) for y in both)
-        return one, every
+        return _integral(x, given), _integral(x, given**processors)
+
+
+def _integral(x: Array, y: Array) -> float:
+    """Return the integral of *y* over *x* by trapezoids."""
+    return float((np.diff(x) * (y[1:] + y[:-1]) / 2.0).sum())
 
 
 _DIGITS = 12
-"""Decimals (of a second) to which on and off are compared: far below any
-clock, above rounding.
-"""
+"""Decimals of a second to which on and off are compared: above rounding errors."""
 
 
 class Response(NamedTuple):
-    """Slowdown S, CPU fraction beta of one process, fragmentation (None
-    where a table omits it).
+    """The response of an I/O job to its slots.
+
+    ``beta`` is the CPU fraction of one process; fragmentation is None where a table
+    omits it.
     """
 
     slowdown: float
@@ -256,24 +264,21 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True)
 class Surface:
-    """Responses of I/O jobs on a machine of ``processors``;
-    ``table`` replaces the chain.
-    """
+    """Responses of I/O jobs on ``processors``; a ``table`` replaces the chain."""
 
     processors: int
     table: tuple[SurfaceEntry, ...] | None = None
 
     def covers(self, on_seconds: float, off_seconds: float) -> bool:
-        """Whether :meth:`at` has an answer: always for the chain and for off = 0."""
+        """Return whether :meth:`at` has an answer: always for the chain and off = 0."""
         known = self.table is None or _same(off_seconds, 0.0)
         return known or self._entry(on_seconds, off_seconds) is not None
 
     def at(self, io: IoBehaviour, on_seconds: float, off_seconds: float) -> Response:
-        """The response of *io* when it may run *on* seconds, then not
-        for *off*, and so on.
+        """Return the response of *io* to *on* seconds of every *on* + *off* seconds.
 
-        With off = 0 a table may stay silent: the job then runs as on a machine of its
-        own. Raises InstanceError where the instance's table has no entry.
+        A table needs no entry for off = 0: the job then runs as on a machine of its
+        own. Raises InstanceError for any other entry that is missing.
         """
         entry = self._entry(on_seconds, off_seconds)
         if entry is not None:
@@ -298,7 +303,7 @@ class Surface:
         return Response(found.slowdown, found.beta, found.fragmentation)
 
     def waste(self, io: IoBehaviour, on_seconds: float, off_seconds: float) -> float:
-        """The fragmentation at (on, off); InstanceError where a table leaves it out."""
+        """Return the fragmentation at (on, off); InstanceError where a table omits it."""
         found = self.at(io, on_seconds, off_seconds).fragmentation
         if found is None:
             raise InstanceError(

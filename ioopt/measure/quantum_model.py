@@ -1,7 +1,7 @@
-"""The two-job quantum model (Lee et al., Section 3.2; rules 1 to 3), a row a
-pair of quanta (F1).
+"""Measure the two-job quantum model (Lee et al., Section 3.2; rules 1 to 3; F1).
 
-By its chain, or by simulating events in whole nanoseconds.
+Each pair of quanta is measured by the stationary chain, or by simulating events in
+whole nanoseconds.
 """
 
 from statistics import fmean
@@ -25,31 +25,32 @@ from ioopt.problems.flexgang.quantum_model import (
 
 Integers = NDArray[np.int64]
 WARM_UP_SHARE = 0.1
-"""Part of the horizon that is not measured."""
+"""Share of the horizon before measuring begins."""
 REMEDY = (
     "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
 )
 NUMBERS_PER_BURST = 25.2
-"""Most that is held at once for a burst (while instants are sorted), as
-tracemalloc counts it.
-"""
+"""Most numbers in memory for a burst, while instants are sorted (by tracemalloc)."""
 
 
 def nanoseconds(seconds: float) -> int:
-    """Seconds as whole nanoseconds, at least 1 for a time above 0."""
-    return max(1, round(seconds * NANOSECONDS)) if seconds > 0 else 0
+    """Return *seconds* as whole nanoseconds, at least 1 for a time above 0."""
+    if seconds <= 0:
+        return 0
+    return max(1, round(seconds * NANOSECONDS))
 
 
 def simulate_point(
     problem: QuantumModelProblem, point: QuantumPoint, *, seed: int = 0
 ) -> TwoJobMeasures:
-    """Simulate one point of an instance over its horizon and
-    measure it after a warm-up.
-    """
-    qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
-    io, cycle = nanoseconds(problem.io_seconds), qi + qc
+    """Simulate one point over its horizon, and measure it after a warm-up."""
+    qi = nanoseconds(point.qi_seconds)
+    qc = nanoseconds(point.qc_seconds)
+    io = nanoseconds(problem.io_seconds)
+    cycle = qi + qc
     cycles = max(1, round(problem.horizon(point) * NANOSECONDS / cycle))
-    begin, end = max(1, int(cycles * WARM_UP_SHARE)) * cycle, (cycles + 1) * cycle
+    begin = max(1, int(cycles * WARM_UP_SHARE)) * cycle
+    end = (cycles + 1) * cycle
     iteration = problem.slowdown_bound(point) * (
         problem.burst_seconds + problem.io_seconds
     )
@@ -67,22 +68,24 @@ def simulate_point(
 def walk(
     bursts: Integers, qi: int, qc: int, io: int, returns: bool
 ) -> tuple[Integers, Integers]:
-    """When each iteration of each process is ready and when it makes its
-    request, in nanoseconds.
+    """Return when each iteration is ready and when it makes its request (nanoseconds).
 
     *bursts* and both answers have shape (processes, iterations). A burst that ends
     exactly at a slot end is complete in that slot; an I/O that completes there waits.
     Without *returns* a burst starts at a slot start only.
     """
-    ready, request = np.empty_like(bursts), np.empty_like(bursts)
-    cycle, last = qi + qc, qi - 1 if returns else 0
+    ready = np.empty_like(bursts)
+    request = np.empty_like(bursts)
+    cycle = qi + qc
+    last = 0
+    if returns:
+        last = qi - 1
     now = np.zeros(len(bursts), np.int64)
     for k, burst in enumerate(bursts.T):
         ready[:, k] = now
         phase = now % cycle
-        phase = np.where(
-            phase > last, phase - cycle, phase
-        )  # below 0: so long until the slot
+        # Below 0: minus the time until the slot begins.
+        phase = np.where(phase > last, phase - cycle, phase)
         start = phase.clip(min=0)
         now += start - phase + burst + (start + burst - 1) // qi * qc
         request[:, k] = now
@@ -93,16 +96,13 @@ def walk(
 def _require_room(
     problem: QuantumModelProblem, point: QuantumPoint, count: int, end: int
 ) -> None:
-    """InstanceError when the bursts take too much memory, or times leave 64
-    bits of nanoseconds.
-    """
+    """Raise InstanceError when bursts exceed the memory, or times 64-bit nanoseconds."""
     where = f"the point qi {point.qi_seconds:g} s, qc {point.qc_seconds:g} s"
     bursts = float(count) * problem.processors
     require_numbers(NUMBERS_PER_BURST * bursts, f"simulating {where}", REMEDY)
     longest = 60.0 * problem.burst_seconds * NANOSECONDS  # no draw of 2e6 comes near
-    waits = (1.0 + longest / nanoseconds(point.qi_seconds)) * nanoseconds(
-        point.qc_seconds
-    )
+    slots = 1.0 + longest / nanoseconds(point.qi_seconds)
+    waits = slots * nanoseconds(point.qc_seconds)
     if 2.0 * end + longest + waits + problem.io_seconds * NANOSECONDS > 2.0**62:
         raise InstanceError(
             f"{where}: its times are too long for whole nanoseconds; {REMEDY}"
@@ -110,9 +110,7 @@ def _require_room(
 
 
 def draw_bursts(problem: QuantumModelProblem, count: int, seed: int) -> Integers:
-    """Bursts in nanoseconds, shape (processes, *count*), one
-    random stream a process.
-    """
+    """Draw bursts in nanoseconds, *count* a process, each from a stream of its own."""
     require_numbers(
         NUMBERS_PER_BURST * count * problem.processors, "drawing the bursts", REMEDY
     )
@@ -137,8 +135,9 @@ def _measure(
     request: Integers,
     window: tuple[int, int],
 ) -> TwoJobMeasures:
-    """The measures of a walk in the *window* of whole cycles after the warm-up."""
-    qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
+    """Return the measures of a walk in the *window* of whole cycles after the warm-up."""
+    qi = nanoseconds(point.qi_seconds)
+    qc = nanoseconds(point.qc_seconds)
     io = nanoseconds(problem.io_seconds)
     begin, end = window
     counted = (request > begin) & (request <= end) & (ready > 0)
@@ -170,14 +169,15 @@ def _measure(
 
 
 def _slot_time(times: Integers, qi: int, qc: int) -> Integers:
-    """Nanoseconds of I/O slot before each of *times*."""
-    cycles, phase = times // (qi + qc), times % (qi + qc)
+    """Return the nanoseconds of I/O slot before each of *times*."""
+    cycles = times // (qi + qc)
+    phase = times % (qi + qc)
     before: Integers = cycles * qi + phase.clip(0, qi)
     return before
 
 
 def _all_away(starts: Integers, ends: Integers, qi: int, qc: int) -> int:
-    """Nanoseconds of I/O slot in which every process has given its CPU away."""
+    """Return the nanoseconds of I/O slot in which all processes give their CPU away."""
     times = np.concatenate([starts.ravel(), ends.ravel()])
     change = np.repeat(np.array([1, -1]), starts.size)
     order = np.argsort(times, kind="stable")
@@ -207,8 +207,8 @@ def measure(
     """Measure every point; those past the *deadline* by the chain on its coarsest grid.
 
     Returns :class:`MeasuredPoint` rows in the instance's order, and their means. Only
-    events use the *seed*. Raises NotApplicableError for the chain of a burst that is
-    not random, and OutOfTime where such bursts leave no time for a point.
+    events use the *seed*. Bursts that are not random have no chain: NotApplicableError
+    where it is asked for, OutOfTime where the time does not suffice for all points.
 
     Examples
     --------
@@ -218,20 +218,22 @@ def measure(
     >>> [round(point.slowdown, 2) for point in found.points]
     [1.2, 1.5, 1.0, 1.1, 1.6]
     """
-    chosen = "auto" if settings is None else settings.engine
+    engine = (settings or Settings()).engine
     deadline = deadline or Deadline(None)
-    events = chosen == "event" or (chosen == "auto" and problem.burst_shape is None)
+    events = engine == "event"
+    if engine == "auto":
+        events = problem.burst_shape is None
     points: list[MeasuredPoint] = []
     for point in problem.points:
         if deadline.expired():
             break
-        found = (
-            simulate_point(problem, point, seed=seed)
-            if events
-            else quantum_chain.measure(problem, point)
-        )
+        if events:
+            found = simulate_point(problem, point, seed=seed)
+        else:
+            found = quantum_chain.measure(problem, point)
         points.append(MeasuredPoint.of(point, found))
-    done, cells = len(points), quantum_chain.COARSE_CELLS
+    done = len(points)
+    cells = quantum_chain.COARSE_CELLS
     notes: tuple[str, ...] = ()
     if done < len(problem.points):
         if problem.burst_shape is None:  # the chain has no answer
@@ -244,9 +246,9 @@ def measure(
             for point in problem.points[done:]
         ]
         notes = (
-            f"the time limit came after {done} of {len(problem.points)} points; the "
-            f"others are the chain's on {cells} cells (0.1 % of slowdown, 0.004 of "
-            "fragmentation)",
+            f"the time limit passed after {done} of {len(problem.points)} points; the "
+            f"others were measured on {cells} cells only (to 0.1 % of slowdown and "
+            "0.004 of fragmentation)",
         )
     metrics = {name: fmean(getattr(point, name) for point in points) for name in MEANS}
     metrics["max_slowdown"] = max(point.slowdown for point in points)

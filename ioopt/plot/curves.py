@@ -1,8 +1,4 @@
-"""Lines a solver: a measure against a setting with error bars, as the
-papers' figures have it.
-
-And what advice says of each I/O fraction, narrow enough for a telephone.
-"""
+"""Draw lines: a measure of each solver against a setting, and advice by I/O fraction."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,13 +12,13 @@ from ioopt.problems.base import Json
 from ioopt.units import title as title_of
 
 MOST_VALUES = 10
-"""Values of the setting that get a tick each."""
+"""Most values of the setting that get a tick each."""
 NEAREST = 0.05
-"""Ticks nearer than this part of the axis would run into each other."""
+"""Least distance of two ticks, as a share of the axis, at which labels do not overlap."""
 BESIDE = 3.0
-"""Points between the error bars of two solvers at one setting."""
+"""Distance of the error bars of two solvers at one setting, in points."""
 WIDE = 8.0
-"""Values that differ by more than this factor are drawn on a logarithmic axis."""
+"""Ratio of the largest to the least value from which the axis is logarithmic."""
 
 
 def plot_sweep(
@@ -33,13 +29,12 @@ def plot_sweep(
     floor: float | None = 0.0,
     marks: Mapping[str, Sequence[tuple[float, float]]] = MappingProxyType({}),
 ) -> Any:
-    """Draw *lines* (solver -> (setting, mean, length of the error bar,
-    runs)); returns the axes.
+    """Draw *lines* (solver -> (setting, mean, length of the error bar, runs)).
 
     *metric* is a metric's name (``makespan_seconds``) or words with their unit. No
     error bar goes below *floor*, the least value that the metric can have. *marks*
     (label -> (setting, value)) are single points beside the lines, such as the numbers
-    that a paper prints.
+    that a paper prints. Returns the axes.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -49,10 +44,12 @@ def plot_sweep(
     up = unit_for(metric, max((point[1] for point in drawn), default=0.0))
     for number, (name, points) in enumerate(lines.items()):
         at, mean, error, _ = zip(*sorted(points))
-        below = [
-            length if floor is None else max(0.0, min(length, value - floor))
-            for value, length in zip(mean, error)
-        ]
+        below = list(error)
+        if floor is not None:
+            below = [
+                max(0.0, min(length, value - floor))
+                for value, length in zip(mean, error)
+            ]
         drawn_line = axes.errorbar(
             [x / across.size for x in at],
             [y / up.size for y in mean],
@@ -62,7 +59,7 @@ def plot_sweep(
             label=shortened(name, 40),
             **series(number),
         )
-        # intervals of several solvers at one setting lie side by side
+        # Error bars of several solvers at one setting are drawn side by side.
         beside = ScaledTranslation(
             (number - (len(lines) - 1) / 2) * BESIDE / 72,
             0,
@@ -89,9 +86,7 @@ def plot_sweep(
 
 
 def _ticks(axes: Any, values: Sequence[float]) -> None:
-    """Few values have a tick each; values of several magnitudes
-    have a logarithmic axis.
-    """
+    """Set a tick for each of few *values*; a logarithmic axis for several magnitudes."""
     if len(values) < 2 or len(values) > MOST_VALUES:
         return
     from matplotlib.ticker import FixedLocator, NullLocator
@@ -99,7 +94,9 @@ def _ticks(axes: Any, values: Sequence[float]) -> None:
     logarithmic = values[0] > 0 and values[-1] / values[0] >= WIDE
     if logarithmic:
         axes.set_xscale("log")
-    places = [math.log(value) if logarithmic else value for value in values]
+    places = list(values)
+    if logarithmic:
+        places = [math.log(value) for value in values]
     closest = min(right - left for left, right in pairwise(places))
     if closest > NEAREST * (places[-1] - places[0]):
         axes.xaxis.set_major_locator(FixedLocator(list(values)))
@@ -113,10 +110,10 @@ def plot_curve(
     measure: str,
     worth: float,
 ) -> Any:
-    """Draw figures (``value``, ``low``, ``high``) against the I/O
-    fraction; returns the axes.
+    """Draw figures (``value``, ``low``, ``high``) against the I/O fraction.
 
-    A dotted line is at the share that is *worth* a change.
+    A dotted line is at the share that is *worth* a change. The picture is narrow enough
+    for a telephone. Returns the axes.
     """
     axes = new_axes(NARROW, 3.4)
     at = [100 * fraction for fraction in fractions]
@@ -128,10 +125,8 @@ def plot_curve(
             label=name,
             **series(number),
         )
-        low, high = (
-            [100 * (row["value"] if row[end] is None else row[end]) for row in figures]
-            for end in ("low", "high")
-        )
+        low = _ends(figures, "low")
+        high = _ends(figures, "high")
         axes.fill_between(at, low, high, color=series(number)["color"], alpha=0.2, lw=0)
     axes.axhline(100 * worth, **LIMIT)
     label_axis(axes.xaxis, "mean share of run time that is I/O", "%")
@@ -139,3 +134,14 @@ def plot_curve(
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize="small")
     return axes
+
+
+def _ends(figures: Sequence[Json], end: str) -> list[float]:
+    """Return one end of each interval in percent; the value where there is none."""
+    percents = []
+    for row in figures:
+        value = row["value"]
+        if row[end] is not None:
+            value = row[end]
+        percents.append(100 * value)
+    return percents

@@ -1,4 +1,4 @@
-"""Plans of flexible gangs: one frame of columns and windows, one cycle of slots."""
+"""Draw plans of flexible gangs: one frame of columns and windows, one cycle of slots."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -24,13 +24,15 @@ MOST_INCHES = 9.0
 
 
 def plot_flexible_gang(result: Result) -> Any:
-    """One frame of a flexible-gang result; loose windows are hatched and
-    list the I/O jobs there.
+    """Draw one frame of a flexible-gang result; return the axes.
+
+    Loose windows are hatched and list the I/O jobs there.
     """
     from matplotlib.patches import Patch
 
     schedule = result.schedule or {}
-    columns, rows = schedule["num_columns"], schedule["rows"]
+    columns = schedule["num_columns"]
+    rows = schedule["rows"]
     unit = unit_for("seconds", schedule["frame_seconds"])
     frame = schedule["frame_seconds"] / unit.size
     cells = len({cell["start_seconds"] for cell in rows}) + 2 * len(schedule["windows"])
@@ -38,22 +40,17 @@ def plot_flexible_gang(result: Result) -> Any:
     axes.set_xlim(0, columns)
     axes.set_ylim(frame, 0)
     axes.set_facecolor(IDLE)
-    for kind in sorted({cell["kind"] for cell in rows}):
-        corners = [
-            (
-                *cell["columns"],
-                cell["start_seconds"] / unit.size,
-                (cell["end_seconds"] - cell["start_seconds"]) / unit.size,
-            )
-            for cell in rows
-            if cell["kind"] == kind
-        ]
-        rectangles(axes, corners, role(kind)[1], "white")
+    corners: dict[str, list[tuple[float, float, float, float]]] = {}
+    for cell in rows:
+        start = cell["start_seconds"]
+        height = (cell["end_seconds"] - start) / unit.size
+        corner = (*cell["columns"], start / unit.size, height)
+        corners.setdefault(cell["kind"], []).append(corner)
+    for kind in sorted(corners):
+        rectangles(axes, corners[kind], role(kind)[1], "white")
     for window in schedule["windows"]:
-        start, end = (
-            window["start_seconds"] / unit.size,
-            window["end_seconds"] / unit.size,
-        )
+        start = window["start_seconds"] / unit.size
+        end = window["end_seconds"] / unit.size
         axes.bar(
             columns / 2,
             end - start,
@@ -81,16 +78,17 @@ def plot_flexible_gang(result: Result) -> Any:
         [*handles, window_box, Patch(facecolor=IDLE, label="idle")],
     )
     name_boxes(axes, _cells(rows, unit.size))
-    for text in name_boxes(
-        axes, _windows(schedule, unit.size)
-    ):  # readable upon the hatching
+    for text in name_boxes(axes, _windows(schedule, unit.size)):
+        # A white box makes the names readable on the hatching.
         text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.0})
     return axes
 
 
 def _cells(rows: Iterable[Mapping[str, Any]], size: float) -> Iterator[Box]:
+    """Yield a box for each cell of a strict row."""
     for cell in rows:
-        (first, last), start = cell["columns"], cell["start_seconds"] / size
+        first, last = cell["columns"]
+        start = cell["start_seconds"] / size
         height = cell["end_seconds"] / size - start
         yield Box(
             first, start, last - first, height, cell["job"], role(cell["kind"])[1]
@@ -98,33 +96,31 @@ def _cells(rows: Iterable[Mapping[str, Any]], size: float) -> Iterator[Box]:
 
 
 def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
-    """The names of the jobs that are loose in each run of
-    columns with the same jobs.
-    """
+    """Yield a box with the loose jobs for each run of columns that have the same."""
     columns = schedule["num_columns"]
-    loose = [
-        tuple(
-            job["job"]
-            for job in schedule["loose_io"]
-            if job["columns"][0] <= column < job["columns"][1]
-        )
-        for column in range(columns)
-    ]
-    edges = [
-        k for k in range(columns + 1) if k in (0, columns) or loose[k] != loose[k - 1]
-    ]
+    loose: list[list[str]] = [[] for _ in range(columns)]
+    for job in schedule["loose_io"]:
+        for column in range(*job["columns"]):
+            loose[column].append(job["job"])
+    edges = [0]
+    edges += [k for k in range(1, columns) if loose[k] != loose[k - 1]]
+    edges.append(columns)
     for window in schedule["windows"]:
         start = window["start_seconds"] / size
         height = window["end_seconds"] / size - start
         for first, last in pairwise(edges):
             names = loose[first]
-            text = "\n".join(names) if len(names) <= 4 else f"{len(names)} I/O jobs"
+            if len(names) <= 4:
+                text = "\n".join(names)
+            else:
+                text = f"{len(names)} I/O jobs"
             yield Box(first, start, last - first, height, text, "#FFFFFF")
 
 
 def plot_quantum_selection(result: Result) -> Any:
-    """The slots of one cycle, a row a job, I/O jobs labelled with their
-    slowdown; returns the axes.
+    """Draw the slots of one cycle, a row a job; return the axes.
+
+    I/O jobs are labelled with their slowdown.
     """
     schedule = result.schedule or {}
     slots = [
@@ -137,15 +133,17 @@ def plot_quantum_selection(result: Result) -> Any:
         )
         for slot in schedule["slots"]
     ]
-    timeline, title = Timeline.of(slots), headline(result, "one cycle")
+    timeline = Timeline.of(slots)
+    title = headline(result, "one cycle")
     axes = plot_timeline(
         timeline, title=title, rows="job", until=schedule["cycle_seconds"]
     )
     slowdown = result.metrics.get("slowdown", {})
-    labels = [
-        shortened(name, 24)
-        + (f"\nslowdown {slowdown[name]:.2f}" if name in slowdown else "")
-        for name in timeline.resources[: len(axes.get_yticks())]
-    ]
+    labels = []
+    for name in timeline.resources[: len(axes.get_yticks())]:
+        label = shortened(name, 24)
+        if name in slowdown:
+            label += f"\nslowdown {slowdown[name]:.2f}"
+        labels.append(label)
     axes.set_yticks(axes.get_yticks(), labels)
     return axes

@@ -1,6 +1,4 @@
-"""What all pictures share: axes in units that fit, legends beside the
-data, names that fit.
-"""
+"""Lay out pictures: axes in fitting units, legends beside the data, names in boxes."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -10,29 +8,30 @@ from ioopt.plot.palette import ROLES, ink, role
 from ioopt.result import Result
 
 STEPS = {"min": (1, 2, 5, 10, 15, 30, 60), "h": (0.5, 1, 2, 3, 6, 12, 24)}
-"""Distances of ticks where tens are not what people count in."""
+"""Distances of ticks of units that are not counted in tens."""
 MOST_TICKS = 9
+"""Most ticks of an axis in such a unit."""
 PLAIN_UNITS = {"slowdown": "factor", "ratio": "factor", "imbalance": "factor"}
+"""Word in the name of a metric -> the name of its unit."""
 TALLEST_LEGEND = 18
+"""Most entries in a column of a legend."""
 CHARACTER = 0.62
 """Width of a character over the size of its font: a cautious mean for DejaVu Sans."""
 
 
 NARROW = 4.6
-"""Inches of a picture that a telephone shows whole."""
+"""Width in inches of a picture that fits a telephone."""
 
 
 class Unit(NamedTuple):
-    """A unit that an axis is drawn in: how many base units (s, B, B/s)
-    it has, and its name.
-    """
+    """The unit of an axis: its size in base units (s, B, B/s), and its name."""
 
     size: float
     name: str
 
 
 def unit_for(metric: str, largest: float) -> Unit:
-    """The unit of an axis whose largest value is *largest*, by the name of the metric.
+    """Return the unit of an axis for values up to *largest* of a metric.
 
     >>> unit_for("time_seconds", 7200), unit_for("mean_slowdown", 3.0)
     (Unit(size=3600.0, name='h'), Unit(size=1.0, name='factor'))
@@ -43,25 +42,25 @@ def unit_for(metric: str, largest: float) -> Unit:
 
 
 def new_axes(width: float, height: float) -> Any:
-    """Axes of their own in a figure of *width* x *height* inches that
-    makes room for its words.
-    """
+    """Return the axes of a new figure of *width* x *height* inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
 def label_axis(axis: Any, words: str, unit: str) -> None:
-    """Name a linear axis with its unit, unless *words* end with one; hours get
-    ticks as on a clock.
+    """Name a linear axis with its unit, unless *words* end with one.
+
+    Minutes and hours get ticks as on a clock.
     """
     from matplotlib.ticker import MultipleLocator, ScalarFormatter
 
-    axis.set_label_text(words if words.endswith(")") else f"{words} ({unit})")
-    if isinstance(axis.get_major_formatter(), ScalarFormatter):
-        axis.get_major_formatter().set_useOffset(
-            False
-        )  # "+1e-9" beside an axis reads as a unit
+    if not words.endswith(")"):
+        words = f"{words} ({unit})"
+    axis.set_label_text(words)
+    formatter = axis.get_major_formatter()
+    if isinstance(formatter, ScalarFormatter):
+        formatter.set_useOffset(False)  # "+1e-9" beside an axis reads as a unit
     low, high = axis.get_view_interval()
     for step in STEPS.get(unit, ()):
         if 2 <= abs(high - low) / step <= MOST_TICKS:
@@ -75,14 +74,19 @@ def finish(
     handles: Sequence[Any] | None = None,
     legend: str | None = None,
 ) -> Any:
-    """Set the title and put the legend, with a heading, to the right of the
-    data; returns the axes.
+    """Set the title and put the legend, with a heading, to the right of the data.
+
+    Returns the axes.
     """
     axes.set_title(title, fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
-    found = axes.get_legend_handles_labels()[0] if handles is None else handles
+    found = handles
+    options: dict[str, Any] = {}
+    if handles is None:
+        found = axes.get_legend_handles_labels()[0]
+    else:
+        options["handles"] = list(handles)
     if found:
-        options = {"handles": list(handles)} if handles is not None else {}
         axes.legend(
             **options,
             loc="upper left",
@@ -97,7 +101,7 @@ def finish(
 
 
 def legend_beside(figure: Any, handles: Sequence[Any]) -> None:
-    """One legend for all panels of a figure, to their right."""
+    """Put one legend for all panels of a figure to their right."""
     figure.legend(
         handles=list(handles),
         loc="outside right upper",
@@ -107,7 +111,7 @@ def legend_beside(figure: Any, handles: Sequence[Any]) -> None:
 
 
 def patches(kinds: Iterable[str]) -> list[Any]:
-    """Legend entries of these roles, in the palette's order."""
+    """Return legend entries of these roles, in the palette's order."""
     from matplotlib.patches import Patch
 
     given = set(kinds)
@@ -117,16 +121,15 @@ def patches(kinds: Iterable[str]) -> list[Any]:
 
 
 def headline(result: Result, more: str = "") -> str:
-    """The title of a result's picture: instance, solver, and what
-    else there is to say.
-    """
-    return f"{shortened(result.instance, 48)}: {result.solver}" + (
-        f", {more}" if more else ""
-    )
+    """The title of a result's picture: instance, solver, and what else there is to say."""
+    title = f"{shortened(result.instance, 48)}: {result.solver}"
+    if more:
+        title += f", {more}"
+    return title
 
 
 def shortened(text: str, most: int) -> str:
-    """*text*, its middle left out where it has more than *most* characters.
+    """Return *text*, without its middle where it has more than *most* characters.
 
     >>> shortened("individuals_ID0000017", 12)
     'indivi…00017'
@@ -138,7 +141,7 @@ def shortened(text: str, most: int) -> str:
 
 
 class Box(NamedTuple):
-    """A rectangle of the data that may carry a name."""
+    """A rectangle of the data that may have a name."""
 
     left: float
     low: float
@@ -149,16 +152,16 @@ class Box(NamedTuple):
 
 
 def name_boxes(axes: Any, boxes: Iterable[Box], most: int = 200) -> list[Any]:
-    """Write into each of the widest *most* boxes its text, where that fits;
-    returns what it wrote.
+    """Write its text into each of the *most* widest boxes, where it fits.
 
-    A text lies within its box, so two never overlap. Limits of the
-    axes must be set before.
+    Texts stay within their boxes and so never overlap. The limits of the axes must be
+    set before. Returns the texts.
     """
-    # places the axes, so that data have a size in points
+    # Place the axes first, so that data have a size in points.
     axes.figure.draw_without_rendering()
     points = 72 / axes.figure.dpi
-    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    left, right = axes.get_xlim()
+    low, high = axes.get_ylim()
     across = axes.bbox.width * points / abs(right - left)
     up = axes.bbox.height * points / abs(high - low)
     written = []

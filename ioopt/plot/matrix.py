@@ -1,6 +1,4 @@
-"""The Ousterhout matrix as a picture: rows, nodes, jobs local or remote, home
-instances, replicas.
-"""
+"""Draw the Ousterhout matrix: rows and nodes, local and remote jobs, replicas."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -14,23 +12,21 @@ from ioopt.result import Result
 from ioopt.units import quantity
 
 MOST_ROWS = 40
-"""Rows of the matrix drawn; more cannot be read."""
+"""Most rows of the matrix drawn; more are not readable."""
 MOST_PIECES = 4_000
-"""Pieces of jobs drawn with their edges and names."""
+"""Most pieces of jobs drawn with edges and names."""
 REPLICA = 0.35
-"""How opaque the replicas of a job are beside its home instance."""
+"""Opacity of the replicas of a job."""
 
 
 def plot_decision(result: Result) -> Any:
-    """The matrix that one decision (gang-matrix) leads to; returns the axes."""
+    """Draw the matrix after one decision (gang-matrix); return the axes."""
     jobs = (result.plan or {}).get("jobs", [])
     return plot_matrix(jobs, title=headline(result, "matrix after the decision"))
 
 
 def plot_gang(result: Result) -> Any:
-    """The fullest matrix of a simulated workload whose history was
-    written; returns the axes.
-    """
+    """Draw the fullest matrix of a workload with history; return the axes."""
     updates = (result.schedule or {}).get("updates")
     if updates is None:
         raise UsageError(
@@ -45,27 +41,29 @@ def plot_gang(result: Result) -> Any:
 def fullest(
     updates: Iterable[Mapping[str, Any]],
 ) -> tuple[float, list[Mapping[str, Any]]]:
-    """The first instant at which home instances fill most slots, and
-    the jobs placed then.
-    """
+    """Return the first instant at which home instances fill most slots, and the jobs."""
     places: dict[Any, Mapping[str, Any]] = {}
-    best, seconds, jobs = -1, 0.0, []
+    best = -1
+    seconds = 0.0
+    jobs = []
     for update in updates:
         for job in update["left"]:
             del places[job]
         places.update((job["id"], job) for job in update["placed"])
         slots = sum(len(job["columns"]) for job in places.values())
         if slots > best:
-            best, seconds, jobs = slots, update["seconds"], list(places.values())
+            best = slots
+            seconds = update["seconds"]
+            jobs = list(places.values())
     return seconds, jobs
 
 
 def plot_matrix(jobs: Sequence[Mapping[str, Any]], title: str = "") -> Any:
-    """Draw *jobs* (``id``, ``columns``, ``home_row``, ``rows``,
-    ``local``); returns the axes.
+    """Draw *jobs* (``id``, ``columns``, ``home_row``, ``rows``, ``local``).
 
-    Home instances are solid and carry the job's id where it fits, replicas are pale,
-    idle slots grey. As much is drawn as the jobs occupy, of the rows the first 40.
+    Home instances are solid and have the job's id where it fits, replicas are pale,
+    idle slots grey. Only occupied nodes and rows are drawn, and at most 40 rows.
+    Returns the axes.
     """
     from matplotlib.patches import Patch
 
@@ -81,9 +79,9 @@ def plot_matrix(jobs: Sequence[Mapping[str, Any]], title: str = "") -> Any:
     axes.set_yticks(range(0, shown, 1 + shown // 21))
     axes.set_xlabel("node (number)")
     rows = "row (time slice)"
-    axes.set_ylabel(
-        rows if shown == height else f"{rows}, the first {shown} of {height}"
-    )
+    if shown < height:
+        rows += f", the first {shown} of {height}"
+    axes.set_ylabel(rows)
     kinds = [role("local"), role("remote start")]
     handles = [Patch(facecolor=colour, label=words) for words, colour in kinds]
     handles += [
@@ -97,9 +95,7 @@ def plot_matrix(jobs: Sequence[Mapping[str, Any]], title: str = "") -> Any:
 
 
 Piece = tuple[int, int, int, bool, bool, str]
-"""(row, first node, nodes, whether local, whether the home instance,
-id) of a run of a job.
-"""
+"""A run of nodes of a job: (row, first node, nodes, is local, is at home, id)."""
 
 
 def _pieces(jobs: Iterable[Mapping[str, Any]], rows: int) -> Iterator[Piece]:
@@ -112,7 +108,7 @@ def _pieces(jobs: Iterable[Mapping[str, Any]], rows: int) -> Iterator[Piece]:
 
 
 def _boxes(pieces: Iterable[Piece]) -> Iterator[Box]:
-    """The longest run of each home instance, for its name."""
+    """Yield a box for the longest run of each home instance, for its name."""
     longest: dict[str, Piece] = {}
     for piece in pieces:
         if piece[4] and piece[2] > longest.get(piece[5], (0, 0, 0))[2]:
@@ -122,26 +118,31 @@ def _boxes(pieces: Iterable[Piece]) -> Iterator[Box]:
 
 
 def _kind(local: bool) -> str:
-    return "local" if local else "remote start"
+    if local:
+        return "local"
+    return "remote start"
 
 
 def _draw(axes: Any, pieces: Sequence[Piece]) -> None:
-    """One collection a kind, however many jobs there are."""
+    """Draw one collection of rectangles a kind, however many jobs there are."""
+    edge = "none"
+    if len(pieces) <= MOST_PIECES:
+        edge = "white"
     for local, home in ((True, True), (True, False), (False, True), (False, False)):
         corners = [
             (first, first + count, row - 0.45, 0.9)
             for row, first, count, *kind, _ in pieces
             if kind == [local, home]
         ]
+        opacity = REPLICA
+        if home:
+            opacity = 1.0
         if corners:
-            edge = "white" if len(pieces) <= MOST_PIECES else "none"
-            rectangles(
-                axes, corners, role(_kind(local))[1], edge, 1.0 if home else REPLICA
-            )
+            rectangles(axes, corners, role(_kind(local))[1], edge, opacity)
 
 
 def _runs(columns: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Maximal runs of consecutive nodes as (first, length)."""
+    """Yield maximal runs of consecutive nodes as (first, length)."""
     ordered = enumerate(sorted(columns))
     for _, run in groupby(ordered, key=lambda pair: pair[1] - pair[0]):
         nodes = [node for _, node in run]

@@ -1,6 +1,4 @@
-"""What is measured (after Lee et al., Figures 2, 3, 5 and 10): quanta,
-perturbations, gangedness.
-"""
+"""Draw measurements as Lee et al., Figures 2, 3, 5 and 10, do."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,10 +15,9 @@ MILLISECONDS = 1000.0
 
 
 def plot_quantum_model(found: QuantumMeasures, title: str = "") -> Any:
-    """Draw slowdown (left) and fragmentation (right) against the
-    quantum that varies more.
+    """Draw slowdown (left) and fragmentation (right) against the quantum that varies more.
 
-    One curve for each value of the other quantum. Returns the left one of the two axes.
+    There is one curve for each value of the other quantum. Returns the left axes.
     """
     from matplotlib.figure import Figure
 
@@ -28,11 +25,16 @@ def plot_quantum_model(found: QuantumMeasures, title: str = "") -> Any:
     points = found.points
     distinct_qi = {point.qi_seconds for point in points}
     distinct_qc = {point.qc_seconds for point in points}
-    x_name, x_label, curve_name, curve_label = (
-        ("qi_seconds", "I/O quantum qi (ms)", "qc_seconds", "qc")
-        if len(distinct_qi) > len(distinct_qc)
-        else ("qc_seconds", "compute quantum qc (ms)", "qi_seconds", "qi")
-    )
+    if len(distinct_qi) > len(distinct_qc):
+        x_name = "qi_seconds"
+        x_label = "I/O quantum qi (ms)"
+        curve_name = "qc_seconds"
+        curve_label = "qc"
+    else:
+        x_name = "qc_seconds"
+        x_label = "compute quantum qc (ms)"
+        curve_name = "qi_seconds"
+        curve_label = "qi"
     handles = []
     for number, value in enumerate(
         sorted({getattr(point, curve_name) for point in points})
@@ -66,14 +68,17 @@ ENVIRONMENTS = {
     "Add_FX": {"marker": "^", "color": GREEN, "markersize": 8},
     "Add_RR": {"marker": "v", "color": VERMILLION, "markersize": 5},
 }
-"""Hollow markers, the first of each pair larger, so that curves which
-coincide are both seen.
+"""Style of each environment.
+
+Markers are hollow, the first of each pair larger, so that coinciding curves are both
+visible.
 """
 COLUMNS = 4
+"""Most panels side by side."""
 
 
 def plot_perturbation(found: PerturbationSlopes, title: str = "") -> Any:
-    """One panel for each application of the laboratory; returns the first axes."""
+    """Draw one panel for each application of the laboratory; return the first axes."""
     from matplotlib.figure import Figure
 
     items = found.applications
@@ -110,12 +115,12 @@ def _panel(
 ) -> None:
     """Draw (perturbations, change in quanta) by environment.
 
-    With the dotted reference lines of the paper: of P *processors* all, 1/P, none and
-    -1/P of the time taken or given.
+    The dotted reference lines are those of the paper: slopes of 1, 1/P, 0 and -1/P
+    quanta a perturbation for P *processors*.
     """
-    furthest = max(
-        (count for points in curves.values() for count, _ in points), default=0
-    )
+    furthest = 0
+    for points in curves.values():
+        furthest = max(furthest, max((count for count, _ in points), default=0))
     for slope in (1.0, 0.0, 1 / processors, -1 / processors):
         axes.plot([0, furthest], [0, slope * furthest], ":", color=OTHERS, lw=0.9)
     axes.lines[-1].set_label(f"slopes 1, 1/{processors}, 0, -1/{processors}")
@@ -134,17 +139,18 @@ TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
 def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
-    """Draw each application's ratio and 90 % interval on a log scale; returns the axes.
+    """Draw each application's ratio and 90 % interval on a log scale; return the axes.
 
-    Applications without a ratio above 0 are named but not drawn;
-    thresholds are dashed ticks.
+    Applications without a ratio above 0 are named but not drawn; thresholds are dashed
+    ticks.
     """
     from matplotlib.lines import Line2D
 
     items = found.applications
     axes = new_axes(8.0, min(14.0, 1.2 + 0.35 * len(items)))
     axes.set_xscale("log")
-    drawn, shown = [0.02, 1.0], set()
+    drawn = [0.02, 1.0]
+    shown = set()
     for place, verdict in enumerate(item.verdict for item in items):
         if verdict.threshold:
             axes.vlines(
@@ -178,9 +184,10 @@ def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
     axes.set_xlim(min(drawn) / 1.3, max(drawn) * 1.3)
     axes.minorticks_off()
     names = [f"{shortened(item.id, 24)} ({item.verdict.gangedness})" for item in items]
-    axes.set_yticks(
-        range(len(items)), names, fontsize="medium" if len(items) <= 30 else 6
-    )
+    size: str | int = "medium"
+    if len(items) > 30:
+        size = 6
+    axes.set_yticks(range(len(items)), names, fontsize=size)
     axes.invert_yaxis()
     axes.set_ylabel("application (gangedness)")
     axes.set_xlabel("messages in disturbed quanta / messages in gang quanta (factor)")

@@ -1,6 +1,4 @@
-"""Writing pictures: a file of a figure, or one self-contained HTML page
-of tables and figures.
-"""
+"""Write pictures to files, or to self-contained HTML pages with tables."""
 
 import html
 import io
@@ -17,7 +15,7 @@ ENDINGS = (".png", ".svg", ".pdf", ".html")
 
 
 def check_target(target: str) -> str:
-    """The ending of *target*; raises UsageError for one that is not a picture's."""
+    """Return the ending of *target*; UsageError for one that is not a picture's."""
     ending = Path(target).suffix.lower()
     if ending not in ENDINGS:
         raise UsageError(f"{target}: a picture's name ends in {', '.join(ENDINGS)}")
@@ -25,9 +23,7 @@ def check_target(target: str) -> str:
 
 
 def save(axes: Any, target: str) -> None:
-    """Write the figure of *axes* to *target* in the form of its ending;
-    renamed when complete.
-    """
+    """Write the figure of *axes* to *target* in the format of its ending."""
     ending = check_target(target)
     if ending == ".html":
         content = page(Path(target).stem, svg_text(axes.figure)).encode()
@@ -39,7 +35,7 @@ def save(axes: Any, target: str) -> None:
 
 
 def svg_text(figure: Any) -> str:
-    """The figure as SVG text without the XML prologue, for embedding in HTML."""
+    """Return the figure as SVG text without the XML prologue, for embedding in HTML."""
     out = io.StringIO()
     figure.savefig(out, format="svg", bbox_inches="tight")
     text = out.getvalue()
@@ -47,10 +43,12 @@ def svg_text(figure: Any) -> str:
 
 
 STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b1f24}
+body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem}
+body{color:#1b1f24}
 table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .7rem;border-bottom:1px solid #d8dee4;text-align:right}
-th{background:#f6f8fa}td:not(.t){white-space:nowrap}td:first-child,th:first-child,td.t,th.t{text-align:left}
+th{background:#f6f8fa}td:not(.t){white-space:nowrap}
+td:first-child,th:first-child,td.t,th.t{text-align:left}
 .wide{overflow-x:auto;max-width:100%}h1,li,pre{overflow-wrap:anywhere}
 pre{background:#f6f8fa;padding:.4rem .7rem;margin:.5rem 0;white-space:pre-wrap}
 .beside{display:flex;flex-wrap:wrap;gap:0 2rem}
@@ -60,32 +58,32 @@ NO_PICTURES = "<p>Pictures need matplotlib: pip install 'ioopt[plot]'.</p>"
 
 
 def can_draw() -> bool:
-    """Whether pictures can be drawn here."""
+    """Return whether pictures can be drawn here."""
     return find_spec("matplotlib") is not None
 
 
 def page(title: str, body: str) -> str:
-    """A whole page with this title; it loads nothing from elsewhere."""
+    """Return a whole page with this title; it loads nothing from elsewhere."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="icon" href="data:,">'
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>{body}</body></html>\n"
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head>"
+        f"<body>{body}</body></html>\n"
     )
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table that scrolls by itself where the screen is too narrow for it."""
-    words = [
-        bool(rows) and all(_of_text(row[k]) for row in rows)
-        for k in range(len(headers))
-    ]
-    head = "".join(
-        f"<th{' class=t' * of_text}>{html.escape(name)}</th>"
-        for name, of_text in zip(headers, words)
-    )
+    """Return a table that scrolls by itself where the screen is too narrow for it."""
+    head = ""
+    for k, name in enumerate(headers):
+        of_text = bool(rows) and all(_of_text(row[k]) for row in rows)
+        head += _tagged("th", of_text, name)
     lines = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
+    return (
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{lines}</tbody></table></div>"
+    )
 
 
 def _of_text(value: object) -> bool:
@@ -93,9 +91,17 @@ def _of_text(value: object) -> bool:
 
 
 def _cell(value: object) -> str:
-    return f"<td{' class=t' * _of_text(value)}>{html.escape(show(value))}</td>"
+    return _tagged("td", _of_text(value), show(value))
+
+
+def _tagged(tag: str, of_text: bool, text: str) -> str:
+    """Return a cell; one *of_text* is aligned left by its class."""
+    if of_text:
+        return f"<{tag} class=t>{html.escape(text)}</{tag}>"
+    return f"<{tag}>{html.escape(text)}</{tag}>"
 
 
 def figure(axes: Any, caption: str) -> str:
-    """The figure of *axes* inside the page, with words under it."""
-    return f"<figure>{svg_text(axes.figure)}<figcaption>{html.escape(caption)}</figcaption></figure>"
+    """Return the figure of *axes* for a page, with a caption."""
+    words = html.escape(caption)
+    return f"<figure>{svg_text(axes.figure)}<figcaption>{words}</figcaption></figure>"

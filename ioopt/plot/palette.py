@@ -1,28 +1,38 @@
-"""Colours: one for each role over all families, and styles for lines told
-apart by name alone.
+"""Colours: one for each role in all families, and styles for lines with names only.
 
-All are of the palette that Okabe and Ito made for readers who see colours
-differently (Color Universal Design, 2008); lines differ in dashes and markers
-too, bars in lightness.
+All are of the palette of Okabe and Ito for colour-blind readers (Color Universal
+Design, 2008); lines also differ in dashes and markers, bars in lightness.
 """
 
 from typing import Any
 
-BLUE, VERMILLION, SKY, ORANGE = "#0072B2", "#D55E00", "#56B4E9", "#E69F00"
-GREEN, PURPLE, YELLOW, BLACK = "#009E73", "#CC79A7", "#F0E442", "#000000"
+BLUE = "#0072B2"
+VERMILLION = "#D55E00"
+SKY = "#56B4E9"
+ORANGE = "#E69F00"
+GREEN = "#009E73"
+PURPLE = "#CC79A7"
+YELLOW = "#F0E442"
+BLACK = "#000000"
 
-COMPUTE, REMOTE, REPLICA, IO, WAITING = BLUE, VERMILLION, SKY, ORANGE, YELLOW
-"""Computing; bytes from far; bytes from a neighbour; I/O of a
-job; held up by others.
-"""
+COMPUTE = BLUE
+REMOTE = VERMILLION
+"""Transfers from remote storage."""
+REPLICA = SKY
+"""Transfers from another node."""
+IO = ORANGE
+WAITING = YELLOW
 SAVE = PURPLE
-"""Bytes that leave a node for remote storage."""
-IDLE, OTHERS, EVICTION = "#EBEBEB", "#A6A6A6", "#444444"
-"""Nobody uses it; everything that has no colour of its own; what leaves a disk."""
+"""Transfers to remote storage."""
+IDLE = "#EBEBEB"
+OTHERS = "#A6A6A6"
+"""Everything that has no colour of its own."""
+EVICTION = "#444444"
 BOUND = BLACK
-"""Lines that nothing can pass: proven bounds, the storage's rate."""
+"""Limits: proven bounds, the storage's rate."""
 LIMIT = {"color": BOUND, "linestyle": ":"}
-EXACT, HEURISTIC = PURPLE, GREEN
+EXACT = PURPLE
+HEURISTIC = GREEN
 
 ROLES: dict[str, tuple[str, str]] = {
     "compute": ("compute", COMPUTE),
@@ -45,7 +55,7 @@ MARKERS = "os^vDPX"
 
 
 def role(kind: str) -> tuple[str, str]:
-    """The words and the colour of a kind of interval; an unknown one is named and grey.
+    """Return words and colour of a kind of interval; an unknown kind is grey.
 
     >>> role("copy")
     ('replica transfer', '#56B4E9')
@@ -54,7 +64,7 @@ def role(kind: str) -> tuple[str, str]:
 
 
 def series(number: int, marker: bool = True) -> dict[str, Any]:
-    """Colour, dashes and marker of line *number*: 28 lines that differ."""
+    """Return colour, dashes and marker of line *number*; 28 lines differ."""
     turn, place = divmod(number, len(HUES))
     style: dict[str, Any] = {
         "color": HUES[place],
@@ -66,23 +76,20 @@ def series(number: int, marker: bool = True) -> dict[str, Any]:
 
 
 def ink(colour: str) -> str:
-    """Black or white, whichever is read more easily on *colour* (relative
-    luminance of WCAG 2).
+    """Return black or white, whichever has more contrast on *colour* (WCAG 2).
 
     >>> ink(BLUE), ink(YELLOW)
     ('white', 'black')
     """
     red, green, blue = (_linear(int(colour[k : k + 2], 16) / 255) for k in (1, 3, 5))
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return (
-        "white" if 1.05 / (luminance + 0.05) >= (luminance + 0.05) / 0.05 else "black"
-    )
+    if 1.05 / (luminance + 0.05) >= (luminance + 0.05) / 0.05:
+        return "white"
+    return "black"
 
 
 def _linear(channel: float) -> float:
-    """A channel of sRGB as light (WCAG 2, definition of relative luminance)."""
-    return (
-        channel / 12.92
-        if channel <= 0.04045
-        else float(((channel + 0.055) / 1.055) ** 2.4)
-    )
+    """Return a channel of sRGB as light (WCAG 2, definition of relative luminance)."""
+    if channel <= 0.04045:
+        return channel / 12.92
+    return float(((channel + 0.055) / 1.055) ** 2.4)

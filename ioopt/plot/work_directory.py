@@ -1,9 +1,7 @@
-"""The use of a work directory over time, by stage, with the tasks below; and what a
-smaller quota costs.
-"""
+"""Draw the bytes in a work directory over time, and the makespan by quota."""
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ioopt.plot.gantt import rectangles
@@ -14,11 +12,13 @@ from ioopt.result import Result
 
 
 def plot_use(result: Result) -> Any:
-    """Bytes inside, stacked by stage, against the quota; below the tasks, each
-    in a row of its own.
+    """Draw the bytes inside, stacked by stage, and the quota; the tasks below.
+
+    Returns the axes.
     """
     schedule = result.schedule or {}
-    stages, tasks = schedule["stages"], schedule["tasks"]
+    stages = schedule["stages"]
+    tasks = schedule["tasks"]
     colours = {
         name: HUES[at % len(HUES)] for at, name in enumerate(stages) if name != "others"
     }
@@ -28,7 +28,10 @@ def plot_use(result: Result) -> Any:
     size = unit_for("bytes", max(quota or 0, result.metrics["peak_bytes"]))
     axes = new_axes(10, 5.5)
     below = axes.inset_axes([0, -0.75, 1, 0.55])
-    instants = sorted({row[0] for rows in stages.values() for row in rows} | {last})
+    changes = {last}
+    for rows in stages.values():
+        changes.update(row[0] for row in rows)
+    instants = sorted(changes)
     levels = [_at(rows, instants) for rows in stages.values()]
     axes.stackplot(
         [at / time.size for at in instants],
@@ -39,32 +42,45 @@ def plot_use(result: Result) -> Any:
     )
     if quota is not None:
         axes.axhline(quota / size.size, label="quota", **LIMIT)
-    free: list[tuple[float, int]] = []
-    boxes: dict[str, list[tuple[float, float, float, float]]] = {}
-    for task in sorted(tasks, key=lambda task: task["start_seconds"]):
-        start, end = task["start_seconds"], task["end_seconds"]
-        row = heapq.heappop(free)[1] if free and free[0][0] <= start else len(free)
-        heapq.heappush(free, (end, row))
-        colour = colours.get(task.get("stage", ""), OTHERS)
-        boxes.setdefault(colour, []).append(
-            (start / time.size, end / time.size, row, 1.0)
-        )
-    for colour, corners in boxes.items():
-        rectangles(below, corners, colour, "none")
+    rows_used = _draw_tasks(below, tasks, colours, time.size)
     for panel in (axes, below):
         panel.set_xlim(0, last / time.size or 1)
         label_axis(panel.xaxis, "time", time.name)
-    below.set_ylim(len(free) or 1, 0)
+    below.set_ylim(rows_used or 1, 0)
     below.spines[["top", "right"]].set_visible(False)
     label_axis(axes.yaxis, "bytes inside", size.name)
     below.set_ylabel("tasks at a time (count)")
     return finish(axes, headline(result))
 
 
+def _draw_tasks(
+    axes: Any, tasks: Sequence[Json], colours: Mapping[str, str], size: float
+) -> int:
+    """Draw each task in the first free row; return the number of rows.
+
+    *size* is the unit of time in seconds.
+    """
+    free: list[tuple[float, int]] = []  # (end of the last task, row)
+    boxes: dict[str, list[tuple[float, float, float, float]]] = {}
+    for task in sorted(tasks, key=lambda task: task["start_seconds"]):
+        start = task["start_seconds"]
+        end = task["end_seconds"]
+        row = len(free)
+        if free and free[0][0] <= start:
+            row = heapq.heappop(free)[1]
+        heapq.heappush(free, (end, row))
+        colour = colours.get(task.get("stage", ""), OTHERS)
+        boxes.setdefault(colour, []).append((start / size, end / size, row, 1.0))
+    for colour, corners in boxes.items():
+        rectangles(axes, corners, colour, "none")
+    return len(free)
+
+
 def _at(rows: Sequence[Sequence[float]], instants: Sequence[float]) -> list[float]:
-    """The values of a step function at *instants*."""
+    """Return the values of a step function at *instants*."""
     changes = {at: size for at, size in rows}
-    found, value = [], 0.0
+    found = []
+    value = 0.0
     for at in instants:
         value = changes.get(at, value)
         found.append(value)
@@ -72,9 +88,7 @@ def _at(rows: Sequence[Sequence[float]], instants: Sequence[float]) -> list[floa
 
 
 def plot_frontier(rows: Sequence[Json], title: str = "") -> Any:
-    """The least makespan by quota and what no plan is below, of
-    the rows of a frontier.
-    """
+    """Draw the least makespan found by quota, and its lower bound; return the axes."""
     axes = new_axes(7, 4)
     size = unit_for("bytes", max(row["quota_bytes"] for row in rows))
     found = [row for row in rows if row["makespan_seconds"] is not None]

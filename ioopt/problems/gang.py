@@ -26,8 +26,8 @@ RemainingFraction = Annotated[
 
 
 class Machine(base.Record):
-    """P nodes, M rows of the Ousterhout matrix, the quantum T, and
-    what migration costs.
+    """P nodes, M rows of the Ousterhout matrix, the quantum T, and what migration
+    costs.
 
     ``migration_seconds`` is C, paid once by a migrated job;
     ``migration_tasks_per_quantum`` is Q, the tasks that may change node within one
@@ -83,9 +83,9 @@ class Job(base.Record):
 class GangProblem(base.Problem):
     """A workload for one machine.
 
-    Raises a validation error that names the job for file nodes outside the
-    machine, jobs larger than it, duplicate ids and times that are missing or
-    contradict each other.
+    Raises a validation error that names the job for file nodes outside the machine,
+    jobs larger than it, duplicate ids and times that are missing or contradict each
+    other.
     """
 
     format: Literal["ioopt/gang"] = "ioopt/gang"
@@ -164,9 +164,10 @@ def _check_times(where: str, job: Job, io: BlockTimes | None) -> None:
             f"{where}: compute_seconds needs io.local_seconds_per_block and "
             "io.remote_seconds_per_block at the top of the file"
         )
-    local, remote = (
-        _times(job, io) if derived else (getattr(job, key) for key in DIRECT)
-    )
+    if derived:
+        local, remote = _times(job, io)
+    else:
+        local, remote = (getattr(job, key) for key in DIRECT)
     if remote < local:
         raise ValueError(
             f"{where}: remote_seconds {float(remote):g} is less than "
@@ -218,8 +219,8 @@ def nodes_of(mask: int) -> tuple[int, ...]:
 
 
 class GangPlan(base.Plan):
-    """The plan of a workload is a policy with its settings; replaying
-    it gives the schedule.
+    """The plan of a workload is a policy with its settings; replaying it gives the
+    schedule.
     """
 
     policy: base.Name
@@ -227,9 +228,7 @@ class GangPlan(base.Plan):
 
 
 class MatrixJob(base.Record):
-    """A job that waits, as a snapshot tells it: speeds, work
-    left, service it has had.
-    """
+    """A job that waits, as a snapshot tells it: speeds, work left, service it has had."""
 
     id: base.JobId
     file_nodes: tuple[base.Count, ...]
@@ -254,8 +253,8 @@ class RunningJob(MatrixJob):
 
 
 class GangMatrixProblem(base.Problem):
-    """One scheduling decision: the matrix at home rows, the queue, and
-    what may still migrate.
+    """One scheduling decision: the matrix at home rows, the queue, and what may still
+    migrate.
 
     ``running`` is in start order, ``waiting`` in FCFS order; ``migration_tasks_left``
     is what is left of Q in this slice (None: unlimited; absent: all of Q).
@@ -272,7 +271,8 @@ class GangMatrixProblem(base.Problem):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        nodes, levels = self.machine.nodes, self.machine.levels
+        nodes = self.machine.nodes
+        levels = self.machine.levels
         everyone = [*self.running, *self.waiting]
         base.require_unique("running and waiting", (job.id for job in everyone))
         base.require_one_id_type("running and waiting", (job.id for job in everyone))
@@ -318,8 +318,8 @@ def _check_home(where: str, job: RunningJob, nodes: int, rows: list[int]) -> Non
 
 
 class PlacedJob(base.Record):
-    """Where a job stands in a matrix: its columns, its home row, and
-    all rows that hold it.
+    """Where a job stands in a matrix: its columns, its home row, and all rows that hold
+    it.
 
     ``local`` says for readers that the columns are its file nodes (None: not said).
     """
@@ -332,8 +332,6 @@ class PlacedJob(base.Record):
 
 
 class GangMatrixPlan(base.Plan):
-    """The new matrix: jobs in start order, those that start now
-    after those that ran.
-    """
+    """The new matrix: jobs in start order, those that start now after those that ran."""
 
     jobs: tuple[PlacedJob, ...] = ()

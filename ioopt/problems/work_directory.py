@@ -1,10 +1,10 @@
-"""A workflow on one machine with one work directory of limited size. Whole
-bytes; times in seconds.
+"""A workflow on one machine with one work directory of limited size.
 
-Own model; its rules B1 to B15 stand in docs/rules/work-directory.md.
+Sizes are whole bytes, times seconds. The model is ours; its rules B1 to B15 stand in
+docs/rules/work-directory.md.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import cached_property
 from math import lcm
@@ -34,31 +34,32 @@ LONG = {
     "no order found": "no order of the tasks was found that keeps the quota: the best "
     "needs {least} bytes, {over} over it; give a larger quota",
 }
-"""By kind, what a list of what was found would not tell."""
+"""Messages by kind, where "kind: key value, ..." would not be understood."""
 
 
 class Fault(SimulationError, ValueError):
-    """What is wrong with an instance, a plan or an answer; ``record`` is
-    {kind, ...} of the rules.
+    """An error in an instance, a plan or an answer.
+
+    ``record`` is {kind, ...} as the rules have it.
     """
 
     def __init__(self, kind: str, **found: object) -> None:
         self.record: base.Json = {"kind": kind, **found}
-        told = {
-            key: item[:SHOWN] if isinstance(item, list) else item
-            for key, item in found.items()
-        }
-        words = ", ".join(f"{key} {item!r}" for key, item in told.items())
+        told = []
+        for key, item in found.items():
+            if isinstance(item, list):
+                item = item[:SHOWN]
+            told.append(f"{key} {item!r}")
+        words = ", ".join(told)
         text = LONG.get(kind, "{kind}: {words}")
         super().__init__(text.format(kind=kind, words=words, **found))
 
 
 class Ticks:
-    """Count times in whole ticks, of which ``per_second`` make a
-    second: sums are exact.
+    """Count times in whole ticks, so that sums are exact.
 
-    Only the *seconds* given can be counted. ``slack`` is one instant: times no more
-    than that apart are together.
+    ``per_second`` ticks make a second. Only the *seconds* given can be counted. Times
+    no more than ``slack`` ticks apart are one instant.
     """
 
     def __init__(self, seconds: Iterable[float]) -> None:
@@ -77,13 +78,13 @@ class Ticks:
         return [known[value] for value in seconds]
 
     def seconds(self, ticks: int) -> float:
-        """Return the nearest float."""
+        """Return *ticks* in seconds, as the nearest float."""
         return ticks / self.per_second
 
     def reach(self, ticks: int) -> int:
-        """Return the last tick that is together with a start of a plan at *ticks*.
+        """Return the last tick of the same instant as a plan's start at *ticks*.
 
-        A plan holds floats: each may be off by what a float of that size cannot hold.
+        A plan holds floats, which may be off by their rounding.
         """
         return ticks + self.slack + ticks // FLOAT_PARTS
 
@@ -96,8 +97,8 @@ def _ratio(seconds: float) -> tuple[int, int]:
 
 
 class WorkTask(base.Lean):
-    """A task: the files it reads and writes, scratch while it runs, and the
-    sample it belongs to.
+    """A task: the files it reads and writes, scratch while it runs, and the sample it
+    belongs to.
     """
 
     LATER = frozenset(
@@ -114,8 +115,8 @@ class WorkTask(base.Lean):
 
 
 class WorkFile(base.Lean):
-    """A file. One that a task writes is a product, and with ``keep``
-    stays inside for good.
+    """A file. One that a task writes is a product, and with ``keep`` stays inside for
+    good.
     """
 
     LATER = frozenset({"keep"})
@@ -125,8 +126,8 @@ class WorkFile(base.Lean):
 
 
 class WorkDirectoryProblem(base.Problem):
-    """Tasks on one machine whose products lie in one directory with a
-    quota (rules B1 and B2).
+    """Tasks on one machine whose products lie in one directory with a quota (rules B1
+    and B2).
 
     ``quota_bytes`` None is no quota. Raises a validation error, a :class:`Fault`,
     for ids given twice, unknown files, files with two producers, tasks in a circle
@@ -150,16 +151,12 @@ class WorkDirectoryProblem(base.Problem):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for what, items in (("task", self.tasks), ("file", self.files)):
-            if repeated := base.first_repeated(ids := [item.id for item in items]):
-                raise Fault("duplicate", what=what, id=ids[repeated[0]])
+        _require_unique("task", [task.id for task in self.tasks])
+        _require_unique("file", [file.id for file in self.files])
         known = {file.id for file in self.files}
         for task in self.tasks:
-            for names in (task.inputs, task.outputs):
-                for at, name in enumerate(names):
-                    if name not in known or name in names[:at]:
-                        kind = "listed twice" if name in known else "unknown file"
-                        raise Fault(kind, task=task.id, file=name)
+            _require_files(task, task.inputs, known)
+            _require_files(task, task.outputs, known)
         writer: dict[str, str] = {}
         for task in self.tasks:
             for name in task.outputs:
@@ -212,9 +209,7 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """Per task, the producers of its inputs, each once, in the
-        order of its inputs.
-        """
+        """Per task, the producers of its inputs, each once, in the order of its inputs."""
         writer = {f: k for k, files in enumerate(self.outputs) for f in files}
         return tuple(
             tuple(dict.fromkeys(writer[f] for f in files)) for files in self.inputs
@@ -240,8 +235,8 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """Per task, 0 without predecessors, else one more than the largest
-        of theirs (rule B5).
+        """Per task, 0 without predecessors, else one more than the largest of theirs
+        (rule B5).
         """
         level = [0] * len(self.tasks)
         for k in self.topological:
@@ -274,8 +269,8 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def components(self) -> tuple[int, ...]:
-        """Per task, its weak component (tasks joined by products), as
-        the first task of that.
+        """Per task, its weak component (tasks joined by products), as the first task of
+        that.
         """
         found = [-1] * len(self.tasks)
         for first in range(len(found)):
@@ -292,25 +287,26 @@ class WorkDirectoryProblem(base.Problem):
         component (rule B1).
         """
         named = [task.sample for task in self.tasks]
-        labels = self.components if all(name is None for name in named) else named
+        labels: Sequence[int | str | None] = named
+        if all(name is None for name in named):
+            labels = self.components
         known = (label for label in dict.fromkeys(labels) if label is not None)
-        number = {label: at for at, label in enumerate(known)}
-        return tuple(-1 if label is None else number[label] for label in labels)
+        number: dict[int | str | None, int] = {None: -1}
+        for at, label in enumerate(known):
+            number[label] = at
+        return tuple(number[label] for label in labels)
 
     @cached_property
     def ticks(self) -> Ticks:
         """The ticks in which all its times are whole."""
-        return Ticks(
-            t
-            for task in self.tasks
-            for t in (task.compute_seconds, task.release_seconds)
-        )
+        seconds = [task.compute_seconds for task in self.tasks]
+        return Ticks(seconds + [task.release_seconds for task in self.tasks])
 
     def copies(self, count: int) -> Self:
-        """The workflow *count* times over, names and samples
-        numbered from 1 (rule B15).
+        """Return *count* copies as one instance, numbered from 1 (rule B15).
 
-        A file that no task writes stays shared; one copy is the instance itself.
+        Names and samples get the number. A file that no task writes stays shared; one
+        copy is the instance itself.
         """
         if count == 1:
             return self
@@ -320,7 +316,8 @@ class WorkDirectoryProblem(base.Problem):
                 f"{MOST_COPIED_TASKS} tasks in all"
             )
         made = {file.id for file in self.products}
-        tasks, files = [], [file for file in self.files if file.id not in made]
+        tasks = []
+        files = [file for file in self.files if file.id not in made]
         for n in range(1, count + 1):
             name = {file.id: f"{file.id}#{n}" for file in self.products}
             files += [f.model_copy(update={"id": name[f.id]}) for f in self.products]
@@ -334,12 +331,27 @@ class WorkDirectoryProblem(base.Problem):
         return type(self)(tasks=tuple(tasks), files=tuple(files), **data)
 
 
-class WorkDirectoryPlan(base.Lean, base.Plan):
-    """``starts``: (seconds, task), each task once, taken by seconds, then
-    as listed (rule B3).
+def _require_unique(what: str, ids: list[str]) -> None:
+    """Raise :class:`Fault` where an id of a task or file (*what*) is given twice."""
+    repeated = base.first_repeated(ids)
+    if repeated:
+        raise Fault("duplicate", what=what, id=ids[repeated[0]])
 
-    ``ignore_quota``: the answer to how little would do, where that is more than
-    the quota (rule B9).
+
+def _require_files(task: WorkTask, names: Sequence[str], known: set[str]) -> None:
+    """Raise :class:`Fault` where a list of files of *task* has an unknown or a twin."""
+    for at, name in enumerate(names):
+        if name not in known:
+            raise Fault("unknown file", task=task.id, file=name)
+        if name in names[:at]:
+            raise Fault("listed twice", task=task.id, file=name)
+
+
+class WorkDirectoryPlan(base.Lean, base.Plan):
+    """``starts``: (seconds, task), each task once.
+
+    They are taken by seconds, equal ones as listed (rule B3). ``ignore_quota``: the
+    plan answers how little suffices, which is more than the quota (rule B9).
     """
 
     LATER = frozenset({"ignore_quota"})
@@ -352,14 +364,18 @@ def beyond(
     plan: WorkDirectoryPlan | None,
     schedule: base.Json | None,
 ) -> base.Json:
-    """What a result may change of the question: the quota, and compute
-    times of so many tasks.
+    """Return what a result changed of the question.
+
+    That is whether it ignores the quota, and the number of tasks with other compute
+    times.
     """
-    actual = (schedule or {}).get("actual_compute_seconds") or {}
-    planned = (
-        {task.id: task.compute_seconds for task in problem.tasks} if actual else {}
-    )
-    return {
-        "quota": "ignored" if plan is not None and plan.ignore_quota else "kept",
-        "actual": sum(seconds != planned.get(task) for task, seconds in actual.items()),
-    }
+    quota = "kept"
+    if plan is not None and plan.ignore_quota:
+        quota = "ignored"
+    changed = 0
+    actual = (schedule or {}).get("actual_compute_seconds")
+    if actual:
+        planned = {task.id: task.compute_seconds for task in problem.tasks}
+        for task, seconds in actual.items():
+            changed += seconds != planned.get(task)
+    return {"quota": quota, "actual": changed}

@@ -1,4 +1,4 @@
-"""Gang schedules: waiting for a place, slices of others, remote files."""
+"""Explain gang schedules: waiting, slices of other jobs, remote files."""
 
 from ioopt.problems.base import Json
 from ioopt.problems.gang import GangProblem
@@ -9,7 +9,7 @@ from ioopt.units import quantity
 
 
 def told(problem: GangProblem, result: Result) -> list[str]:
-    """Waits against slices, and who computes away from its files."""
+    """Return where the response time goes, and which jobs end away from their files."""
     assert result.schedule is not None
     arrivals = {job.id: job.arrival_seconds for job in problem.jobs}
     rows = [row for row in result.schedule["jobs"] if row["finish_seconds"] is not None]
@@ -20,19 +20,19 @@ def told(problem: GangProblem, result: Result) -> list[str]:
     wait = sum(row["start_seconds"] - arrivals[row["id"]] for row in rows)
     work = sum(alone[row["id"]] for row in rows)
     away = sum(not row["local"] for row in rows)
-    shares = [percent(part / response) for part in (wait, work, response - wait - work)]
+    lost = response - wait - work
     times = (
-        f"Mean response of a job: {shares[0]} waiting for a first slice, {shares[1]} "
-        f"running as if alone at its files, {shares[2]} lost to other jobs' slices, "
-        "remote files and migration."
+        f"Mean response of a job: {percent(wait / response)} waiting for a first slice, "
+        f"{percent(work / response)} running as if alone at its files, "
+        f"{percent(lost / response)} lost to other jobs' slices, remote files and "
+        "migration."
     )
     moved = result.metrics.get("migrated_tasks", 0)
     wide = quantity("matrix_utilisation", result.metrics["matrix_utilisation"])
-    where = (
-        f"{away} of {len(rows)} jobs end on nodes without their files"
-        if away
-        else "Every job ends on the nodes of its files"
-    )
+    if away:
+        where = f"{away} of {len(rows)} jobs end on nodes without their files"
+    else:
+        where = "Every job ends on the nodes of its files"
     return [
         times,
         f"{where}; {moved or 'no'} tasks migrate; the matrix is filled to {wide}.",
@@ -51,11 +51,14 @@ def _row(data: Json) -> bool:
 
 
 def _remote(data: Json) -> bool:
-    """What remote files cost beyond local ones is a tenth less."""
-    local, remote = "local_seconds", "remote_seconds"
+    """Make reading remote files cost a tenth less beyond reading local ones."""
+    local = "local_seconds"
+    remote = "remote_seconds"
     rows = data["jobs"]
     if data.get("io"):
-        local, remote, rows = f"{local}_per_block", f"{remote}_per_block", [data["io"]]
+        local = f"{local}_per_block"
+        remote = f"{remote}_per_block"
+        rows = [data["io"]]
     for row in rows:
         row[remote] = row[local] + (row[remote] - row[local]) / MORE
     return bool(rows)

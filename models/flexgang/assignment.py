@@ -1,7 +1,7 @@
 """Flexible gang assignment of one pattern (k, d) as a mixed integer program.
 
-Lee et al., Section 7, sketch strict and loose rounds; the model is ours
-(F5, rules 10 and 11).
+Lee et al., Section 7, sketch strict and loose rounds; the model is ours (F5, rules 10
+and 11).
 
 Sets: jobs j (compute) and i (I/O), aligned blocks b, columns c, strict rows r = 1 .. R = K - k.
 Data: quantum q, frame L = K q, sizes n of P, weights w, gangedness gamma, floors phi; S and beta
@@ -35,7 +35,8 @@ class AssignmentModel:
 
     def __init__(self, data: PatternData) -> None:
         self.data = data
-        self.problem, self.pattern = data.problem, data.pattern
+        self.problem = data.problem
+        self.pattern = data.pattern
         self.quantum = data.problem.machine.quantum_seconds
         self.program = Program(
             f"flexgang_k{self.pattern.k}_d{self.pattern.d}", maximise=True
@@ -53,7 +54,8 @@ class AssignmentModel:
         self._add_floors()
 
     def _add_variables(self) -> None:
-        rows, frame = self.pattern.strict_rows, self.pattern.rows
+        rows = self.pattern.strict_rows
+        frame = self.pattern.rows
         for j, job in enumerate(self.problem.jobs):
             for b in range(self.problem.num_positions(j)):
                 at = f"{j}_{b}"
@@ -162,9 +164,7 @@ class AssignmentModel:
                 self.program.add(f"loose_io_{c}", _nonzero(load), most=limit)
 
     def _add_floors(self) -> None:
-        """pr_j >= phi_j; without loose CPU the rows must reach
-        the next whole number.
-        """
+        """pr_j >= phi_j; without loose CPU the rows must reach the next whole number."""
         for j in self.data.compute_jobs():
             if self.problem.jobs[j].takes_loose_cpu:
                 self.program.add(

@@ -1,5 +1,5 @@
-"""What a pattern and a placement give: column capacities, I/O responses, rows
-laid out as a plan (F5).
+"""What a pattern and a placement give: column capacities, I/O responses, rows laid out
+as a plan (F5).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class PatternData:
 
     @classmethod
     def of(cls, problem: FlexibleGangProblem, pattern: Pattern) -> PatternData | None:
-        """Look the responses up; None when the instance's own table does
-        not cover the pattern.
+        """Look the responses up; None when the instance's own table does not cover the
+        pattern.
         """
         if not covered(problem, pattern):
             return None
@@ -61,9 +61,7 @@ class PatternData:
         return self.loose[job].beta * self.pattern.frame_seconds
 
     def fragment(self, job: int) -> float:
-        """q - beta(q, L - q) L: seconds a frame that a strict I/O
-        row leaves to others.
-        """
+        """q - beta(q, L - q) L: seconds a frame that a strict I/O row leaves to others."""
         used = self.strict[job].beta * self.pattern.frame_seconds
         return self.problem.machine.quantum_seconds - used
 
@@ -75,8 +73,8 @@ class PatternData:
         )
 
     def min_rows(self, job: int) -> int:
-        """Strict rows that the floor of a job without loose CPU
-        needs, 0 for the others.
+        """Strict rows that the floor of a job without loose CPU needs, 0 for the
+        others.
         """
         if self.problem.jobs[job].takes_loose_cpu:
             return 0
@@ -108,8 +106,8 @@ def _points(
 
 @dataclass
 class Placement:
-    """Decisions of one plan: homes, strict rows held (a count) and loose
-    I/O jobs, by position.
+    """Decisions of one plan: homes, strict rows held (a count) and loose I/O jobs, by
+    position.
     """
 
     home: dict[int, int] = field(default_factory=dict)
@@ -118,10 +116,11 @@ class Placement:
 
 
 def column_capacity(data: PatternData, placement: Placement) -> list[float]:
-    """Seconds a frame of every column that compute jobs may share
-    beside their own rows.
+    """Seconds a frame of every column that compute jobs may share beside their own
+    rows.
     """
-    problem, pattern = data.problem, data.pattern
+    problem = data.problem
+    pattern = data.pattern
     quantum = problem.machine.quantum_seconds
     spare = [
         pattern.k * quantum + pattern.strict_rows * quantum
@@ -143,8 +142,8 @@ def lay_out(
     tau: Mapping[int, float] | None = None,
     by_column: Mapping[int, Iterable[float]] | None = None,
 ) -> FlexibleGangPlan:
-    """The plan of a placement: every row count becomes rows, biggest
-    jobs first, lowest rows.
+    """The plan of a placement: every row count becomes rows, biggest jobs first, lowest
+    rows.
 
     Blocks are aligned powers of two: of two that meet, one holds the other. So
     first-fit by falling size never needs more rows than the fullest column, and
@@ -182,10 +181,11 @@ def lay_out(
 
 
 def model_objective(data: PatternData, plan: FlexibleGangPlan) -> float:
-    """sum w (n/P) pr - lambda sum w (n/P)(S - 1) of *plan* in the
-    pattern of *data* (F5).
+    """sum w (n/P) pr - lambda sum w (n/P)(S - 1) of *plan* in the pattern of *data*
+    (F5).
     """
-    problem, frame = data.problem, data.pattern.frame_seconds
+    problem = data.problem
+    frame = data.pattern.frame_seconds
     terms = []
     for j, job in enumerate(problem.jobs):
         if job.is_io:

@@ -8,8 +8,8 @@ z[j,o,L] 0/1, job j takes option o in a cycle of length L; y[L] 0/1, the cycle i
   (2)  sum_o z[j,o,L] = y[L]                 for every j, L
   (3)  sum_{j,o} f q z[j,o,L] = L y[L]       for every L  (slots fill the cycle exactly)
 
-Options that do not fit a length or miss a floor have no z. Times are
-whole ticks of the grid.
+Options that do not fit a length or miss a floor have no z. Times are whole ticks of the
+grid.
 """
 
 import math
@@ -33,8 +33,8 @@ CHAIN = 0.999
 
 
 def least_cost(problem: QuantumSelectionProblem) -> float:
-    """No plan predicts a lower cost: a bound in closed form, before any
-    response is computed.
+    """No plan predicts a lower cost: a bound in closed form, before any response is
+    computed.
 
     A process that computes the part r of an iteration on its own machine, and here has the part x of
     the cycle, has S >= r / x, whatever its quantum; floors of compute jobs leave F to all x. The
@@ -60,8 +60,8 @@ class QuantumCosts:
     _known: dict[tuple[int, Option, int], float] = field(default_factory=dict)
 
     def cost(self, job: int, option: Option, cycle: int) -> float:
-        """c[j,o,L]; infinity where the option does not fit the cycle or
-        misses the job's floor.
+        """c[j,o,L]; infinity where the option does not fit the cycle or misses the
+        job's floor.
         """
         key = (job, option, cycle)
         if key not in self._known:
@@ -87,9 +87,7 @@ class QuantumCosts:
         return cost
 
     def total(self, options: Sequence[Option]) -> float:
-        """Cost of one option a job with L = sum f q; infinity
-        where a floor is missed.
-        """
+        """Cost of one option a job with L = sum f q; infinity where a floor is missed."""
         cycle = self.cycle(options)
         return math.fsum(
             self.cost(job, option, cycle) for job, option in enumerate(options)
@@ -113,7 +111,8 @@ class QuantumModel:
     """The program over *cycles* (ticks); :attr:`program` is to be minimised."""
 
     def __init__(self, costs: QuantumCosts, cycles: Sequence[int]) -> None:
-        self.costs, self.problem = costs, costs.problem
+        self.costs = costs
+        self.problem = costs.problem
         self.program = Program("quantum_selection")
         self.y: dict[int, int] = {}
         self.z: dict[tuple[int, int, int], int] = {}

@@ -1,8 +1,8 @@
-"""Linear programs: the relaxation of a pattern's model, the loose CPU
-of a placement (F5).
+"""Linear programs: the relaxation of a pattern's model, the loose CPU of a placement
+(F5).
 
-Columns are alike, so an optimum uses every block of a job
-alike (docs/flexgang-assignment.md):
+Columns are alike, so an optimum uses every block of a job alike
+(docs/flexgang-assignment.md):
 
   n_j strict rows, tau_j loose CPU, x_i / y_i I/O job i strict / loose; a = columns of a job / C
   sum a n + sum a x <= R
@@ -18,10 +18,11 @@ from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 
 def universal_bound(problem: FlexibleGangProblem) -> float:
-    """No plan of any pattern has a higher objective: compute jobs share
-    the machine by weight.
+    """No plan of any pattern has a higher objective: compute jobs share the machine by
+    weight.
     """
-    free, value = 1.0, 0.0
+    free = 1.0
+    value = 0.0
     compute = [job for job in problem.jobs if not job.is_io]
     for job in sorted(compute, key=lambda job: -job.weight):
         part = min(free, job.processes / problem.machine.processors)
@@ -31,8 +32,8 @@ def universal_bound(problem: FlexibleGangProblem) -> float:
 
 
 class RelaxedModel:
-    """The little program of one pattern; ``feasible`` is False where it
-    plainly has no solution.
+    """The little program of one pattern; ``feasible`` is False where it plainly has no
+    solution.
     """
 
     def __init__(self, data: PatternData) -> None:
@@ -58,13 +59,16 @@ class RelaxedModel:
             self.program.add(name, terms, 1.0, 1.0)
 
     def _add_compute(self, job: int) -> bool:
-        """Rows and loose CPU of a compute job; False when its floor needs more
-        rows than there are.
+        """Rows and loose CPU of a compute job; False when its floor needs more rows
+        than there are.
         """
-        problem, pattern = self.data.problem, self.data.pattern
-        item, frame = problem.jobs[job], pattern.rows
+        problem = self.data.problem
+        pattern = self.data.pattern
+        item = problem.jobs[job]
+        frame = pattern.rows
         width = problem.job_columns(job) / problem.machine.num_columns
-        gain, least = problem.share(job) / frame, self.data.min_rows(job)
+        gain = problem.share(job) / frame
+        least = self.data.min_rows(job)
         if least > pattern.strict_rows:
             return False
         rows = self.program.real(f"n_{job}", least, pattern.strict_rows)
@@ -82,7 +86,8 @@ class RelaxedModel:
 
     def _add_io(self, job: int) -> bool:
         """An I/O job strict or loose; False when it can be neither."""
-        problem, quantum = self.data.problem, self.data.problem.machine.quantum_seconds
+        problem = self.data.problem
+        quantum = self.data.problem.machine.quantum_seconds
         width = problem.job_columns(job) / problem.machine.num_columns
         places: list[Term] = []
         if self.data.pattern.strict_rows:
@@ -109,8 +114,8 @@ OVERFULL, SHORT = 1e-7, 1e-9
 
 
 class TauModel:
-    """The program of one placement; times are in quanta, small numbers
-    for small tolerances.
+    """The program of one placement; times are in quanta, small numbers for small
+    tolerances.
 
     Floors of progress may be missed by *slack*. ``feasible`` is False where a column is
     overfull or a job without loose CPU misses its floor; there is no program then.
@@ -119,7 +124,9 @@ class TauModel:
     def __init__(
         self, data: PatternData, placement: Placement, slack: float = 0.0
     ) -> None:
-        self.data, self.placement, self.slack = data, placement, slack
+        self.data = data
+        self.placement = placement
+        self.slack = slack
         self.unit = data.problem.machine.quantum_seconds
         self.program = Program("tau", maximise=True)
         self.parts: list[tuple[int, int | None]] = []
@@ -135,10 +142,11 @@ class TauModel:
             self.program.add(name, terms, least=least)
 
     def _add(self, job: int) -> bool:
-        """The variables of one job: its tau, or its t in every column; False
-        where it falls short.
+        """The variables of one job: its tau, or its t in every column; False where it
+        falls short.
         """
-        problem, frame = self.data.problem, self.data.pattern.rows
+        problem = self.data.problem
+        frame = self.data.pattern.rows
         item = problem.jobs[job]
         short = (problem.phi(job) - self.slack) * frame - self.placement.rows.get(
             job, 0
@@ -167,8 +175,8 @@ class TauModel:
     def read(
         self, values: Mapping[int, Number]
     ) -> tuple[dict[int, float], dict[int, list[float]]]:
-        """Seconds of tau by job, and seconds by column of self-balancing
-        jobs, of a solution.
+        """Seconds of tau by job, and seconds by column of self-balancing jobs, of a
+        solution.
         """
         tau: dict[int, float] = {}
         by_column: dict[int, list[float]] = {}

@@ -5,10 +5,13 @@ Variables: x[o,r] 0/1, option o is in row r of M; u[o] 0/1, option o is taken.
   (2) u_o <= sum_r x_or,  x_or <= u_o;  remote options: sum_r x_or = u_o
   (3) sum over the options in a clique K of x_or <= 1 for every r
   (4) with remote options: sum over all options of n_o x_or <= P for every r
-  (5) sum of cost u <= what is left of Q;  (6) FCFS variant: admitted(k) <= admitted(k-1)
-  (7) guard (ours): n_j of running jobs + sum of n_o u_o over slower remote options <= share M P
-Objective: max sum of worth_o x_or. Remote options carry no columns: a row with n free nodes holds
-them, whichever they are. Rows are alike, so homes are chosen when the answer is decoded.
+  (5) sum of cost u <= what is left of Q
+  (6) FCFS variant: admitted(k) <= admitted(k-1)
+  (7) guard (ours): n_j of running jobs
+      + sum of n_o u_o over slower remote options <= share M P
+Objective: max sum of worth_o x_or. Remote options have no columns: n free nodes of a
+row suffice, whichever they are. Rows are alike, so homes are chosen when the answer is
+decoded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,24 +38,27 @@ class AssignmentModel:
             if option.worth
         }
         self._add_rows()
-        for k, clique in enumerate(
-            question.cliques
-        ):  # (3) one of those that share a node
-            for r in range(question.levels):
-                self.program.add(
-                    f"clique_{k}_{r}", [(self.cells[o][r], 1) for o in clique], most=1
-                )
-        for r in (
-            range(question.levels) if question.remote else ()
-        ):  # (4) P nodes for all of them
-            terms = [
-                (cells[r], option.size)
-                for cells, option in zip(self.cells, question.options)
-            ]
+        self._add_cliques()
+        if question.remote:
+            self._add_slots()
+
+    def _add_cliques(self) -> None:
+        """Add (3): in every row at most one of the options that share a node."""
+        for k, clique in enumerate(self.question.cliques):
+            for r in range(self.question.levels):
+                cells = [(self.cells[o][r], 1) for o in clique]
+                self.program.add(f"clique_{k}_{r}", cells, most=1)
+
+    def _add_slots(self) -> None:
+        """Add (4): P nodes for all the options in a row."""
+        question = self.question
+        for r in range(question.levels):
+            rows = zip(self.cells, question.options)
+            terms = [(cells[r], option.size) for cells, option in rows]
             self.program.add(f"slots_{r}", terms, most=question.nodes)
 
     def _add_rows(self) -> None:
-        """(2): an option has rows exactly when it is taken; a remote one has one."""
+        """Add (2): an option has rows if and only if it is taken; a remote one has one."""
         for o, (option, taken) in enumerate(zip(self.question.options, self.taken)):
             cells = [(cell, 1) for cell in self.cells[o]]
             if taken is None:
@@ -65,7 +71,7 @@ class AssignmentModel:
                     self.program.add(f"taken_{o}_{r}", [(cell, 1), (taken, -1)], most=0)
 
     def start(self, spans: Mapping[int, int]) -> list[int]:
-        """Values of all variables for a matrix given as row masks by option."""
+        """Return the values of all variables for a matrix, given as rows by option."""
         values = [0] * len(self.program.variables)
         for o, span in spans.items():
             if self.question.options[o].deed == "remote":
@@ -77,7 +83,7 @@ class AssignmentModel:
         return values
 
     def spans(self, point: Sequence[int]) -> dict[int, int]:
-        """The row mask of every option that has rows, of a solution."""
+        """Return the rows, as a mask, of every option that a solution takes."""
         found = {}
         for o, cells in enumerate(self.cells):
             span = sum(1 << r for r, cell in enumerate(cells) if point[cell])

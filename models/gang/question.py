@@ -1,5 +1,5 @@
-"""One scheduling decision as options: what every job may do, and which
-options exclude each other.
+"""One scheduling decision as options: what every job may do, and which options exclude
+each other.
 
 Options of a running job: stay on its columns, or migrate to its file nodes; of a
 waiting job: start on its file nodes, or anywhere in one row (docs/gang.md, The
@@ -18,19 +18,19 @@ from ioopt.decisions.gang.state import Gang, State, move_speed, weights
 from ioopt.problems.gang import nodes_of
 
 LARGEST_WORTH = 10**11
-"""Worths are scaled to whole numbers up to this: 500 rows of rounding stay
-below 1e-9 of a sum.
+"""Worths are scaled to whole numbers up to this: 500 rows of rounding stay below 1e-9
+of a sum.
 """
 
 Deed = Literal["stay", "move", "local", "remote"]
 
 
 class Option(NamedTuple):
-    """One thing a job may do; ``columns`` is 0 for ``remote``, whose
-    columns are chosen later.
+    """One thing a job may do.
 
-    ``worth`` is weight x speed for each row, scaled and rounded up; ``cost``
-    the tasks it migrates.
+    ``columns`` is 0 for ``remote``, whose columns are chosen later. ``worth`` is weight
+    x speed for each row, scaled and rounded up; ``cost`` is the number of tasks that
+    migrate.
     """
 
     job: int
@@ -43,11 +43,11 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """Options of all jobs, running ones first; ``cliques`` and ``by_job``
-    hold option positions.
+    """The options of all jobs, running ones first.
 
-    ``remote_slots`` is how many tasks may start away from their files (``guarded`` options).
-    A value in weight units is the sum of worths divided by ``scale``.
+    ``cliques`` and ``by_job`` hold positions of options. ``remote_slots`` is how many
+    tasks may start away from their files (``guarded`` options). A value in weight units
+    is the sum of worths divided by ``scale``.
     """
 
     nodes: int
@@ -72,7 +72,8 @@ class Question:
     @property
     def guarded(self) -> tuple[int, ...]:
         """Positions of the remote options that are slower than local ones."""
-        jobs, options = self.jobs, self.options
+        jobs = self.jobs
+        options = self.options
         return tuple(o for o in self.remote if _slower(jobs[options[o].job]))
 
 
@@ -84,9 +85,9 @@ def ask(
     window: int | None = None,
     share: Fraction = Fraction(1),
 ) -> Question:
-    """The question that *state* (before an update) poses under *weight*.
+    """Return the options at *state*, the matrix before an update, under *weight*.
 
-    Only the first *window* waiting jobs in queue order are asked about (None: all).
+    Only the first *window* waiting jobs in queue order have options (None: all).
     With *fcfs* a job may start only if the one before it does. Running jobs and those
     that start remote, and slower for it, may have at most *share* of all M P slots
     (the guard; 1: all).
@@ -99,7 +100,10 @@ def ask(
     moving = move_speed(state.clock)
     for j, (job, columns) in enumerate(zip(state.jobs, state.columns)):
         cost = (job.files & ~columns).bit_count()
-        drafts.append((j, "stay", columns, 0, job.local / job.remote if cost else 1))
+        speed: Number = 1
+        if cost:
+            speed = job.local / job.remote
+        drafts.append((j, "stay", columns, 0, speed))
         if cost and cost <= state.budget:
             drafts.append((j, "move", job.files, cost, moving))
     for j, job in enumerate(waiting, start=len(state.jobs)):
@@ -109,16 +113,13 @@ def ask(
     jobs = (*state.jobs, *waiting)
     heavy = weights(weight, jobs, state.clock)
     scale = LARGEST_WORTH / float(max(heavy, default=1))
-    # A move may cost a million slices; nobody makes it, and solvers hold no
-    # numbers of that size.
-    worths = (
-        max(-LARGEST_WORTH, math.ceil(float(heavy[j] * s) * scale))
-        for j, *_, s in drafts
-    )
-    options = tuple(
-        Option(j, deed, mask, jobs[j].size, cost, worth)
-        for (j, deed, mask, cost, _), worth in zip(drafts, worths)
-    )
+    options: list[Option] = []
+    for j, deed, mask, cost, speed in drafts:
+        worth = math.ceil(float(heavy[j] * speed) * scale)
+        # A move may cost a million slices. It is never made, and solvers cannot hold
+        # numbers of that size.
+        worth = max(-LARGEST_WORTH, worth)
+        options.append(Option(j, deed, mask, jobs[j].size, cost, worth))
     by_job: list[list[int]] = [[] for _ in jobs]
     for o, option in enumerate(options):
         by_job[option.job].append(o)
@@ -127,7 +128,7 @@ def ask(
         levels,
         jobs,
         len(state.jobs),
-        options,
+        tuple(options),
         tuple(map(tuple, by_job)),
         cliques_of([option.columns for option in options], state.nodes),
         state.budget,
@@ -142,8 +143,9 @@ def _slower(job: Gang) -> bool:
 
 
 def cliques_of(masks: Sequence[int], nodes: int) -> tuple[tuple[int, ...], ...]:
-    """Maximal sets of two or more column masks that share a node, as
-    positions, largest first.
+    """Return the maximal sets of two or more masks that share a node, largest first.
+
+    A set holds positions in *masks*.
 
     >>> cliques_of([0b0011, 0b0110, 0b1100], 4)
     ((0, 1), (1, 2))

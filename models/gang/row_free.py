@@ -3,23 +3,26 @@
 Variables: u[o] 0/1, option o is taken; y[o] integer, its rows (u_o <= y_o <= M u_o).
   (1) sum of u over a running job's options = 1, over a waiting job's <= 1
   (2) sum over the options in a clique K of y <= M
-  (3) remote options: y = u, and sum over all options of n_o y_o <= P M, and its rounded kin
-      sum of (ceil((k+1) n_o / P) - 1) y_o <= k M: what one row cannot hold, such as two jobs of
-      more than P/2 nodes, M rows cannot hold M times (Chvatal-Gomory)
-  (4) sum of cost u <= what is left of Q;  (5) FCFS variant: admitted(k) <= admitted(k-1)
-  (6) guard (ours): n_j of running jobs + sum of n_o u_o over slower remote options <= share M P
-Objective: max sum of worth_o y_o. Exact where all column sets are intervals of a line (interval
-graphs are perfect) and the remote jobs find room; else an upper bound of
+  (3) remote options: y = u, and sum over all options of n_o y_o <= P M,
+      and rounded (Chvatal-Gomory) sum of (ceil((k+1) n_o / P) - 1) y_o <= k M:
+      where one row cannot hold two jobs of more than P/2 nodes, M rows cannot hold 2 M
+  (4) sum of cost u <= what is left of Q
+  (5) FCFS variant: admitted(k) <= admitted(k-1)
+  (6) guard (ours): n_j of running jobs
+      + sum of n_o u_o over slower remote options <= share M P
+Objective: max sum of worth_o y_o. Exact where all column sets are intervals of a line
+(interval graphs are perfect) and the remote jobs find room; else an upper bound of
 :mod:`ioopt.models.gang.assignment`.
 
-:class:`ReplicatedModel` lets remote options have up to M rows, which bounds every policy's matrix, also of
-those that replicate jobs they start remote. Such a job stands on the same columns in all its rows,
-so where F rows of a column are taken it may have M - F at most. With the columns in classes A (|A| alike:
-the same options cover them), z[o,k] 0/1, o has k rows, and t[A,k] the columns of A so used, one for
-each of the tasks:
+:class:`ReplicatedModel` lets remote options have up to M rows, which bounds the matrix
+of every policy, also of those that replicate jobs they start remote. Such a job has the
+same columns in all its rows, so where F rows of a column are taken it may have M - F at
+most. Columns that the same options cover form a class A of |A| columns; z[o,k] 0/1: o
+has k rows; t[A,k]: the columns of A so used, one for each of the tasks:
   (7) sum_k z_ok = u_o, sum_k k z_ok = y_o;  sum_A t_Ak = sum_o n_o z_ok
   (8) |A| F_A + sum_k k t_Ak <= |A| M,  F_A = sum of y over the options that cover A
-  (9) sum of t_Ai over i >= k <= |A| g_Ak,  k g_Ak <= M - F_A, g whole: a column takes so many of k rows
+  (9) sum of t_Ai over i >= k <= |A| g_Ak,  k g_Ak <= M - F_A, g whole:
+      the number of tasks with k rows that a column takes
 """
 
 from collections import Counter
@@ -30,20 +33,22 @@ from ioopt.models.gang.question import Question
 from ioopt.models.program import Program
 
 ROUNDED = 4
-"""Rounded forms of the slots row."""
+"""Number of rounded forms of constraint (3)."""
 
 
 def program_of(question: Question, name: str) -> Program:
-    """An empty program to be maximised, in units of the largest worth, so
-    that tolerances fit.
+    """Return an empty program to be maximised.
+
+    Its unit is the largest worth, so that the tolerances of backends fit.
     """
     largest = max((abs(option.worth) for option in question.options), default=1)
     return Program(name, maximise=True, unit=Fraction(1, largest or 1))
 
 
 def add_choice(program: Program, question: Question) -> list[int | None]:
-    """Variables u[o] with (1), (4), (5) and (6); None for the only option of a
-    running job (u = 1).
+    """Add the variables u[o] with (1), (4), (5) and (6).
+
+    None stands for the only option of a running job, for which u = 1.
     """
     taken: list[int | None] = [None] * len(question.options)
     for j, options in enumerate(question.by_job):
@@ -51,59 +56,69 @@ def add_choice(program: Program, question: Question) -> list[int | None]:
             continue
         for o in options:
             taken[o] = program.binary(f"u_{o}")
-        terms = [(at, 1) for o in options if (at := taken[o]) is not None]
-        program.add(f"choice_{j}", terms, 1 if j < question.num_running else None, 1)
-    costs = [
-        (at, option.cost)
-        for at, option in zip(taken, question.options)
-        if option.cost and at is not None
-    ]
-    if costs:
-        program.add("budget", costs, most=question.budget)
-    starts = [
-        (at, question.options[o].size)
-        for o in question.guarded
-        if (at := taken[o]) is not None
-    ]
-    if sum(size for _, size in starts) > question.remote_slots:
-        program.add("guard", starts, most=question.remote_slots)
+        least = None
+        if j < question.num_running:
+            least = 1
+        program.add(f"choice_{j}", _terms(taken, options, 1), least, 1)
+    _add_budget(program, question, taken)
+    _add_guard(program, question, taken)
     if question.fcfs:
         for j in range(question.num_running + 1, len(question.jobs)):
-            later = [
-                (at, 1) for o in question.by_job[j] if (at := taken[o]) is not None
-            ]
-            before = [
-                (at, -1) for o in question.by_job[j - 1] if (at := taken[o]) is not None
-            ]
+            later = _terms(taken, question.by_job[j], 1)
+            before = _terms(taken, question.by_job[j - 1], -1)
             program.add(f"fcfs_{j}", [*later, *before], most=0)
     return taken
 
 
+def _terms(
+    taken: list[int | None], options: Sequence[int], factor: int
+) -> list[tuple[int, int]]:
+    """Return *factor* times the sum of u over *options* that have a variable."""
+    return [(at, factor) for o in options if (at := taken[o]) is not None]
+
+
+def _add_budget(program: Program, question: Question, taken: list[int | None]) -> None:
+    """Add (4): migrations within what is left of the budget."""
+    costs = []
+    for at, option in zip(taken, question.options):
+        if option.cost and at is not None:
+            costs.append((at, option.cost))
+    if costs:
+        program.add("budget", costs, most=question.budget)
+
+
+def _add_guard(program: Program, question: Question, taken: list[int | None]) -> None:
+    """Add (6), unless even all remote starts together keep the guard."""
+    starts = []
+    for o in question.guarded:
+        at = taken[o]
+        if at is not None:
+            starts.append((at, question.options[o].size))
+    if sum(size for _, size in starts) > question.remote_slots:
+        program.add("guard", starts, most=question.remote_slots)
+
+
 class RowFreeModel:
-    """The row-free program of a question; :attr:`program`
-    maximises the sum of worths.
-    """
+    """The row-free program of a question; :attr:`program` maximises the sum of worths."""
 
     def __init__(self, question: Question, replicated: bool = False) -> None:
-        self.question, self.replicated = question, replicated
+        self.question = question
+        self.replicated = replicated
         self.program = program_of(question, "gang_row_free")
         self.taken = add_choice(self.program, question)
         self.rows = [self._rows_variable(o) for o in range(len(question.options))]
-        for k, clique in enumerate(
-            question.cliques
-        ):  # (2) who share a node share its M slots
+        for k, clique in enumerate(question.cliques):  # (2)
             terms = [(self.rows[o], 1) for o in clique]
             self.program.add(f"clique_{k}", terms, most=question.levels)
         self._add_slots()
 
     def _rows_variable(self, o: int) -> int:
-        """y[o] with u_o <= y_o <= M u_o."""
-        option, taken = self.question.options[o], self.taken[o]
-        most = (
-            1
-            if option.deed == "remote" and not self.replicated
-            else self.question.levels
-        )
+        """Add y[o] with u_o <= y_o <= M u_o."""
+        option = self.question.options[o]
+        taken = self.taken[o]
+        most = self.question.levels
+        if option.deed == "remote" and not self.replicated:
+            most = 1
         rows = self.program.whole(f"y_{o}", 0 if taken is not None else 1, most)
         if option.worth:
             self.program.objective[rows] = option.worth
@@ -113,25 +128,22 @@ class RowFreeModel:
         return rows
 
     def _add_slots(self) -> None:
-        """(3): remote options, whose columns are open, fit at least
-        into all slots together.
-        """
+        """Add (3): all options fit into all slots together, where columns are open."""
         question = self.question
-        if question.remote:
-            terms = [
-                (at, option.size) for at, option in zip(self.rows, question.options)
-            ]
-            self.program.add("slots", terms, most=question.nodes * question.levels)
-            for k in range(1, ROUNDED + 1):
-                rounded = [
-                    (at, factor)
-                    for at, option in zip(self.rows, question.options)
-                    if (factor := -(-(k + 1) * option.size // question.nodes) - 1)
-                ]
-                self.program.add(f"slots_{k}", rounded, most=k * question.levels)
+        if not question.remote:
+            return
+        terms = [(at, option.size) for at, option in zip(self.rows, question.options)]
+        self.program.add("slots", terms, most=question.nodes * question.levels)
+        for k in range(1, ROUNDED + 1):
+            rounded = []
+            for at, option in zip(self.rows, question.options):
+                factor = -(-(k + 1) * option.size // question.nodes) - 1
+                if factor:
+                    rounded.append((at, factor))
+            self.program.add(f"slots_{k}", rounded, most=k * question.levels)
 
     def start(self, spans: Mapping[int, int]) -> list[int]:
-        """Values of all variables for a matrix given as row masks by option."""
+        """Return the values of all variables for a matrix, given as rows by option."""
         values = [0] * len(self.program.variables)
         for o, span in spans.items():
             limit = self.program.variables[self.rows[o]].most
@@ -141,14 +153,12 @@ class RowFreeModel:
         return values
 
     def counts(self, point: Sequence[int]) -> dict[int, int]:
-        """The rows of every option that has any, of a solution."""
+        """Return the number of rows of every option that a solution takes."""
         return {o: point[at] for o, at in enumerate(self.rows) if point[at]}
 
 
 class ReplicatedModel(RowFreeModel):
-    """The row-free program with remote options over several rows, which stand
-    on the same columns.
-    """
+    """The row-free program with remote options on the same columns of several rows."""
 
     def __init__(self, question: Question) -> None:
         super().__init__(question, replicated=True)
@@ -156,10 +166,9 @@ class ReplicatedModel(RowFreeModel):
             self.add_columns(self.add_row_counts())
 
     def add_row_counts(self) -> list[list[tuple[int, int]]]:
-        """z[o,k] with (7); for k = 1 .. M the (variable, tasks)
-        of all remote options.
-        """
-        levels, program = self.question.levels, self.program
+        """Add z[o,k] with (7); return, by k, the (variable, tasks) of remote options."""
+        levels = self.question.levels
+        program = self.program
         counted: list[list[tuple[int, int]]] = [[] for _ in range(levels)]
         for o in self.question.remote:
             have = [program.binary(f"z_{o}_{k}") for k in range(1, levels + 1)]
@@ -173,13 +182,10 @@ class ReplicatedModel(RowFreeModel):
         return counted
 
     def add_columns(self, counted: list[list[tuple[int, int]]]) -> None:
-        """(8), (9) for every class of columns, and that each task has one (7)."""
-        question, program, levels = self.question, self.program, self.question.levels
-        fixed = [o for o, option in enumerate(question.options) if option.columns]
-        classes = Counter(
-            tuple(o for o in fixed if question.options[o].columns >> node & 1)
-            for node in range(question.nodes)
-        )
+        """Add (8) and (9) for every class of columns, and that each task has one (7)."""
+        program = self.program
+        levels = self.question.levels
+        classes = self._classes()
         places: list[list[tuple[int, int]]] = [[] for _ in range(levels)]
         for a, (cover, size) in enumerate(classes.items()):
             used = [
@@ -200,3 +206,12 @@ class ReplicatedModel(RowFreeModel):
                 places[k].append((t, -1))
         for k, tasks in enumerate(counted, start=1):
             program.add(f"tasks_{k}", [*tasks, *places[k - 1]], 0, 0)
+
+    def _classes(self) -> Counter[tuple[int, ...]]:
+        """Return the size of each class of columns, by the options that cover it."""
+        options = self.question.options
+        fixed = [o for o, option in enumerate(options) if option.columns]
+        classes = Counter[tuple[int, ...]]()
+        for node in range(self.question.nodes):
+            classes[tuple(o for o in fixed if options[o].columns >> node & 1)] += 1
+        return classes

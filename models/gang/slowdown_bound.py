@@ -1,6 +1,4 @@
-"""A lower bound of the mean slowdown of a gang workload, valid for
-every policy (ours).
-"""
+"""A lower bound on the mean slowdown of a gang workload for every policy (ours)."""
 
 from ioopt.models.fluid_bound import SHAVED, Work, least_response
 from ioopt.problems.gang import GangProblem
@@ -10,15 +8,19 @@ FINISHED_SECONDS = 1e-7
 
 
 def mean_slowdown_bound(problem: GangProblem) -> float | None:
-    """A bound of the mean of max(t_f - t_a, T) / max(L, T) by running alone,
-    or on disjoint nodes.
+    """Return a lower bound on the mean of max(t_f - t_a, T) / max(L, T).
+
+    It is the larger of two: every job runs alone, or all jobs share the nodes as a fluid.
     """
     if not problem.jobs:
         return None
-    quantum, nodes = problem.machine.quantum_seconds, problem.machine.nodes
-    work, alone = [], 0.0
+    quantum = problem.machine.quantum_seconds
+    nodes = problem.machine.nodes
+    work = []
+    alone = 0.0
     for job, (local_time, _) in zip(problem.jobs, problem.times, strict=True):
-        local, floor = float(local_time), max(float(local_time), float(quantum))
+        local = float(local_time)
+        floor = max(float(local_time), float(quantum))
         least = max(0.0, local - FINISHED_SECONDS)
         work.append(
             Work(float(job.arrival_seconds), job.size / nodes * least, least, 1 / floor)

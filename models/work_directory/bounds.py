@@ -1,6 +1,4 @@
-"""Proven bounds of work directories: of the peak (rule B10) and of the
-makespan (rule B11).
-"""
+"""Lower bounds of work directories: of the peak (rule B10), the makespan (rule B11)."""
 
 from __future__ import annotations
 
@@ -20,25 +18,21 @@ from ioopt.problems.work_directory import WorkDirectoryProblem
 MOST_JOINED = 20_000
 """Tasks of one component up to which the ancestors of each are held as bits."""
 FEW = 64
-"""Tasks of one component up to which a loop over bits is quicker
-than an array of them.
-"""
+"""Tasks of one component up to which a loop over bits is quicker than an array."""
 MOST_EXACT = 1 << 62
 """Bytes up to which an array of 64-bit whole numbers holds every sum."""
 DUAL_FUNCTIONS = 6
 Item = tuple[int, int, int]
-"""Head, tail and area: not there before its head, nor after the
-makespan less its tail.
-"""
+"""Head, tail and area: it is there from its head to the makespan less its tail at most."""
 
 
 @dataclass(frozen=True)
 class PeakBound:
-    """Bytes that no plan does without, by reason, and the first task that
-    reaches the largest.
+    """Lower bounds of the peak in bytes, and the first task that reaches the largest.
 
     ``need``: own bytes and inputs of a task; ``through``: own bytes and what is inside
-    while it runs, whatever the plan; ``end``: what is kept beside the last task.
+    while it runs in every plan; ``end``: what is kept, beside the last task. ``reason``
+    names the largest.
     """
 
     need: int
@@ -57,43 +51,50 @@ def peak_bound(
 
     Past the *deadline* ``through`` is that of some tasks only, and not ``complete``.
     """
-    sizes, own = [file.bytes for file in problem.products], problem.own_bytes
-    kept = [file.keep for file in problem.products]
+    sizes = [file.bytes for file in problem.products]
+    own = problem.own_bytes
     inputs = [sum(sizes[f] for f in files) for files in problem.inputs]
-    last = {
-        k: task.scratch_bytes
-        + sum(
-            sizes[f] for f in (*problem.inputs[k], *problem.outputs[k]) if not kept[f]
-        )
-        for k, task in enumerate(problem.tasks)
-        if not problem.successors[k]
-    }
-    stays = sum(size for size, keep in zip(sizes, kept, strict=True) if keep)
-    least = min(last.values(), default=0)
-    end = {k: stays + size for k, size in last.items() if size == least}
     through, complete = _through(problem, inputs, deadline)
     values = {
         "need": {k: own[k] + inputs[k] for k in range(len(own))},
         "through": dict(enumerate(through)),
-        "end": end,
+        "end": _end(problem),
     }
     most = {reason: max(rows.values(), default=0) for reason, rows in values.items()}
     bound = max(most.values())
     reason = next(reason for reason, size in most.items() if size == bound)
-    task = next(
-        (k for k, size in sorted(values[reason].items()) if size == bound), None
-    )
-    name = None if task is None else problem.tasks[task].id
+    reached = [k for k, size in values[reason].items() if size == bound]
+    name = None
+    if reached:
+        name = problem.tasks[min(reached)].id
     return PeakBound(**most, bound=bound, reason=reason, task=name, complete=complete)
+
+
+def _end(problem: WorkDirectoryProblem) -> dict[int, int]:
+    """Return what is inside while the last task runs, by the tasks with the least.
+
+    These are all kept products, and what the task alone still needs.
+    """
+    last: dict[int, int] = {}
+    for k, task in enumerate(problem.tasks):
+        if problem.successors[k]:
+            continue
+        last[k] = task.scratch_bytes
+        for f in (*problem.inputs[k], *problem.outputs[k]):
+            if not problem.products[f].keep:
+                last[k] += problem.products[f].bytes
+    kept = sum(file.bytes for file in problem.products if file.keep)
+    least = min(last.values(), default=0)
+    return {k: kept + size for k, size in last.items() if size == least}
 
 
 def _through(
     problem: WorkDirectoryProblem, inputs: list[int], deadline: Deadline | None
 ) -> tuple[list[int], bool]:
-    """Return what is inside while each task runs in any plan, and
-    whether all were looked at.
+    """Return what is inside while each task runs in every plan, and whether for all.
 
-    Of a task that was not looked at, what it needs: its own bytes and its inputs.
+    Where the *deadline* passes first, the rest have what they need: own bytes and
+    *inputs*.
     """
     found = [own + size for own, size in zip(problem.own_bytes, inputs, strict=True)]
     if deadline is not None and deadline.expired():
@@ -117,10 +118,10 @@ def _through(
 def _inside_with(
     problem: WorkDirectoryProblem, tasks: list[int], deadline: Deadline | None
 ) -> list[int] | None:
-    """Return the products of others that are inside while each of *tasks*,
-    one component, runs.
+    """Return the bytes of others that are inside while each of *tasks* runs.
 
-    None where the *deadline* passes first.
+    *tasks* are one component. None where the *deadline* passes first. Sets of tasks are
+    whole numbers with a bit for each.
     """
     bit = {k: 1 << at for at, k in enumerate(tasks)}
     before: dict[int, int] = {}
@@ -129,7 +130,9 @@ def _inside_with(
         before[k] = reduce(or_, (before[p] for p in problem.predecessors[k]), bit[k])
     for k in reversed(tasks):
         after[k] = reduce(or_, (after[j] for j in problem.successors[k]), bit[k])
-    total = sum(problem.products[f].bytes for p in tasks for f in problem.outputs[p])
+    total = 0
+    for p in tasks:
+        total += sum(problem.products[f].bytes for f in problem.outputs[p])
     inside: Inside = OneByOne(len(tasks))
     if len(tasks) > FEW and total <= MOST_EXACT:
         inside = AtOnce(len(tasks))
@@ -145,7 +148,7 @@ def _inside_with(
 
 
 class Inside(Protocol):
-    """Bytes by place, added to wherever a whole number has a bit."""
+    """Sum bytes by place, at the places where a whole number has a bit."""
 
     def add(self, at: int, size: int) -> None:
         """Add *size* at each bit of *at*."""
@@ -155,9 +158,7 @@ class Inside(Protocol):
 
 
 class OneByOne:
-    """Add at one bit after the other: for few places, or more
-    bytes than 64 bits hold.
-    """
+    """Add at one bit after the other: for few places, or bytes beyond 64 bits."""
 
     def __init__(self, count: int) -> None:
         self.found = [0] * count
@@ -192,24 +193,25 @@ class AtOnce:
 
 
 def _sweep(items: list[Item]) -> int:
-    """The least makespan of *items*, of which each instant takes
-    an area of 1 at most.
-    """
+    """Return the least makespan of *items*: each instant holds an area of at most 1."""
     best = area = 0
     for head, _, size in sorted(items, key=lambda item: -item[0]):
         area += size
         best = max(best, head + area)
-    first, area = max((head for head, _, _ in items), default=0), 0
+    first = max((head for head, _, _ in items), default=0)
+    area = 0
     for head, tail, size in sorted(items, key=lambda item: (-item[1], -item[0])):
-        first, area = min(first, head), area + size
+        first = min(first, head)
+        area += size
         best = max(best, first + area + tail)
     return best
 
 
 @dataclass(frozen=True)
 class MakespanBound:
-    """Seconds that no plan does without, by reason; None where there is no
-    quota (or one of 0).
+    """Lower bounds of the makespan in seconds, by reason.
+
+    Those of the bytes are None where there is no quota, or one of 0.
     """
 
     critical_path: Fraction
@@ -230,8 +232,8 @@ def makespan_bounds(
 ) -> MakespanBound:
     """Return the bounds of the makespan under *quota*.
 
-    Those for which the *deadline* leaves no time are left out, and the rest
-    is not ``complete``.
+    Those for which the *deadline* leaves no time are left out, and the rest is not
+    ``complete``.
     """
     ticks = problem.ticks
     s = ticks.all_of(task.compute_seconds for task in problem.tasks)
@@ -243,7 +245,7 @@ def makespan_bounds(
         tail[k] = max((s[j] + tail[j] for j in problem.successors[k]), default=0)
 
     def swept(rows: list[Item], per: int) -> Fraction:
-        """The sweep of rows whose areas are *per* times too large."""
+        """Return the sweep, in seconds, of rows whose areas are *per* times too large."""
         scaled = [(h * per, t * per, area) for h, t, area in rows if area > 0]
         return Fraction(_sweep(scaled), per * ticks.per_second)
 
@@ -279,8 +281,7 @@ def _held(
     tail: list[int],
     deadline: Deadline | None,
 ) -> list[tuple[int, int, int, int]] | None:
-    """Return (head, tail, ticks, bytes) of all that any plan holds in
-    the directory so long.
+    """Return (head, tail, ticks, bytes) of what every plan has inside for so many ticks.
 
     *s*, *head* and *tail* are by task. None where the *deadline* passes first.
     """
@@ -290,7 +291,8 @@ def _held(
             return None
         rest = _rests(problem, p, s)
         for f in files:
-            size, read = problem.products[f].bytes, problem.readers[f]
+            size = problem.products[f].bytes
+            read = problem.readers[f]
             if problem.products[f].keep:
                 held.append((head[p] + s[p], 0, tail[p], size))
             elif read:
@@ -300,20 +302,22 @@ def _held(
 
 
 def _dual(size: int, quota: int, j: int) -> int:
-    """w_j of size/quota, times quota and j: a dual feasible function."""
+    """Return w_j of size/quota (rule B11), times quota and j."""
     whole, part = divmod((j + 1) * size, quota)
-    return whole * quota if part else j * size
+    if part:
+        return whole * quota
+    return j * size
 
 
 def _rests(problem: WorkDirectoryProblem, p: int, s: list[int]) -> dict[int, int]:
-    """Return the longest path from *p* (excluded) to each reader of its
-    products (included).
-    """
-    level, readers = problem.levels, problem.successors[p]
+    """Return the longest path after *p* to the end of each reader of its products."""
+    level = problem.levels
+    readers = problem.successors[p]
     top = max((level[k] for k in readers), default=0)
     if top <= level[p] + 1:
         return {k: s[k] for k in readers}  # nothing lies between
-    rest, waiting = {p: 0}, [(0, p)]
+    rest = {p: 0}
+    waiting = [(0, p)]
     while waiting:
         k = heapq.heappop(waiting)[1]
         for j in problem.successors[k]:

@@ -19,7 +19,7 @@ from typing import Any
 import ioopt
 from bench.frame import ROOT, shared_data
 from ioopt import registry
-from ioopt.advice.recorded import read_work_directory
+from ioopt.budget.recorded import read_work_directory
 from ioopt.catalog import entries
 from ioopt.errors import UsageError
 from ioopt.formats.cluster import Machine

@@ -1,9 +1,8 @@
-"""Exact flexible gang assignment: one model a pattern, the best wins; then
-re-ranked by simulation.
+"""Exact flexible gang assignment: solve a model of every pattern, simulate the plans.
 
-Strict, filled and greedy plans are warm starts and stay candidates, so that the
-answer is never worse than a baseline (F5 and F6). The deadline counts
-everything (docs/flexgang-assignment.md).
+Strict, filled and greedy plans are warm starts and stay candidates, so that the answer
+is never worse than a baseline (F5 and F6). The deadline counts everything
+(docs/flexgang-assignment.md).
 """
 
 import math
@@ -33,7 +32,7 @@ CERTAIN = 2.0
 
 @dataclass(frozen=True)
 class Candidate:
-    """A plan with where it comes from and what the model says of it."""
+    """A plan, the method that made it, and its objective in the model."""
 
     label: str
     plan: FlexibleGangPlan
@@ -54,7 +53,7 @@ class Ranked:
         return fmean(self.values)
 
     def row(self) -> Json:
-        """The line of a report."""
+        """Return the line of a report."""
         return {
             "candidate": self.candidate.label,
             "k": self.candidate.plan.k,
@@ -71,46 +70,71 @@ def rerank(
     seconds: float = SELECTION_SECONDS,
     deadline: Deadline | None = None,
 ) -> list[Ranked]:
-    """Candidates with the winner first, the others by falling simulated objective.
+    """Return the candidates, the winner first, the others by falling simulated objective.
 
     Baselines and the model's best plan are simulated first, the others while *deadline*
-    leaves time; where it is too short for the former the list is empty. A candidate
-    that does not beat the best baseline by two standard errors of their paired
-    difference gives way to it.
+    leaves time. The list is empty where the time does not suffice for the former. The
+    best baseline wins unless a candidate beats it by two standard errors of their
+    paired difference.
     """
     order = sorted(
         candidates, key=lambda item: (not item.baseline, -item.model_objective)
     )
     clock = deadline or Deadline(None)
     needed = min(len(order), 1 + sum(item.baseline for item in order))
+    ranked = _simulated(problem, order, needed, seeds, seconds, clock)
+    if len(ranked) < needed:
+        return []
+    ranked.sort(key=lambda item: -item.mean)
+    _prefer_baseline(ranked)
+    return ranked
+
+
+def _simulated(
+    problem: FlexibleGangProblem,
+    order: Sequence[Candidate],
+    needed: int,
+    seeds: Sequence[int],
+    seconds: float,
+    clock: Deadline,
+) -> list[Ranked]:
+    """Simulate the candidates of *order* as long as *clock* leaves time.
+
+    The first *needed* of them must be simulated: none is begun that leaves too little
+    time for the rest of those.
+    """
     ranked: list[Ranked] = []
     bursts = num_bursts_drawn(problem, seconds)
     fast = use_compiled(bursts * len(seeds) * len(order), clock)
-    run = 0.0 if fast else SECONDS_PER_BURST * bursts
-    if fast:  # loaded before runs are timed
+    run_seconds = 0.0
+    if fast:  # compiled code is loaded before runs are timed
         measure(problem, order[0].plan, seeds[0], 1.0, fast)
+    else:
+        run_seconds = SECONDS_PER_BURST * bursts
     for at, item in enumerate(order):
-        # What must still be simulated, the winner's report among it.
-        ahead = 1 + (needed - at if at < needed else 1)
-        if clock.remaining() <= ahead * len(seeds) * run:
+        still_needed = max(1, needed - at)
+        ahead = 1 + still_needed  # the final report of the winner is simulated too
+        if clock.remaining() <= ahead * len(seeds) * run_seconds:
             break
         begun = clock.elapsed()
         values = [
             measure(problem, item.plan, seed, seconds, fast).objective for seed in seeds
         ]
-        run = max(run, (clock.elapsed() - begun) / len(seeds))
+        run_seconds = max(run_seconds, (clock.elapsed() - begun) / len(seeds))
         ranked.append(Ranked(item, tuple(values)))
-    if len(ranked) < needed:
-        return []
-    ranked.sort(key=lambda item: -item.mean)
-    baseline = next((item for item in ranked if item.candidate.baseline), None)
-    if baseline is not None:
-        gains = [a - b for a, b in zip(ranked[0].values, baseline.values)]
-        mean, error = mean_and_standard_error(gains)
-        if mean <= CERTAIN * (error or 0.0):  # no more than the noise between seeds
-            ranked.remove(baseline)
-            ranked.insert(0, baseline)
     return ranked
+
+
+def _prefer_baseline(ranked: list[Ranked]) -> None:
+    """Put the best baseline first unless the winner beats it with certainty."""
+    baseline = next((item for item in ranked if item.candidate.baseline), None)
+    if baseline is None:
+        return
+    gains = [a - b for a, b in zip(ranked[0].values, baseline.values)]
+    mean, error = mean_and_standard_error(gains)
+    if mean <= CERTAIN * (error or 0.0):  # no more than the noise between seeds
+        ranked.remove(baseline)
+        ranked.insert(0, baseline)
 
 
 GREEDY_RESERVE = 0.1
@@ -120,9 +144,11 @@ RESERVE_FRACTION = 0.2
 
 
 class Settings(Record):
-    """``rerank``: choose by simulation (auto: unless the instance brings its own
-    surface, whose numbers the simulator does not follow). ``patterns``: ``all``, or
-    ``strict`` for k = 0 alone.
+    """Settings of ``exact``.
+
+    ``rerank``: choose the plan by simulation; ``auto`` does unless the instance brings
+    its own surface, whose numbers the simulator does not follow. ``patterns``: ``all``,
+    or ``strict`` for k = 0 alone.
     """
 
     rerank: Literal["auto", "true", "false"] = "auto"
@@ -132,69 +158,85 @@ class Settings(Record):
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[Settings, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """Solve all patterns within the deadline and return the plan
-    that simulates best.
-    """
+    """Solve all patterns within the deadline and return the plan that simulates best."""
     settings = request.settings or Settings()
     begun = request.deadline.elapsed()
-    # Before anything else, and for longer, so that they have the time that the greedy
-    # solver would have.
+    # The greedy plans come first, so that they have the time of the greedy solver.
     greedy = list(greedy_plans(problem, request.deadline, GREEDY_RESERVE))
-    wanted = [
-        item for item in problem.patterns() if settings.patterns == "all" or not item.k
-    ]
+    wanted = list(problem.patterns())
+    if settings.patterns == "strict":
+        wanted = [item for item in wanted if item.k == 0]
     patterns = [item for item in wanted if covered(problem, item)]
+    notes: list[str] = []
     skipped = " ".join(item.key for item in wanted if item not in patterns)
-    notes = [f"patterns without an entry in the surface: {skipped}"] if skipped else []
+    if skipped:
+        notes.append(f"patterns without an entry in the surface: {skipped}")
     search = PatternSearch(problem, patterns, request)
     baselines = _baselines(problem, search, greedy)
     build = request.deadline.elapsed() - begun
-    limit = request.options.time_limit_seconds
+    gap = request.options.gap or 0.0
+    reserve = RESERVE_FRACTION * (request.options.time_limit_seconds or 0.0)
     search.relax()
-    search.run(
-        request.options.gap or 0.0, 0.0 if limit is None else RESERVE_FRACTION * limit
-    )
-    candidates = _candidates(search, baselines)
+    search.run(gap, reserve)
     metrics: Json = {
         "per_pattern": {state.pattern.key: state.row() for state in search.states},
-        "model_best": search.best if math.isfinite(search.best) else None,
+        "model_best": None,
     }
-    stop = search.stop_reason(request.options.gap or 0.0)
+    if math.isfinite(search.best):
+        metrics["model_best"] = search.best
     outcome: Outcome[FlexibleGangPlan] = Outcome(
-        None, stop=stop, build_seconds=build, metrics=metrics, versions=search.versions
+        None,
+        stop=search.stop_reason(gap),
+        build_seconds=build,
+        metrics=metrics,
+        versions=search.versions,
     )
+    candidates = _candidates(search, baselines)
     if not candidates:
-        infeasible = all(
-            state.status == "infeasible" for state in search.states
-        )  # proven
-        return replace(outcome, infeasible=infeasible, notes=tuple(notes))
+        proven = all(state.status == "infeasible" for state in search.states)
+        return replace(outcome, infeasible=proven, notes=tuple(notes))
     plan = max(candidates, key=lambda item: item.model_objective).plan
-    if settings.rerank == "true" or (
-        settings.rerank == "auto" and problem.surface is None
-    ):
+    if _simulates(problem, settings):
         ranked = rerank(problem, candidates, deadline=request.deadline)
-        if not ranked:
-            notes.append(
-                "chosen by the model alone: no time was left to simulate the candidates"
-            )
-        elif len(ranked) < len(candidates):
-            left_out = len(candidates) - len(ranked)
-            notes.append(f"{left_out} candidates were not simulated: no time was left")
         metrics["ranking"] = [item.row() for item in ranked]
+        notes += _ranking_notes(ranked, len(candidates), search.best)
         if ranked:
-            chosen = ranked[0].candidate
-            if chosen.model_objective < search.best - 1e-9:
-                notes.append(
-                    f"chosen by simulation: {chosen.label} ({ranked[0].mean:.4f} "
-                    f"simulated, {chosen.model_objective:.4f} in the model) over the "
-                    f"model's best ({search.best:.4f})"
-                )
-            plan, trace = chosen.plan, request.incumbents.trace
-            # A plan that the model alone ranks higher was no better answer on the way.
-            trace[:] = [
-                row for row in trace if row[1] <= chosen.model_objective * (1 + 1e-9)
-            ]
+            plan = ranked[0].candidate.plan
+            _forget_better(request, ranked[0].candidate.model_objective)
     return replace(outcome, plan=plan, bound=search.bound, notes=tuple(notes))
+
+
+def _simulates(problem: FlexibleGangProblem, settings: Settings) -> bool:
+    """Return whether *settings* ask to choose the plan by simulation."""
+    if settings.rerank == "auto":
+        return problem.surface is None
+    return settings.rerank == "true"
+
+
+def _ranking_notes(ranked: list[Ranked], count: int, model_best: float) -> list[str]:
+    """Return notes on which of *count* candidates were simulated, and which won."""
+    if not ranked:
+        return [
+            "chosen by the model alone: no time was left to simulate the candidates"
+        ]
+    notes: list[str] = []
+    if len(ranked) < count:
+        left_out = count - len(ranked)
+        notes.append(f"{left_out} candidates were not simulated: no time was left")
+    chosen = ranked[0].candidate
+    if chosen.model_objective < model_best - 1e-9:
+        notes.append(
+            f"chosen by simulation: {chosen.label} ({ranked[0].mean:.4f} "
+            f"simulated, {chosen.model_objective:.4f} in the model) over the "
+            f"model's best ({model_best:.4f})"
+        )
+    return notes
+
+
+def _forget_better(request: SolveRequest, objective: float) -> None:
+    """Take plans above *objective* from the trace: only the model ranked them higher."""
+    trace = request.incumbents.trace
+    trace[:] = [row for row in trace if row[1] <= objective * (1 + 1e-9)]
 
 
 def _baselines(
@@ -202,10 +244,9 @@ def _baselines(
     search: PatternSearch,
     greedy: list[tuple[PatternData, FlexibleGangPlan]],
 ) -> dict[str, FlexibleGangPlan]:
-    """Strict, strict + fill and the best of the *greedy* plans, those
-    that keep the floors.
+    """Return the strict, strict + fill and best *greedy* plan that keep the floors.
 
-    The search starts from them and from the plan that its request brings.
+    *search* starts from them and from the plan that its request brings.
     """
     found: dict[str, FlexibleGangPlan] = {}
     for name, fill in (("strict", False), ("strict-fill", True)):
@@ -220,11 +261,9 @@ def _baselines(
     for plan in found.values():
         search.offer(plan)
     request = search.request
-    if (
-        request.start is not None
-        and f"{request.start.k},{request.start.d}" in search.by_key
-    ):
-        search.offer(request.start)
+    start = request.start
+    if start is not None and f"{start.k},{start.d}" in search.by_key:
+        search.offer(start)
     best = max(search.states, key=lambda state: state.value, default=None)
     if best is not None and best.plan is not None:
         request.incumbents.report(best.plan, best.value, search.bound)
@@ -234,21 +273,16 @@ def _baselines(
 def _candidates(
     search: PatternSearch, plans: dict[str, FlexibleGangPlan]
 ) -> list[Candidate]:
-    """The baselines, the model of strict rows among them, then the models' plans."""
-    named = [
-        Candidate(
-            name,
-            plan,
-            model_objective(search.by_key[f"{plan.k},{plan.d}"].data, plan),
-            True,
-        )
-        for name, plan in plans.items()
-    ]
+    """Return the baselines, the plan of the strict model among them, then the models'."""
+    found: list[Candidate] = []
+    for name, plan in plans.items():
+        data = search.by_key[f"{plan.k},{plan.d}"].data
+        found.append(Candidate(name, plan, model_objective(data, plan), baseline=True))
     strict = search.by_key.get("0,1")
     if strict is not None and strict.plan is not None:
-        named.append(Candidate("k0-model", strict.plan, strict.value, True))
-    return named + [
-        Candidate(f"model {state.pattern.key}", state.plan, state.value)
-        for state in search.states
-        if state.plan is not None and state.pattern.k
-    ]
+        found.append(Candidate("k0-model", strict.plan, strict.value, baseline=True))
+    for state in search.states:
+        if state.plan is not None and state.pattern.k > 0:
+            label = f"model {state.pattern.key}"
+            found.append(Candidate(label, state.plan, state.value))
+    return found

@@ -1,4 +1,4 @@
-"""Greedy flexible gang assignment (F6): every pattern, the best one wins."""
+"""Greedy flexible gang assignment (F6): fill every pattern, keep the best plan."""
 
 from collections.abc import Iterator
 
@@ -16,8 +16,8 @@ from ioopt.solvers.flexgang.linear import plan_with_best_tau
 from ioopt.solvers.flexgang.strict import try_strict
 
 LOOSE_GAMMA = 0.5
-"""Compute jobs below this gangedness go without rows of their own (until
-rows are replicated).
+"""Compute jobs below this gangedness get no row of their own until idle rows are given
+away.
 """
 SIMULATION_FRACTION = 0.2
 """Part of the time limit that the greedy leaves for simulating its plan."""
@@ -26,31 +26,31 @@ SIMULATION_FRACTION = 0.2
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[None, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """The best plan over all patterns; strict + fill, with a note, when
-    no pattern works out.
-    """
+    """Return the best plan over all patterns; with none, strict + fill and a note."""
     per_pattern: dict[str, float] = {}
     plans: list[tuple[PatternData, FlexibleGangPlan]] = []
     for data, plan in greedy_plans(problem, request.deadline):
         plans.append((data, plan))
         per_pattern[data.pattern.key] = model_objective(data, plan)
         request.incumbents.report(plan, per_pattern[data.pattern.key])
-    stop = StopReason.TIME if _time_is_up(request.deadline) else StopReason.FINISHED
+    if _time_is_up(request.deadline):
+        stop = StopReason.TIME
+    else:
+        stop = StopReason.FINISHED
     metrics = {"per_pattern": per_pattern}
     if plans:
         return Outcome(best_of(plans), stop=stop, metrics=metrics)
     filled, why = try_strict(problem, fill=True)
-    note = "the greedy keeps the floors in no pattern"
-    note += (
-        "; strict + fill instead"
-        if filled is not None
-        else f", strict + fill neither: {why}"
-    )
+    note = "the greedy finds no pattern in which every floor is kept"
+    if filled is not None:
+        note += "; the plan is that of strict + fill"
+    else:
+        note += f"; strict + fill fails too: {why}"
     return Outcome(filled, stop=stop, notes=(note,), metrics=metrics)
 
 
 def best_of(plans: list[tuple[PatternData, FlexibleGangPlan]]) -> FlexibleGangPlan:
-    """The plan that the model values most; of equals that of the first pattern."""
+    """Return the plan with the highest objective; of equals that of the first pattern."""
     in_order = sorted(plans, key=lambda item: item[0].pattern)
     return max(in_order, key=lambda item: model_objective(*item))[1]
 
@@ -65,11 +65,11 @@ def greedy_plans(
     deadline: Deadline | None = None,
     reserve: float = SIMULATION_FRACTION,
 ) -> Iterator[tuple[PatternData, FlexibleGangPlan]]:
-    """The greedy's plan of every pattern that has one, widely spread patterns first.
+    """Yield the greedy's plan of every pattern that has one, widely spread ones first.
 
-    After the first pattern, none is begun when only the share *reserve* of *deadline*
-    is left, which is for simulating the plan. Neighbours are alike: when time is short,
-    a few from the whole range do better than the first.
+    Start no new pattern once less than *reserve* of the deadline is left, which is for
+    simulating the plan. Neighbouring patterns give similar plans: when time is short, a
+    few from the whole range do better than the first ones.
     """
     patterns = problem.patterns()
     width = len(patterns).bit_length()
@@ -79,13 +79,14 @@ def greedy_plans(
         if at and deadline is not None and _time_is_up(deadline, reserve):
             return
         data = PatternData.of(problem, pattern)
-        plan = greedy_plan(data) if data is not None else None
-        if data is not None and plan is not None:
-            yield data, plan
+        if data is not None:
+            plan = greedy_plan(data)
+            if plan is not None:
+                yield data, plan
 
 
 def greedy_plan(data: PatternData) -> FlexibleGangPlan | None:
-    """The greedy's plan of one pattern; None when it does not fit or a floor breaks."""
+    """Return the greedy's plan of one pattern; None if it misses a floor or rows."""
     placement = Placement()
     strict = _place_loose_io(data, placement)
     strict += [
@@ -98,7 +99,8 @@ def greedy_plan(data: PatternData) -> FlexibleGangPlan | None:
         place = data.problem.first_fit(job, cells)
         if place is None:
             return None
-        placement.home[job], placement.rows[job] = place[1], 1
+        placement.home[job] = place[1]
+        placement.rows[job] = 1
     for job in data.problem.by_size(data.compute_jobs()):
         if job not in placement.home:
             placement.home[job] = _roomiest(data, placement, job)
@@ -107,8 +109,9 @@ def greedy_plan(data: PatternData) -> FlexibleGangPlan | None:
 
 
 def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
-    """Put I/O jobs into the loose windows, least loaded block first;
-    returns those left strict.
+    """Put I/O jobs into the loose windows, the least loaded block first.
+
+    Returns the I/O jobs that need a strict row.
     """
     problem = data.problem
     limit = problem.loose_io_limit * data.pattern.k * problem.machine.quantum_seconds
@@ -118,10 +121,9 @@ def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
         if job not in data.loose:
             strict.append(job)
             continue
-        peaks = [
-            max(load[c] for c in problem.block(job, b))
-            for b in range(problem.num_positions(job))
-        ]
+        peaks = []
+        for block in range(problem.num_positions(job)):
+            peaks.append(max(load[c] for c in problem.block(job, block)))
         position = min(range(len(peaks)), key=peaks.__getitem__)
         if peaks[position] + data.loose_cpu(job) > limit:
             strict.append(job)
@@ -134,9 +136,7 @@ def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
 
 
 def _roomiest(data: PatternData, placement: Placement, job: int) -> int:
-    """The block whose tightest column has the most free time a job
-    that has its home there.
-    """
+    """Return the block whose tightest column has the most free time per job at home."""
     problem = data.problem
     capacity = column_capacity(data, placement)
     homes = [0] * problem.machine.num_columns
@@ -144,18 +144,20 @@ def _roomiest(data: PatternData, placement: Placement, job: int) -> int:
         if other in placement.home:
             for column in problem.block(other, placement.home[other]):
                 homes[column] += 1
-    room = [
-        min(capacity[c] / (1 + homes[c]) for c in problem.block(job, b))
-        for b in range(problem.num_positions(job))
-    ]
+    room = []
+    for position in range(problem.num_positions(job)):
+        block = problem.block(job, position)
+        room.append(min(capacity[c] / (1 + homes[c]) for c in block))
     return max(range(len(room)), key=lambda b: (room[b], -b))
 
 
 def _replicate(data: PatternData, cells: list[set[int]], placement: Placement) -> None:
-    """Give idle cells of every row to compute jobs at home there:
-    weightiest, fewest rows first.
+    """Give the idle cells of every row to compute jobs whose home they are.
+
+    The jobs of the greatest weight come first, then those with the fewest rows.
     """
-    problem, jobs = data.problem, data.problem.jobs
+    problem = data.problem
+    jobs = data.problem.jobs
     for taken in cells:
 
         def rank(j: int) -> tuple[float, int, int, int]:

@@ -1,6 +1,4 @@
-"""Linear programs of flexible gangs: the loose CPU of a placement, the
-relaxation of a pattern (F5).
-"""
+"""Solve linear programs of flexible gangs: loose CPU, and bounds of patterns (F5)."""
 
 import math
 
@@ -15,21 +13,23 @@ from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 def plan_with_best_tau(
     data: PatternData, placement: Placement, slack: float = 0.0
 ) -> FlexibleGangPlan | None:
-    """The plan of *placement* with the best tau; None when a floor cannot be
-    kept within *slack*.
+    """Return the plan of *placement* with the best tau.
+
+    None when a floor cannot be kept within *slack*.
     """
     model = TauModel(data, placement, slack)
     if not model.feasible:
         return None
     answer = solve_by_linprog(model.program)
-    return (
-        lay_out(data, placement, *model.read(answer.values)) if answer.found else None
-    )
+    if answer.found:
+        return lay_out(data, placement, *model.read(answer.values))
+    return None
 
 
 def relaxed_bound(data: PatternData) -> float:
-    """No plan of the pattern has a higher objective; minus infinity when
-    it has no plan at all.
+    """Return a bound on the objective of every plan of a pattern.
+
+    Minus infinity: the pattern has no plan. Infinity: no bound was found.
     """
     model = RelaxedModel(data)
     if not model.feasible:
@@ -37,14 +37,17 @@ def relaxed_bound(data: PatternData) -> float:
     answer = solve_by_linprog(model.program)
     if answer.status is Status.INFEASIBLE:
         return -math.inf
-    return math.inf if answer.objective is None else answer.objective
+    if answer.objective is None:
+        return math.inf
+    return answer.objective
 
 
 def upper_bound(
     problem: FlexibleGangProblem, deadline: Deadline | None = None
 ) -> float | None:
-    """No plan of any pattern has a higher model objective; None for no bound, weaker
-    past the *deadline*.
+    """Return a bound on the model objective of every plan; None where there is none.
+
+    Past the *deadline* the bound is weaker.
     """
     bounds = []
     for pattern in problem.patterns():
@@ -54,4 +57,6 @@ def upper_bound(
         if data is not None:
             bounds.append(relaxed_bound(data))
     bound = max(bounds, default=math.inf)
-    return bound if math.isfinite(bound) else None
+    if math.isfinite(bound):
+        return bound
+    return None

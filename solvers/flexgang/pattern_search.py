@@ -1,8 +1,6 @@
-"""Solves the assignment models of all patterns under one deadline, the
-most promising first.
+"""Solve the models of all patterns under one deadline, the most promising first.
 
-The promise of a pattern is how far its linear relaxation lies above
-the best plan so far.
+The promise of a pattern is how far its bound lies above the best plan so far.
 """
 
 import math
@@ -26,11 +24,12 @@ from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.flexgang.linear import plan_with_best_tau, relaxed_bound
 
 FLOOR_SLACK = 5e-7
-"""Progress by which a floor may be missed for a backend's tolerance
-(the checker's is 1e-6).
+"""Progress by which a plan may miss a floor because of a backend's tolerance.
+
+The checker allows 1e-6.
 """
 LEAST_SECONDS = 0.2
-"""A backend is not started for less."""
+"""A backend is not started with less time than that."""
 
 
 @dataclass
@@ -60,23 +59,23 @@ class PatternState:
         """Keep *plan* when it is the best of this pattern."""
         value = model_objective(self.data, plan)
         if value > self.value:
-            self.plan, self.value = plan, value
+            self.plan = plan
+            self.value = value
 
     def row(self) -> Json:
-        """The line of ``per_pattern``."""
-        found = self.plan is not None
-        return {
-            "objective": self.value if found else None,
-            "bound": self.bound if math.isfinite(self.bound) else None,
-            "gap": relative_gap(self.value, self.bound) if found else None,
-            "status": self.status,
-        }
+        """Return the line of ``per_pattern``."""
+        row: Json = {"objective": None, "bound": None, "gap": None}
+        if self.plan is not None:
+            row["objective"] = self.value
+            row["gap"] = relative_gap(self.value, self.bound)
+        if math.isfinite(self.bound):
+            row["bound"] = self.bound
+        row["status"] = self.status
+        return row
 
 
 class PatternSearch:
-    """All patterns of one instance; :meth:`run` solves them until
-    *stop_at* seconds are left.
-    """
+    """All patterns of one instance, and what is known of each; :meth:`run` solves them."""
 
     def __init__(
         self,
@@ -100,7 +99,9 @@ class PatternSearch:
     def bound(self) -> float | None:
         """A bound on every pattern; None while one of them has none."""
         bound = max((state.bound for state in self.states), default=math.inf)
-        return bound if math.isfinite(bound) else None
+        if math.isfinite(bound):
+            return bound
+        return None
 
     def offer(self, plan: FlexibleGangPlan) -> None:
         """Start the pattern of *plan* from it."""
@@ -116,20 +117,19 @@ class PatternSearch:
                 state.status = "infeasible"
 
     def run(self, gap: float, reserve: float) -> None:
-        """Bring every pattern that may still win within *gap*; the others are pruned.
+        """Solve every pattern that may still win to within *gap*; prune the others.
 
-        ``reserve`` seconds are kept for what comes after; time goes to patterns
-        in proportion to their promise. A program that would take the time left
-        to build is not begun.
+        *reserve* seconds are kept for what comes after. Patterns get time in proportion
+        to their promise. A program is not built where building may take all that is
+        left.
         """
         waiting = sorted(self.states, key=lambda s: (-s.bound, s.pattern))
         deadline = self.request.deadline
         while waiting:
             if waiting[0].bound <= self.best * (1 - 1e-9) - 1e-12:
                 state = waiting.pop(0)
-                state.status = (
-                    state.status if state.status == "infeasible" else "pruned"
-                )
+                if state.status != "infeasible":
+                    state.status = "pruned"
                 continue
             begun = deadline.remaining()
             if begun - reserve < LEAST_SECONDS + self.build_seconds:
@@ -144,28 +144,31 @@ class PatternSearch:
             self._solve(waiting.pop(0), gap, min(left, seconds))
 
     def _promise(self, state: PatternState) -> float:
-        """By how much the pattern may still beat the best plan, at least a
-        thousandth of its objective.
+        """Return by how much the pattern may still beat the best plan.
+
+        It is no less than a thousandth of that plan's objective.
         """
         best = max(self.best, -1e9)
         least = 1e-3 * max(abs(best), 1e-3)
         return max(least, min(state.bound, 1e9) - best)
 
     def _solve(self, state: PatternState, gap: float, seconds: float) -> None:
-        """Run the backend on one pattern for at most *seconds* and
-        note what it says of it.
-        """
-        start = None if state.plan is None else state.model.start_values(state.plan)
+        """Run the backend on one pattern for at most *seconds* and note its answer."""
+        start = None
+        if state.plan is not None:
+            start = state.model.start_values(state.plan)
         limits = replace(BackendLimits.of(self.request, seconds), gap=gap or None)
         backend = self.request.options.backend
         answer = solve_program(state.model.program, backend, limits, start)
         self.versions[answer.backend] = answer.version
         if answer.status is Status.INFEASIBLE:
-            state.bound, state.status = -math.inf, "infeasible"
+            state.bound = -math.inf
+            state.status = "infeasible"
             return
-        state.status = (
-            "optimal" if answer.status is Status.OPTIMAL else str(answer.stop)
-        )
+        if answer.status is Status.OPTIMAL:
+            state.status = "optimal"
+        else:
+            state.status = str(answer.stop)
         if answer.bound is not None:
             state.bound = min(state.bound, answer.bound)
         if answer.found:
@@ -177,24 +180,31 @@ class PatternSearch:
         state.bound = max(state.bound, state.value)
 
     def stop_reason(self, gap: float) -> StopReason:
-        """Why the search as a whole ended."""
+        """Return why the search as a whole ended."""
         bound = self.bound
         if bound is not None and self.best >= bound - 1e-9 * max(1.0, abs(bound)):
             return StopReason.FINISHED
-        done = ("optimal", "pruned", "infeasible")
-        if all(
-            state.status in done or state.bound <= self.best for state in self.states
-        ):
+        if all(self._settled(state) for state in self.states):
             return StopReason.FINISHED
-        final = relative_gap(self.best, bound) if math.isfinite(self.best) else None
-        return StopReason.GAP if final is not None and final <= gap else StopReason.TIME
+        if math.isfinite(self.best):
+            reached = relative_gap(self.best, bound)
+            if reached is not None and reached <= gap:
+                return StopReason.GAP
+        return StopReason.TIME
+
+    def _settled(self, state: PatternState) -> bool:
+        """Return whether no plan of the pattern can beat the best plan."""
+        if state.status in ("optimal", "pruned", "infeasible"):
+            return True
+        return state.bound <= self.best
 
 
 def plan_of_answer(
     model: AssignmentModel, answer: BackendAnswer
 ) -> FlexibleGangPlan | None:
-    """The plan of a solution, its tau re-optimised; None when a floor met by
-    tolerance cannot be kept.
+    """Return the plan of a solution with the best tau of its placement.
+
+    None when a floor that the backend met within its tolerance cannot be kept.
     """
     placement = model.placement(answer.values)
     exact = plan_with_best_tau(model.data, placement)

@@ -1,9 +1,8 @@
-"""Greedy quantum selection: the best uniform quantum, then coordinate descent;
-plans simulated (F4).
+"""Greedy quantum selection: the best uniform quantum, then coordinate descent (F4).
 
-Slots of different lengths back to back are not evenly spaced, as the surface
-presumes, so a plan with several visits is kept only when its realised cost is at most
-5 % above the predicted one.
+The surface presumes evenly spaced slots, which slots of different lengths are not. So
+plans are simulated, and one with several visits a cycle is kept only when its realised
+cost is at most 5 % above the predicted one.
 """
 
 import math
@@ -17,18 +16,19 @@ from ioopt.result import StopReason
 from ioopt.sim.flexgang.quantum_selection import simulate
 
 PASSES = 6
+"""Most passes of the descent over all jobs."""
 
 
 def greedy_options(
     costs: QuantumCosts, found: Incumbents | None = None
 ) -> list[Option] | None:
-    """One option a job, or None when the descent ends below a floor.
+    """Return one option a job, or None when the descent ends below a floor.
 
-    Best uniform quantum with one visit, then up to six passes over the jobs in their
-    order, each taking the option with the least total cost while L = sum f q floats;
-    ties keep the present option, then the first of the menu. Plans that keep the floors
-    are reported to *found*, whose deadline is asked between the uniform quanta and
-    between the jobs: late, the best options so far are the answer.
+    It begins with the best uniform quantum once a cycle. Up to six passes over the jobs
+    in their order give each the option with the least total cost; the cycle length
+    L = sum f q follows. Ties keep the present option, then the first of the menu. Plans
+    that keep the floors are reported to *found*. Past its deadline, which is asked
+    between quanta and between jobs, the best options so far are the answer.
     """
     problem = costs.problem
     found = found or Incumbents(Deadline(None))
@@ -39,27 +39,42 @@ def greedy_options(
         before = list(options)
         for job in range(len(problem.jobs)):
             if found.deadline.expired():
-                return options if best[0] == 0 else None
+                return _if_floors_kept(options, best)
             for option in problem.options(job):
                 trial = [*options[:job], option, *options[job + 1 :]]
                 key = _key(costs, trial)
                 if key < best:
-                    options, best = trial, key
+                    options = trial
+                    best = key
         _report(costs, options, best, found)
         if options == before:
             break
-    return options if best[0] == 0 else None
+    return _if_floors_kept(options, best)
+
+
+def _if_floors_kept(
+    options: list[Option], key: tuple[int, float]
+) -> list[Option] | None:
+    """Return *options*, or None where their *key* says that a job is below its floor."""
+    below_floor, _ = key
+    if below_floor:
+        return None
+    return options
 
 
 def cycle_grid(
     costs: QuantumCosts, deadline: Deadline | None = None
 ) -> tuple[int, ...]:
-    """Cycle lengths in ticks: the instance's grid and the greedy's,
-    without which it could win.
+    """Return the cycle lengths in ticks for the program: the instance's and the greedy's.
+
+    Without the greedy's the greedy could beat the program.
     """
     lengths = set(costs.problem.default_cycles())
+    menus = [costs]
     single = costs.problem.one_visit()
-    for menu in (costs, *([] if single is None else [QuantumCosts(single)])):
+    if single is not None:
+        menus.append(QuantumCosts(single))
+    for menu in menus:
         options = greedy_options(menu, Incumbents(deadline or Deadline(None)))
         if options is not None:
             lengths.add(costs.cycle(options))
@@ -69,12 +84,11 @@ def cycle_grid(
 def _least_uniform(
     costs: QuantumCosts, found: Incumbents | None = None
 ) -> list[Option] | None:
-    """The best plan of one quantum for all jobs once a cycle, floors
-    broken where they must be.
+    """Return the best plan with one quantum for all jobs once a cycle.
 
-    None if no quantum is on all menus; ties go to the one that stands first.
-    Each that is the best so far is reported to *found*; once its deadline has
-    expired no other is tried.
+    It may break floors. None if no quantum is on all menus; ties go to the first
+    quantum. Each plan that is the best so far is reported to *found*; once its deadline
+    has expired no other is tried.
     """
     found = found or Incumbents(Deadline(None))
     menus = [costs.problem.options(job) for job in range(len(costs.problem.jobs))]
@@ -89,7 +103,8 @@ def _least_uniform(
         uniform: list[Option] = [(quantum, 1) for _ in menus]
         key = _key(costs, uniform)
         if key < least:
-            options, least = uniform, key
+            options = uniform
+            least = key
             _report(costs, uniform, key, found)
     return options
 
@@ -107,7 +122,7 @@ def _report(
 
 
 def _key(costs: QuantumCosts, options: Sequence[Option]) -> tuple[int, float]:
-    """(jobs below their floor, cost of the others): feasible before cheap."""
+    """Return (jobs below their floor, cost of the others), to compare plans by."""
     cycle = costs.cycle(options)
     each = [costs.cost(job, option, cycle) for job, option in enumerate(options)]
     finite = [cost for cost in each if math.isfinite(cost)]
@@ -128,25 +143,24 @@ def realised_outcome(
     stop: StopReason = StopReason.FINISHED,
     deadline: Deadline | None = None,
 ) -> Outcome:
-    """Return the outcome of the plan that realises the least cost of those tried.
+    """Simulate several plans; return the outcome of the one with the least realised cost.
 
-    Tried are *options*; where several visits a cycle cost much more than predicted, the
-    options of *again*, which solves the one-visit problem; and the best uniform
-    quantum, of which a note tells. What is not simulated when *deadline* expires is not
-    among them; where that is the first, its plan is the answer.
+    They are *options*; the options of *again*, which solves the one-visit problem,
+    where several visits a cycle cost much more than predicted; and the best uniform
+    quantum. Notes tell how they compare. Plans not simulated before the *deadline* are
+    left out; where that is the first, its plan is the answer.
     """
     told: list[str] = []
     simulation = simulate(costs.problem, costs.plan(options), deadline=deadline)
     if "realised" not in simulation.metrics:
         return Outcome(costs.plan(options), bound, stop, simulation=simulation)
-    predicted, realised = costs.total(options), simulation.metrics["realised"]
+    predicted = costs.total(options)
+    realised = simulation.metrics["realised"]
     several = any(visits > 1 for _, visits in options)  # one visit needs no proof
     tried = [(realised, options, simulation)]
 
     def attempt(other: Sequence[Option]) -> float | None:
-        """Simulate *other*, keep it among those tried, and return what it
-        realises; late, None.
-        """
+        """Simulate *other*, note it as tried, and return its cost; None if late."""
         found = simulate(costs.problem, costs.plan(other), deadline=deadline)
         if "realised" not in found.metrics:
             return None
@@ -155,21 +169,24 @@ def realised_outcome(
 
     if several and realised - predicted > AGREEMENT * predicted:
         once = costs.problem.one_visit()
-        single = None if once is None else again(once)
+        single = None
+        why = "is not on every menu"
+        if once is not None:
+            single = again(once)
+            why = "cannot keep the floors"
         apart = (
-            f"with several visits a cycle, cost {realised:.4g} was realised and "
-            f"{predicted:.4g} predicted (more than {AGREEMENT:.0%} above)"
+            f"several visits a cycle cost {realised:.4g} in simulation, more than "
+            f"{AGREEMENT:.0%} above the predicted {predicted:.4g}"
         )
         if single is None:
-            why = "is not on every menu" if once is None else "cannot keep the floors"
-            told.append(f"one visit a cycle {why}, and {apart}")
+            told.append(f"one visit a cycle {why}; {apart}")
         elif (once_a_cycle := attempt(single)) is None:
             told.append(f"no time was left to simulate one visit a cycle; {apart}")
         elif once_a_cycle < realised:
             told.append(f"fell back to one visit a cycle: {apart}")
         else:
             told.append(
-                f"one visit a cycle realises {once_a_cycle:.4g}, no less; {apart}"
+                f"one visit a cycle costs no less ({once_a_cycle:.4g}); {apart}"
             )
     uniform = _least_uniform(costs)
     if uniform is not None and _key(costs, uniform)[0] == 0:
@@ -179,11 +196,11 @@ def realised_outcome(
             told.append("no time was left to simulate the best uniform quantum")
         elif cost < before:
             told.append(
-                f"the best uniform quantum realises {cost:.4g}, less than {before:.4g}"
+                f"the best uniform quantum costs less: {cost:.4g} against {before:.4g}"
             )
         elif cost > 0:
-            gained = f"{1 - before / cost:.1%} are gained"
-            told.append(f"the best uniform quantum realises {cost:.4g}: {gained}")
+            saved = f"the plan saves {1 - before / cost:.1%} of it"
+            told.append(f"the best uniform quantum costs {cost:.4g}: {saved}")
     _, options, simulation = min(tried, key=lambda attempted: attempted[0])
     return Outcome(
         costs.plan(options), bound, stop, simulation=simulation, notes=tuple(told)
@@ -191,7 +208,7 @@ def realised_outcome(
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
-    """Solve by greedy descent; floors are kept, so there may be no plan."""
+    """Solve by greedy descent; no plan where it ends below a floor."""
     costs = QuantumCosts(problem)
     options = greedy_options(costs, request.incumbents)
     late = request.deadline.expired()
@@ -207,5 +224,7 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     def again(once: QuantumSelectionProblem) -> Sequence[Option] | None:
         return greedy_options(QuantumCosts(once), Incumbents(request.deadline))
 
-    stop = StopReason.TIME if late else StopReason.FINISHED
+    stop = StopReason.FINISHED
+    if late:
+        stop = StopReason.TIME
     return realised_outcome(costs, options, again, stop=stop, deadline=request.deadline)

@@ -48,15 +48,18 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     else:
         options = model.options(answer.values)
     outcome = _realised(costs, options, request, answer.stop, answer.bound)
-    versions = {answer.backend: answer.version} if answer.backend else {}
+    versions = {}
+    if answer.backend:
+        versions[answer.backend] = answer.version
     return replace(outcome, build_seconds=build, versions=versions)
 
 
 def _costs_in_time(
     costs: QuantumCosts, lengths: Iterable[int], deadline: Deadline
 ) -> bool:
-    """Compute the cost of every option in cycles of these *lengths*; False
-    once it is too late.
+    """Compute the cost of every option in cycles of these *lengths*.
+
+    False where the *deadline* passes first.
     """
     for length in lengths:
         for job in range(len(costs.problem.jobs)):
@@ -74,9 +77,7 @@ def _realised(
     stop: StopReason,
     bound: float | None = None,
 ) -> Outcome:
-    """The outcome of *options*; where it must fall back to one visit,
-    by the program again.
-    """
+    """Simulate *options*; where one visit a cycle is needed, solve the program again."""
 
     def again(once: QuantumSelectionProblem) -> Sequence[Option] | None:
         single = QuantumCosts(once)
@@ -86,28 +87,31 @@ def _realised(
             return start
         model = QuantumModel(single, lengths)
         answer = run(model, start, request)
-        return model.options(answer.values) if answer.found else start
+        if answer.found:
+            return model.options(answer.values)
+        return start
 
     return realised_outcome(costs, options, again, bound, stop, request.deadline)
 
 
 def _start(costs: QuantumCosts, request: SolveRequest) -> Sequence[Option] | None:
-    """The greedy's options or those of the plan that the request brings,
-    whichever cost less.
-    """
+    """Return the greedy's options or those of the request's plan, whichever cost less."""
     start: Sequence[Option] | None = greedy_options(costs, request.incumbents)
     if request.start is None:
         return start
     chosen = [request.start.options[job.id] for job in costs.problem.jobs]
     given = [(choice.quantum_seconds, choice.visits) for choice in chosen]
-    better = start is None or costs.total(given) < costs.total(start)
-    return given if better else start
+    if start is None or costs.total(given) < costs.total(start):
+        return given
+    return start
 
 
 def run(
     model: QuantumModel, start: Sequence[Option] | None, request: SolveRequest
 ) -> BackendAnswer:
     """Run the backend that the request names (default HiGHS) on *model*."""
-    values = model.start_values(start) if start is not None else None
+    values = None
+    if start is not None:
+        values = model.start_values(start)
     limits = BackendLimits.of(request)
     return solve_program(model.program, request.options.backend, limits, values)

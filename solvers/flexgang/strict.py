@@ -18,46 +18,53 @@ class Settings(Record):
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[Settings, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """Pack strictly; nothing is found when the frame has too few
-    rows or a rule breaks.
-    """
+    """Pack jobs into rows of their own; no plan where that breaks a rule."""
     settings = request.settings or Settings()
     plan, why = try_strict(problem, settings.fill)
-    return Outcome(plan, notes=(f"no strict plan: {why}",) if plan is None else ())
+    if plan is None:
+        return Outcome(None, notes=(f"no strict plan: {why}",))
+    return Outcome(plan)
 
 
 def try_strict(
     problem: FlexibleGangProblem, fill: bool
 ) -> tuple[FlexibleGangPlan | None, str]:
-    """The strict plan, with fragments shared equally when *fill*, or None and why not.
+    """Return the strict plan, or None and why there is none.
 
-    Rows, the surface, a floor, or I/O beyond its fragments.
+    With *fill* the fragments are shared equally. There is no plan with too few rows, no
+    entry in the surface, a floor that is not kept, or I/O beyond its fragments.
     """
     rows = 1 + max(row for row, _ in problem.strict_packing)
     if rows > problem.num_rows:
         return None, f"the packing needs {rows} rows, the frame has {problem.num_rows}"
     pattern = problem.pattern(0, 1)
-    data = PatternData.of(problem, pattern) if pattern is not None else None
+    data = None
+    if pattern is not None:
+        data = PatternData.of(problem, pattern)
     if data is None:
         return None, "the surface has no entry for strict rows"
     home = {job: position for job, (_, position) in enumerate(problem.strict_packing)}
     placement = Placement(home, dict.fromkeys(home, 1))
     tau: dict[int, float] = {}
     by_column: dict[int, list[float]] = {}
-    for job, parts in equal_shares(data, placement).items() if fill else ():
-        if problem.jobs[job].self_balancing:
-            by_column[job] = parts
-            tau[job] = sum(parts) / len(parts)
-        else:
-            tau[job] = min(parts)
+    if fill:
+        for job, parts in equal_shares(data, placement).items():
+            if problem.jobs[job].self_balancing:
+                by_column[job] = parts
+                tau[job] = sum(parts) / len(parts)
+            else:
+                tau[job] = min(parts)
     plan = lay_out(data, placement, tau, by_column)
-    found = check(problem, plan).violations
-    return (None, str(found[0])) if found else (plan, "")
+    violations = check(problem, plan).violations
+    if violations:
+        return None, str(violations[0])
+    return plan, ""
 
 
 def equal_shares(data: PatternData, placement: Placement) -> dict[int, list[float]]:
-    """Seconds of every column of its block for each job that can use
-    them, shared equally.
+    """Share the free seconds of each column equally between the jobs that can use them.
+
+    Returns, by job, the seconds in each column of its block.
     """
     problem = data.problem
     fillers = [
@@ -66,14 +73,12 @@ def equal_shares(data: PatternData, placement: Placement) -> dict[int, list[floa
         if problem.jobs[job].takes_loose_cpu and placement.rows.get(job, 0)
     ]
     capacity = column_capacity(data, placement)
-    present = [
-        sum(column in problem.block(job, placement.home[job]) for job in fillers)
-        for column in range(problem.machine.num_columns)
-    ]
-    return {
-        job: [
-            max(0.0, capacity[column]) / present[column]
-            for column in problem.block(job, placement.home[job])
-        ]
-        for job in fillers
-    }
+    sharing = [0] * problem.machine.num_columns
+    for job in fillers:
+        for column in problem.block(job, placement.home[job]):
+            sharing[column] += 1
+    shares: dict[int, list[float]] = {}
+    for job in fillers:
+        block = problem.block(job, placement.home[job])
+        shares[job] = [max(0.0, capacity[c]) / sharing[c] for c in block]
+    return shares

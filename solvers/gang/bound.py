@@ -1,4 +1,4 @@
-"""What no policy's matrix can exceed: the row-free bound of one gang decision."""
+"""Bound the value of one gang decision for every policy, by the row-free model."""
 
 from dataclasses import replace
 
@@ -12,25 +12,26 @@ from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
-"""CP-SAT: the full linear relaxation proves most programs at the
-root; hints survive.
-"""
-WORK, LOADING_SECONDS = 0.25, 1.0
-"""Deterministic seconds of CP-SAT, and what loading it takes.
+"""Parameters of CP-SAT.
 
-Where they do not suffice, the bound is weaker but holds.
+The full linear relaxation proves most programs at the root; without symmetry detection
+hints are kept.
 """
+WORK = 0.25
+"""Deterministic seconds of CP-SAT; where they do not suffice, the bound is weaker."""
+LOADING_SECONDS = 1.0
+"""Seconds of a time limit kept for loading CP-SAT."""
 
 
 def upper_bound(
     problem: GangMatrixProblem, weight: Weight = "las", deadline: Deadline | None = None
 ) -> float:
-    """A bound of the value of every matrix for *problem* under
-    *weight*, by the *deadline*.
+    """Return a bound on the value under *weight* of every matrix for *problem*.
 
-    Holds for any policy: the whole queue may start in any order,
-    and jobs that start away from their files may have up to M
-    rows (:class:`ioopt.models.gang.row_free.ReplicatedModel`).
+    It holds for any policy: the whole queue may start in any order, and jobs that start
+    away from their files may have up to M rows
+    (:class:`ioopt.models.gang.row_free.ReplicatedModel`). Close to the *deadline* it is
+    weaker.
     """
     question = ask(state_of(problem), weight)
     if not question.options:
@@ -44,6 +45,6 @@ def upper_bound(
             return weak
     answer = solve_by_cpsat(model.program, limits, parameters=PARAMETERS)
     if not answer.found or answer.bound is None:
-        # Stopped in presolve CP-SAT states a bound of 0 that means nothing.
+        # CP-SAT stopped in presolve states a meaningless bound of 0.
         return weak
     return answer.bound / question.scale

@@ -1,12 +1,11 @@
-"""exact-iogs (ours): every decision an integer program, warm-started by the
-greedy of its weights.
+"""exact-iogs (ours): solve an integer program for every decision.
 
-The row-free model (:mod:`ioopt.models.gang.row_free`) gives a bound and, coloured
-by left endpoint, mostly a matrix that meets it; where it does not, the row model
-(:mod:`ioopt.models.gang.assignment`) is solved from the greedy's matrix. Cells
-left over are filled by weight x speed. The greedy is index-iogs with the same
-guard, without age term; its matrix is taken where it is worth more, so that a
-decision is never below it.
+The row-free model (:mod:`ioopt.models.gang.row_free`) gives a bound. Its answer is laid
+out in rows by colouring, which mostly gives a matrix that meets the bound; where it
+does not, the row model (:mod:`ioopt.models.gang.assignment`) is solved. Cells left over
+are filled by weight x speed. Both start from the matrix of the greedy, which is
+index-iogs with the same guard and without age term; that matrix is the answer where it
+is worth more.
 """
 
 import math
@@ -54,11 +53,10 @@ from ioopt.units import exact
 
 
 def urgent_rows_first(state: State, kind: Weight) -> State:
-    """Renumber the rows: weight x speed / rows of the jobs in a
-    row, summed, descending.
+    """Renumber the rows by urgency, so that the most urgent runs at this instant (rule 1).
 
-    The first is the row that runs at this instant (rule 1); ties to the lowest old
-    index. Dividing by the rows that a job has favours those that depend on the one.
+    The urgency of a row is the sum over its jobs of weight x speed / number of rows of
+    the job: a job with a single row depends on it. Ties go to the lowest old index.
     """
     levels = len(state.rows)
     urgency: list[Number] = [0] * levels
@@ -66,7 +64,9 @@ def urgent_rows_first(state: State, kind: Weight) -> State:
     for weight, job, columns, span in zip(
         heavy, state.jobs, state.columns, state.spans
     ):
-        speed = 1 if columns == job.files else job.local / job.remote
+        speed: Number = 1
+        if columns != job.files:
+            speed = job.local / job.remote
         share = weight * speed / span.bit_count()
         for row in nodes_of(span):
             urgency[row] += share
@@ -85,31 +85,28 @@ def urgent_rows_first(state: State, kind: Weight) -> State:
     )
 
 
-EVENT_LIMIT, SNAPSHOT_LIMIT = 0.1, 2.0
-"""Deterministic seconds of CP-SAT for a program: at every event, and
-for one decision alone.
-"""
+EVENT_LIMIT = 0.1
+"""Deterministic seconds of CP-SAT for a program at an event of a workload."""
+SNAPSHOT_LIMIT = 2.0
+"""Deterministic seconds of CP-SAT for a program of a single decision."""
 GREEDY_SECONDS_PER_JOB = 2e-3
-"""Kept of a limit for the greedy, which ends a workload."""
+"""Seconds of a time limit kept for the greedy to finish the workload."""
 PROVEN = 1e-9
-"""Relative distance from the bound within which a decision counts as
-proven (rounded worths).
-"""
+"""Relative distance from the bound, for the rounding of worths, that counts as proven."""
 
 
 class Settings(run.Settings):
-    """How jobs are weighed and how far each decision is driven.
+    """Settings of exact-iogs.
 
     ``weight`` and ``queue`` as for index-iogs (``fcfs``: a job starts only if the one
     before it does). ``guard``: running jobs and remote starts may have this share of
     all slots, as for guarded-iogs (1: no guard). ``limit`` is the CP-SAT deterministic
-    time of each of a decision's two programs (default 0.1; 2 for a snapshot, which is
-    decided once). ``window``: only so many waiting jobs, first come first, are put into
-    the program, which keeps it small at high load; jobs behind them start when the
-    queue has moved up, or where the greedy, which sees them all, is better.
-    ``row_order``: ``urgent`` renumbers the rows of every matrix so that the most urgent
-    runs now (:mod:`ioopt.solvers.gang.exact`). ``exact_events``: the greedy answers
-    after so many events (how a run that its deadline stopped is repeated).
+    time of each of a decision's two programs (default 0.1; 2 for a snapshot). ``window``
+    is the number of waiting jobs, first come first, that the program contains, which
+    keeps it small at high load; jobs behind them start when the queue has moved up, or
+    where the greedy, which sees them all, is better. ``row_order``: ``urgent`` renumbers
+    the rows of every matrix so that the most urgent runs now. ``exact_events``: the
+    greedy decides after so many events, which repeats a run that its deadline stopped.
     """
 
     weight: Weight = "las"
@@ -124,9 +121,9 @@ class Settings(run.Settings):
 class Decision(NamedTuple):
     """One decision: the value of its matrix and the bound of the models.
 
-    Values are in weight units, the bound for matrices in which remote starters have
-    one row (the fill may exceed it). ``rows_solved``: the row model was needed.
-    ``seconds`` are measured.
+    Both are in weight units. The bound is for matrices in which jobs that start remote
+    have one row; cells filled afterwards may exceed it. ``rows_solved``: the row model
+    was needed. ``seconds`` are measured.
     """
 
     value: float
@@ -136,22 +133,22 @@ class Decision(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """How far the value may be below the best of the models,
-        relative to the bound.
-        """
-        return max(0.0, 1.0 - self.value / self.bound) if self.bound > 0 else 0.0
+        """The gap to the bound of the models, relative to that."""
+        if self.bound > 0:
+            return max(0.0, 1.0 - self.value / self.bound)
+        return 0.0
 
     @property
     def proven(self) -> bool:
-        """Whether no matrix of the models is better."""
+        """Whether the decision is optimal in the models."""
         return self.gap <= PROVEN
 
 
 class ExactPolicy:
-    """The policy; ``log`` has every decision.
+    """The policy exact-iogs; ``log`` has every decision.
 
-    After *deadline* the greedy answers; ``stopped_at`` is the first event (from 0) that
-    it answered, None as long as there is none.
+    After *deadline* the greedy decides; ``stopped_at`` is the first event (from 0) that
+    it decided, None as long as there is none.
     """
 
     name = "exact-iogs"
@@ -163,7 +160,8 @@ class ExactPolicy:
         deadline: Deadline | None = None,
         backend: str | None = None,
     ) -> None:
-        self.settings, self.backend = settings, backend or CPSAT
+        self.settings = settings
+        self.backend = backend or CPSAT
         self.deadline = deadline or Deadline(None)
         self.log: list[Decision] = []
         self.events = 0
@@ -173,14 +171,15 @@ class ExactPolicy:
         self.greedy = index(IndexSettings(**alike, age_seconds=0.0, pack_ratio=1.0))
 
     def update(self, state: State) -> State:
-        """One scheduling event."""
+        """Decide one scheduling event: return the next matrix."""
         after = self._chosen(state)
         if self.settings.row_order == "kept" or not after.jobs:
             return after
         return urgent_rows_first(after, self.settings.weight)
 
     def _chosen(self, state: State) -> State:
-        event, self.events = self.events, self.events + 1
+        event = self.events
+        self.events += 1
         greedy = self.greedy.update(state)
         if self.stopped_at is not None and event >= self.stopped_at:
             return greedy
@@ -194,24 +193,26 @@ class ExactPolicy:
 
     def _decide(self, state: State, greedy: State) -> tuple[State, Decision]:
         kind = self.settings.weight
-        fcfs, window = self.settings.queue == "fcfs", self.settings.window
+        fcfs = self.settings.queue == "fcfs"
+        window = self.settings.window
         question = ask(state, kind, fcfs=fcfs, window=window, share=self.share)
         floor = float(value_of(greedy, kind))
         if not question.options:
             return greedy, Decision(floor, floor, False, 0.0)
         best, bound, rows_solved = self._search(question, state, greedy)
-        filled = (
-            with_replicas(best, self.greedy.rules) if best is not greedy else greedy
-        )
+        filled = greedy
+        if best is not greedy:
+            filled = with_replicas(best, self.greedy.rules)
         value = float(value_of(filled, kind))
         if value < floor:
-            filled, value = greedy, floor
+            filled = greedy
+            value = floor
         return filled, Decision(value, bound / question.scale, rows_solved, 0.0)
 
     def _search(
         self, question: Question, state: State, greedy: State
     ) -> tuple[State, float, bool]:
-        """The best matrix of the models, their bound in worths, whether the
+        """Return the best matrix of the models, their bound in worths, and whether the
         row model was solved.
         """
         spans = spans_of(question, state, greedy)
@@ -226,11 +227,9 @@ class ExactPolicy:
         if free.program.value(start) >= bound:
             return greedy, bound, False
         best, bound = self._rows(question, spans, free.counts(values), bound)
-        return (
-            greedy if best is None else state_with(state, question, best),
-            bound,
-            True,
-        )
+        if best is None:
+            return greedy, bound, True
+        return state_with(state, question, best), bound, True
 
     def _rows(
         self,
@@ -239,57 +238,62 @@ class ExactPolicy:
         counts: dict[int, int],
         bound: float,
     ) -> tuple[Placed | None, float]:
-        """Solve the row model from the greedy's matrix or what can be
-        laid out of *counts*.
+        """Solve the row model from the better of two matrices.
+
+        They are the greedy's, and what can be laid out of *counts*.
         """
         rows = AssignmentModel(question)
-        start, best = rows.start(spans), None
-        partial = None if question.fcfs else lay_out(question, counts, partial=True)
+        value = rows.program.value
+        start = rows.start(spans)
+        best = None
+        partial = None
+        if not question.fcfs:
+            partial = lay_out(question, counts, partial=True)
         if partial is not None:
             laid = rows.start({o: span for o, (_, span) in partial.items()})
-            if rows.program.value(laid) > rows.program.value(start):
-                start, best = laid, partial
+            if value(laid) > value(start):
+                start = laid
+                best = partial
         values, row_bound = self._solve(rows.program, start)
-        if values is not None and rows.program.value(values) > rows.program.value(
-            start
-        ):
+        if values is not None and value(values) > value(start):
             best = with_columns(question, rows.spans(values))
         return best, min(bound, row_bound)
 
     def _solve(
         self, program: Program, start: list[int]
     ) -> tuple[list[int] | None, float]:
-        """The best point found (None: none) and the bound of the objective."""
-        left, begin = self.deadline.remaining(), dict(enumerate(start))
-        limits = BackendLimits(seconds=None if math.isinf(left) else left)
+        """Return the best point found (None: none) and the bound of the objective."""
+        left = self.deadline.remaining()
+        begin = dict(enumerate(start))
+        limits = BackendLimits()
+        if math.isfinite(left):
+            limits = BackendLimits(seconds=left)
         if self.backend == CPSAT:
             limits = replace(limits, work=self.settings.limit or EVENT_LIMIT)
             answer = solve_by_cpsat(program, limits, begin, parameters=PARAMETERS)
         else:
             answer = solve_program(program, self.backend, limits, begin)
         if not answer.found:
-            # CP-SAT stopped in presolve states a bound of 0 that means nothing.
-            return None, float("inf")
+            # CP-SAT stopped in presolve states a meaningless bound of 0.
+            return None, math.inf
         values = [round(answer.values[at]) for at in range(len(program.variables))]
         if answer.status is Status.OPTIMAL:
             return values, program.value(values)
-        return values, float("inf") if answer.bound is None else answer.bound
+        if answer.bound is None:
+            return values, math.inf
+        return values, answer.bound
 
 
 def policy(settings: Settings) -> ExactPolicy:
-    """The exact policy of *settings*, without a deadline."""
+    """Return the exact policy of *settings*, without a deadline."""
     return ExactPolicy(settings)
 
 
 def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Outcome:
-    """Simulate a workload under the exact policy, or take the one
-    decision of a snapshot.
-    """
+    """Simulate a workload under the exact policy, or decide on one snapshot."""
     settings: Settings = request.settings or Settings()
     if settings.phase != "all":
-        raise UsageError(
-            "exact-iogs decides in one piece; it has no phases (leave phase=all)"
-        )
+        raise UsageError("exact-iogs has no phases: leave out phase, or say phase=all")
     backend = request.options.backend
     if isinstance(problem, GangMatrixProblem):
         settings = settings.model_copy(
@@ -300,7 +304,7 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
     chosen = ExactPolicy(settings, request.deadline, backend)
     if backend not in (None, CPSAT):
         raise UsageError(
-            f"backend {backend} has no deterministic limit and serves single decisions "
+            f"backend {backend} has no deterministic limit: it solves single decisions "
             "(ioopt/gang-matrix); a workload needs CP-SAT"
         )
     left = request.deadline.remaining()
@@ -312,11 +316,12 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
     except OutOfTime as late:
         return run.cheapest(problem, request, chosen, late)
     values: Json = settings.model_dump(mode="json")
-    notes, stop = [], StopReason.FINISHED
+    notes = []
+    stop = StopReason.FINISHED
     if chosen.stopped_at is not None and chosen.stopped_at < chosen.events:
         values["exact_events"] = chosen.stopped_at
         notes.append(
-            f"from event {chosen.stopped_at} of {chosen.events} on the greedy decided"
+            f"the greedy decided from event {chosen.stopped_at} of {chosen.events} on"
         )
         if settings.exact_events is None:
             stop = StopReason.TIME
@@ -333,32 +338,36 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
 def _decide(
     problem: GangMatrixProblem, chosen: ExactPolicy, deadline: Deadline
 ) -> Outcome:
+    """Decide on one snapshot."""
     after = chosen.update(state_of(problem))
-    weight, log = chosen.settings.weight, chosen.log
+    weight = chosen.settings.weight
+    log = chosen.log
     metrics = summary(log)
-    notes = ["no time was left: the greedy decided"]
+    stop = StopReason.TIME
+    note = "no time was left: the greedy decided"
     if log:
+        stop = StopReason.FINISHED
         metrics |= {"model_bound": log[-1].bound, "model_gap": log[-1].gap}
-        notes = [
-            f"{100 * log[-1].gap:.3g} % from the bound of its own model (remote "
-            "starters in one row); bound and gap of the result are for the matrices "
-            "of every policy"
-        ]
+        note = (
+            f"the matrix is {100 * log[-1].gap:.3g} % below the bound of its own model, "
+            "in which jobs that start remote have one row; bound and gap of the result "
+            "are for the matrices of every policy"
+        )
+    bound = None
+    if weight != "las":  # solving.py bounds value_las, where a bound is asked for
+        bound = upper_bound(problem, weight, deadline)
     return Outcome(
         run.plan_of_state(problem, after),
-        # The front door bounds value_las, where a bound is asked for.
-        bound=None if weight == "las" else upper_bound(problem, weight, deadline),
-        stop=StopReason.FINISHED if log else StopReason.TIME,
+        bound=bound,
+        stop=stop,
         objective_name=f"value_{weight}",
-        notes=tuple(notes),
+        notes=(note,),
         metrics=metrics,
     )
 
 
 def summary(log: list[Decision]) -> Json:
-    """Figures over the exact decisions of a run; the seconds are
-    measured and do not repeat.
-    """
+    """Return figures over the exact decisions of a run; its seconds are measured."""
     if not log:
         return {"exact_decisions": 0}
     return {

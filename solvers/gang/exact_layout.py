@@ -1,6 +1,4 @@
-"""From an answer of the gang models to rows and columns, and back from
-a matrix to a start.
-"""
+"""Turn answers of the gang models into rows and columns, and a matrix into a start."""
 
 from collections.abc import Mapping
 
@@ -16,37 +14,39 @@ Placed = dict[int, tuple[int, int]]
 def lay_out(
     question: Question, counts: Mapping[int, int], partial: bool = False
 ) -> Placed | None:
-    """Rows and columns for an answer of the row-free model; None where this
-    colouring finds none.
+    """Return rows and columns for an answer of the row-free model.
 
-    First remote jobs get contiguous nodes that fewer than M rows use, the tightest
-    such gap, large jobs first, and all instances are coloured by left endpoint, each
-    in the free row that ends nearest to it: a proof for intervals of a line. Where
-    there is no such gap, or columns have holes, the others are packed into the
-    lowest rows, and remote jobs take what a row has left; with *partial* those that
-    find no room are left out.
+    First, remote jobs get contiguous nodes that fewer than M rows use, the tightest
+    such gap, large jobs first; then all instances are coloured by left endpoint, each
+    in the free row that ends nearest to it, which never fails for intervals of a line.
+    Where there is no such gap, or columns have holes, the other jobs are packed into
+    the lowest rows, and remote jobs take what a row has left. None where one finds no
+    room; with *partial* it is left out.
     """
     fixed = {
         o: question.options[o].columns for o in counts if question.options[o].columns
     }
     masks = _in_gaps(question, counts, dict(fixed))
-    spans = (
-        None if masks is None else colour(masks, counts, question.levels, nearest=True)
-    )
-    if masks is not None and spans is not None:
-        return {o: (masks[o], span) for o, span in spans.items()}
+    if masks is not None:
+        spans = colour(masks, counts, question.levels, nearest=True)
+        if spans is not None:
+            return {o: (masks[o], span) for o, span in spans.items()}
     spans = colour(fixed, counts, question.levels)
-    return None if spans is None else _in_rows(question, counts, spans, partial)
+    if spans is None:
+        return None
+    return _in_rows(question, counts, spans, partial)
 
 
 def _in_gaps(
     question: Question, counts: Mapping[int, int], masks: dict[int, int]
 ) -> dict[int, int] | None:
-    """*masks* with contiguous columns for the remote options of *counts*."""
+    """Add contiguous columns for the remote options of *counts* to *masks*.
+
+    None where there is no gap for one of them.
+    """
     levels = question.levels
-    crowded = [0] * (
-        levels + 1
-    )  # nodes that at least k of the masks cover (0: none counted)
+    # crowded[k]: the nodes that at least k of the masks cover (crowded[0] is unused).
+    crowded = [0] * (levels + 1)
     for o in masks:
         for _ in range(counts[o]):
             _add(crowded, masks[o])
@@ -66,10 +66,12 @@ def colour(
     levels: int,
     nearest: bool = False,
 ) -> dict[int, int] | None:
-    """Lowest rows (or the *nearest* occupied) for *counts* of every mask, by left
-    endpoint; None if none.
+    """Return rows for *counts* of every mask, taken by left endpoint; None if none fit.
+
+    They are the lowest free rows, or with *nearest* those that end nearest to the mask.
     """
-    rows, spans = [0] * levels, {}
+    rows = [0] * levels
+    spans = {}
     for o in sorted(masks, key=lambda o: (masks[o] & -masks[o], o)):
         left = (masks[o] & -masks[o]).bit_length() - 1
         free = [r for r in range(levels) if not rows[r] & masks[o]]
@@ -86,9 +88,7 @@ def colour(
 def _in_rows(
     question: Question, counts: Mapping[int, int], spans: dict[int, int], partial: bool
 ) -> Placed | None:
-    """Remote jobs, large ones first, into the rows with the fewest
-    free nodes that suffice.
-    """
+    """Put remote jobs, large ones first, into rows with the fewest sufficient free nodes."""
     rows = _rows(
         question, {o: (question.options[o].columns, s) for o, s in spans.items()}
     )
@@ -108,7 +108,7 @@ def _in_rows(
 
 
 def _rows(question: Question, placed: Placed) -> list[int]:
-    """The occupied nodes of each row."""
+    """Return the occupied nodes of each row."""
     rows = [0] * question.levels
     for columns, span in placed.values():
         for r in nodes_of(span):
@@ -117,19 +117,22 @@ def _rows(question: Question, placed: Placed) -> list[int]:
 
 
 def _add(covered: list[int], mask: int) -> None:
+    """Count *mask*; ``covered[k]`` are the nodes that at least k masks cover."""
     for k in range(len(covered) - 1, 1, -1):
         covered[k] |= covered[k - 1] & mask
     covered[1] |= mask
 
 
 def _largest_first(question: Question, chosen: Mapping[int, int]) -> list[int]:
+    """Return the remote options of *chosen*, those of the largest jobs first."""
     remote = [o for o in chosen if not question.options[o].columns]
     return sorted(remote, key=lambda o: (-question.options[o].size, o))
 
 
 def tightest_run(free: int, size: int) -> int | None:
-    """*size* contiguous bits of *free*, at the start of the shortest
-    run that holds them.
+    """Return *size* contiguous bits at the start of the shortest run that holds them.
+
+    The runs are those of *free*; None where all are too short.
 
     >>> bin(tightest_run(0b1101111, 2))
     '0b1100000'
@@ -142,18 +145,24 @@ def tightest_run(free: int, size: int) -> int | None:
         rest &= ~(((1 << length) - 1) << start)
         if length >= size and (best is None or length < best[0]):
             best = (length, start)
-    return None if best is None else ((1 << size) - 1) << best[1]
+    if best is None:
+        return None
+    _, start = best
+    return ((1 << size) - 1) << start
 
 
 def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
-    """Columns for the remote options: the tightest gap of the row, else nodes that
-    are free in most rows.
+    """Add columns for the remote options to *spans*, their rows.
+
+    They are the tightest gap of the row, else nodes that are free in most rows.
     """
     placed = {o: (question.options[o].columns, span) for o, span in spans.items()}
     rows = _rows(question, placed)
-    chosen, layers = [0], [0] * (question.levels + 1)
+    chosen = [0]
+    layers = [0] * (question.levels + 1)
     for o in _largest_first(question, spans):
-        row, size = spans[o].bit_length() - 1, question.options[o].size
+        row = spans[o].bit_length() - 1
+        size = question.options[o].size
         columns = tightest_run((1 << question.nodes) - 1 & ~rows[row], size)
         if columns is None:
             choose_nodes(rows, row, question.nodes, size, layers, chosen, 0)
@@ -164,8 +173,9 @@ def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
 
 
 def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
-    """The rows of every option that the update took; None of jobs that the
-    question leaves out.
+    """Return the rows of every option that the update took.
+
+    Jobs that the question leaves out have none.
     """
     position = {job.key: j for j, job in enumerate(question.jobs)}
     spans = {}
@@ -176,26 +186,37 @@ def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
         choices = question.by_job[j]
         stays = j < question.num_running and columns == before.columns[j]
         starts_local = j >= question.num_running and columns == job.files
-        spans[choices[0] if stays or starts_local else choices[1]] = span
+        if stays or starts_local:
+            spans[choices[0]] = span
+        else:
+            spans[choices[1]] = span
     return spans
 
 
 def state_with(before: State, question: Question, placed: Placed) -> State:
-    """The matrix of *placed*; a job keeps its home row where it still has
-    it, else the lowest.
+    """Return the matrix of *placed*.
+
+    A job's home row stays where the job still has it; else it is the lowest.
     """
     by_job = {question.options[o].job: o for o in placed}
     order = sorted(by_job)
-    columns, homes, spans, moved, cost = [], [], [], [], 0
+    columns = []
+    homes = []
+    spans = []
+    moved = []
+    cost = 0
     rows = [0] * question.levels
     for j in order:
         option = question.options[by_job[j]]
         mask, span = placed[by_job[j]]
-        kept = j < question.num_running and span >> before.homes[j] & 1
+        home = (span & -span).bit_length() - 1
+        if j < question.num_running and span >> before.homes[j] & 1:
+            home = before.homes[j]
         columns.append(mask)
         spans.append(span)
-        homes.append(before.homes[j] if kept else (span & -span).bit_length() - 1)
-        rows = [row | mask if span >> r & 1 else row for r, row in enumerate(rows)]
+        homes.append(home)
+        for r in nodes_of(span):
+            rows[r] |= mask
         if option.deed == "move":
             moved.append(question.jobs[j].key)
             cost += option.cost

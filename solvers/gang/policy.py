@@ -1,6 +1,4 @@
-"""A gang-scheduling policy is a name and how it runs the phases: the paper's
-four, and two of ours.
-"""
+"""Policies of gang scheduling: the paper's four, and two of ours."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,22 +41,25 @@ class Settings(Record):
 
 @dataclass(frozen=True)
 class Policy:
-    """The policy of these rules, the same object simulated and live."""
+    """A name and rules for the phases; the same object is simulated and runs live."""
 
     name: str
     rules: Rules
 
     def update(self, state: State, phase: str = "all") -> State:
-        """Run all phases once (a scheduling event), or one; UsageError when
-        it has no such phase.
+        """Run all phases once (a scheduling event), or one *phase* alone.
+
+        Raises UsageError where the policy has no such phase.
         """
         phases = phases_of(self.rules)
-        if phase != "all" and phase not in phases:
-            known = ", ".join(phases)
-            raise UsageError(
-                f"{self.name} has no phase {phase!r}; its phases: {known}, all"
-            )
-        chosen = [phases[phase]] if phase != "all" else [*phases.values()]
+        chosen = list(phases.values())
+        if phase != "all":
+            if phase not in phases:
+                known = ", ".join(phases)
+                raise UsageError(
+                    f"{self.name} has no phase {phase!r}; its phases: {known}, all"
+                )
+            chosen = [phases[phase]]
         return updated(state, self.rules, chosen, full=phase in ("all", "fill"))
 
 
@@ -67,27 +68,28 @@ GS = Policy("gs", Rules(BEST_FIT))
 IOGS = Policy("iogs", Rules(FILE_NODES))
 """A job starts on its file nodes or waits (Section 3.3)."""
 ADAPTIVE_IOGS = Policy("adaptive-iogs", Rules(ADAPTIVE, local_first=True))
-"""On the file nodes where they are free, else as GS does (Section 3.5)."""
+"""A job starts on its file nodes where they are free, else as in GS (Section 3.5)."""
 MIGRATE_IOGS = Policy("migrate-iogs", Rules(ADAPTIVE, migrate=True, local_first=True))
-"""Adaptive-IOGS that moves remote jobs to their file nodes (Section 3.6)."""
+"""Adaptive-IOGS with migration of remote jobs to their file nodes (Section 3.6)."""
 
 
 def _fixed(policy: Policy) -> Callable[[Settings], Policy]:
-    """Of a policy that has no settings of its own."""
+    """Return a factory for a policy that has no settings of its own."""
     return lambda settings: policy
 
 
-gs, iogs, adaptive_iogs, migrate_iogs = map(
-    _fixed, (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS)
-)
+gs = _fixed(GS)
+iogs = _fixed(IOGS)
+adaptive_iogs = _fixed(ADAPTIVE_IOGS)
+migrate_iogs = _fixed(MIGRATE_IOGS)
 
 
 class GuardedSettings(Settings):
-    """``guard``: share of all M P slots that home instances may fill after a remote
-    start (or L/R of the job, if that is more).
+    """Settings of guarded-iogs.
 
-    ``patience``: once a job has waited this many times R - L, it may start
-    remote all the same.
+    ``guard``: share of all M P slots that home instances may fill after a remote start
+    (or L/R of the job, if that is more). ``patience``: a job that has waited this many
+    times R - L may start remote in any case.
     """
 
     guard: Share = 0.7
@@ -95,15 +97,13 @@ class GuardedSettings(Settings):
 
 
 def guarded(settings: GuardedSettings) -> Policy:
-    """guarded-iogs (ours): Migrate-IOGS that refuses remote starts
-    on a crowded machine.
+    """Return guarded-iogs (ours): Migrate-IOGS without remote starts on a full machine.
 
     A remote job holds its slots R/L times as long, which makes the next start remote
-    too; the guard keeps the matrix empty enough for migration to undo remote starts.
-    A refused job does not block the queue, and is refused only until waiting has cost
-    it a multiple of what remote reading would. Nor is one refused that leaves the
-    matrix below the share L/R: the slots kept empty for it would cost more work than
-    remote reading does.
+    too; the guard keeps the matrix empty enough for migration to undo remote starts. A
+    refused job does not block the queue, and is refused only until waiting has cost it
+    a multiple of what remote reading would. A start that leaves the matrix below the
+    share L/R is not refused: slots kept empty would cost more work than remote reading.
     """
     rules = MIGRATE_IOGS.rules._replace(
         guard=exact(settings.guard), patience=exact(settings.patience), break_even=True
@@ -112,17 +112,17 @@ def guarded(settings: GuardedSettings) -> Policy:
 
 
 class IndexSettings(Settings):
-    """How jobs are weighed and how the queue is served.
+    """Settings of index-iogs: weights of jobs, and the queue.
 
     ``guard``: share of all M P slots that home instances may fill after a remote start.
     ``weight``: ``las`` 1/(attained + T)^2 needs no run times; ``hdf`` 1/(max(L, T)
     max(remaining, 50)) is clairvoyant; ``one`` treats all alike. ``queue=fcfs`` stops
-    at the first job that does not fit. With ``age_seconds`` jobs that have waited
-    longer go first, in FCFS order, and the first of them that does not fit stops
-    admission (0: no age term; the default was chosen on the seeds that the benchmark
-    reports). Jobs whose remote time is at most ``pack_ratio`` of their local time gain
-    little from their files: they start, unguarded, where their rate (speed times the
-    rows that have the columns free) is highest, and never migrate.
+    at the first job that does not fit. Jobs that have waited longer than
+    ``age_seconds`` go first, in FCFS order, and the first of them that does not fit
+    stops admission (0: no age term; the default was chosen on the seeds that the
+    benchmark reports). Jobs whose remote time is at most ``pack_ratio`` times their
+    local time gain little from their files: they start, unguarded, where their rate
+    (speed times the rows that have the columns free) is highest, and never migrate.
     """
 
     guard: Share = 0.7
@@ -133,12 +133,11 @@ class IndexSettings(Settings):
 
 
 def index(settings: IndexSettings) -> Policy:
-    """index-iogs (ours): the job that has had the least service goes first, everywhere.
+    """Return index-iogs (ours): the job with the least service goes first in all phases.
 
-    Weights order admission, migration and FillMatrix; a job gets all the replicas
-    it can have at once. The queue is free (a job that does not fit is passed over)
-    under the guard of :func:`guarded`; the age term keeps big jobs from being
-    passed over for ever.
+    Weights order admission, migration and FillMatrix; a job gets all the replicas it
+    can have at once. The queue is free (a job that does not fit is passed over) under
+    the guard of :func:`guarded`; the age term keeps big jobs from starving.
     """
     rules = Rules(
         ADAPTIVE,

@@ -1,6 +1,4 @@
-"""From a policy to a solver: simulate a workload, or take the one
-decision of a snapshot.
-"""
+"""Run a policy as a solver: simulate a workload, or decide on one snapshot."""
 
 from ioopt.compiled.choice import use_machine_code
 from ioopt.decisions.gang.rules import HDF
@@ -22,19 +20,17 @@ from ioopt.sim.pace import Pace
 from ioopt.solvers.gang.policy import GS, Policy, Settings
 
 PLAIN_SECONDS_PER_JOB = 2e-4
-"""Of a run in plain Python."""
+"""Seconds a job of a run in plain Python."""
 SECONDS_PER_JOB = 1.5e-5
-"""Of writing down and checking a schedule without history."""
-RECORD_UP_TO_JOBS, RECORD_UP_TO_CELLS = 2_000, 4_000_000
-"""Above this many jobs, or jobs x nodes, the history of the matrix is written
-only when asked for.
-"""
+"""Seconds a job for writing and checking a schedule without history."""
+RECORD_UP_TO_JOBS = 2_000
+"""Jobs up to which ``history=auto`` writes the history of the matrix."""
+RECORD_UP_TO_CELLS = 4_000_000
+"""Jobs x nodes up to which ``history=auto`` writes the history of the matrix."""
 
 
 def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Outcome:
-    """Simulate a workload under the request's policy, or take the one
-    decision of a snapshot.
-    """
+    """Simulate a workload under the request's policy, or decide on one snapshot."""
     policy: Policy = request.policy
     settings: Settings = request.settings
     if isinstance(problem, GangMatrixProblem):
@@ -55,8 +51,9 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
 def cheapest(
     problem: GangProblem, request: SolveRequest, slow: GangPolicy, error: OutOfTime
 ) -> Outcome:
-    """The answer of ``gs`` in the place of a policy that cannot be
-    simulated in time, or none.
+    """Answer with ``gs`` in place of a policy that cannot be simulated in time.
+
+    There is no answer where ``gs`` is late too.
     """
     late = f"{slow.name}: {error}"
     if slow is GS or request.incumbents.plan is not None:
@@ -80,66 +77,70 @@ def simulate_policy(
     settings: Settings,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Simulate a workload by the engine of *settings* or a fitting one;
-    OutOfTime at the *deadline*.
+    """Simulate a workload by the engine of *settings*, ``auto`` by the faster one.
+
+    Raises OutOfTime at the *deadline*.
     """
-    deadline = (deadline or Deadline(None)).with_overtime(
-        SECONDS_PER_JOB * len(problem.jobs)
-    )
-    jobs, nodes = len(problem.jobs), problem.machine.nodes
-    small = jobs <= RECORD_UP_TO_JOBS and jobs * nodes <= RECORD_UP_TO_CELLS
-    wanted = settings.history == "yes" or (
-        settings.history == "auto" and settings.engine != "compiled" and small
-    )
+    deadline = deadline or Deadline(None)
+    deadline = deadline.with_overtime(SECONDS_PER_JOB * len(problem.jobs))
     timing = Timing.of(problem.machine, settings.arithmetic, settings.recompute)
     obstacle = _obstacle(policy, timing, settings)
     if settings.engine == "compiled" and obstacle:
         raise UsageError(f"engine=compiled cannot be used: {obstacle}; say engine=auto")
     seconds = PLAIN_SECONDS_PER_JOB * len(problem.jobs)
-    compiled = settings.engine == "compiled" or (
-        settings.engine == "auto"
-        and not obstacle
-        and not wanted
-        and use_machine_code("gangs", deadline, seconds)
-    )
+    record = _records_history(problem, settings)
+    compiled = settings.engine == "compiled"
+    if settings.engine == "auto" and not obstacle and not record:
+        compiled = use_machine_code("gangs", deadline, seconds)
     pace = Pace(deadline, seconds, policy is GS)
     gangs = gangs_of(problem, settings.arithmetic)
-    if not compiled:
-        history = (
-            History([problem.jobs[k].id for k in problem.fcfs]) if wanted else None
-        )
-        engine = GangSimulation(gangs, timing, policy, history)
-        return simulation_of(problem, engine.run(pace), history)
-    from ioopt.sim.gang.compiled import run
+    if compiled:
+        from ioopt.sim.gang.compiled import run
 
-    assert policy.rules is not None
-    return simulation_of(problem, run(gangs, timing, policy.rules, pace), None)
+        assert policy.rules is not None
+        return simulation_of(problem, run(gangs, timing, policy.rules, pace), None)
+    history = None
+    if record:
+        history = History([problem.jobs[k].id for k in problem.fcfs])
+    engine = GangSimulation(gangs, timing, policy, history)
+    return simulation_of(problem, engine.run(pace), history)
+
+
+def _records_history(problem: GangProblem, settings: Settings) -> bool:
+    """Return whether the schedule tells every change of the matrix."""
+    if settings.history != "auto":
+        return settings.history == "yes"
+    jobs = len(problem.jobs)
+    cells = jobs * problem.machine.nodes
+    small = jobs <= RECORD_UP_TO_JOBS and cells <= RECORD_UP_TO_CELLS
+    return small and settings.engine != "compiled"
 
 
 def _obstacle(policy: GangPolicy, timing: Timing, settings: Settings) -> str | None:
+    """Return why the compiled engine cannot run; None where it can."""
     if policy.rules is None or policy.rules.weight == HDF:
         return f"{policy.name} has no compiled form"
     if settings.arithmetic == "exact":
         return "exact arithmetic needs Python numbers"
     if settings.history == "yes":
         return "only the Python engine records the history of the matrix"
-    return "more than 62 rows" if timing.levels > 62 else None
+    if timing.levels > 62:
+        return "more than 62 rows"
+    return None
 
 
 def plan_of_state(problem: GangMatrixProblem, state: State) -> GangMatrixPlan:
-    """The matrix of *state* as a plan of the snapshot that it came from."""
+    """Return the matrix of *state* as a plan of the snapshot that it came from."""
     ids = [job.id for job in (*problem.running, *problem.waiting)]
-    return GangMatrixPlan(
-        jobs=tuple(
-            PlacedJob(
-                id=ids[job.key],
-                columns=nodes_of(columns),
-                home_row=home,
-                rows=nodes_of(span),
-                local=columns == job.files,
-            )
-            for job, columns, home, span in zip(
-                state.jobs, state.columns, state.homes, state.spans
-            )
+    rows = zip(state.jobs, state.columns, state.homes, state.spans)
+    placed = [
+        PlacedJob(
+            id=ids[job.key],
+            columns=nodes_of(columns),
+            home_row=home,
+            rows=nodes_of(span),
+            local=columns == job.files,
         )
-    )
+        for job, columns, home, span in rows
+    ]
+    return GangMatrixPlan(jobs=tuple(placed))

@@ -1,6 +1,4 @@
-"""Policies of work directories: one run each, and the best of the safe
-ones (rules B5 to B9).
-"""
+"""Run a policy of a work directory once, or the best of the safe runs (rules B5 to B9)."""
 
 from __future__ import annotations
 
@@ -33,14 +31,20 @@ from ioopt.sim.work_directory.order import (
     reference_order,
     sequential_peak,
 )
+from ioopt.units import counted, quantity
 
 POLICIES: tuple[Policy, ...] = ("submission", "depth-first")
 Answer = Outcome[WorkDirectoryPlan]
-
-
+NEEDS = {
+    "need": "task {task} alone needs {size}",
+    "through": "while task {task} runs, at least {size} are in the directory",
+    "end": "while the last task runs, at least {size} are in the directory",
+}
+"""Reason of the bound of the peak (rule B10) -> a sentence for people."""
 TASK_SECONDS = 5e-5
-"""What a task takes to be read, planned, replayed, checked and written,
-on a machine of 2020.
+"""Seconds a task for reading, planning, replaying, checking and writing.
+
+Measured on a machine of 2020.
 """
 
 
@@ -49,24 +53,21 @@ def require_time(problem: WorkDirectoryProblem, deadline: Deadline) -> None:
     needed = TASK_SECONDS * len(problem.tasks)
     if needed > (1 + OVERTIME) * deadline.run_seconds + OVERTIME_SECONDS:
         raise OutOfTime(
-            f"the time limit is too short for {len(problem.tasks)} tasks: to read "
-            "them, to plan them one after the other and to check that takes about "
+            f"the time limit is too short for {len(problem.tasks)} tasks: reading, "
+            "planning them one after the other and checking the plan takes about "
             f"{needed:.2g} s"
         )
 
 
 def first_answer(problem: WorkDirectoryProblem, deadline: Deadline) -> Deadline:
-    """Return until when to search: to read before, to replay and to check
-    after takes the rest.
-    """
+    """Return until when to search, so that time is left to replay and check the plan."""
     return deadline.within(deadline.remaining() - TASK_SECONDS * len(problem.tasks))
 
 
 def one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Starts:
-    """Return the starts of the tasks one at a time in *order*: the answer
-    that takes no search.
-    """
-    ticks, tasks = problem.ticks, problem.tasks
+    """Return the starts of the tasks one at a time in *order*, as early as possible."""
+    ticks = problem.ticks
+    tasks = problem.tasks
     starts: Starts = []
     now = 0
     for k in order:
@@ -76,9 +77,18 @@ def one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Starts:
     return starts
 
 
+def too_small(need: str, bound: int, quota: int) -> str:
+    """Return that *need*, a sentence about *bound* bytes, is more than the *quota*."""
+    wanted = quantity("bytes", quota)
+    missing = counted(bound - quota, "byte")
+    return f"{need}; the quota is {wanted} ({missing} too small)"
+
+
 class Settings(Record):
-    """``safe``: start only what leaves a way to the end; ``in_flight``: the most
-    samples open at once.
+    """Settings of a policy.
+
+    ``safe``: start a task only if the rest can still end afterwards (rule B6).
+    ``in_flight``: the most samples open at once (rule B7).
     """
 
     safe: bool = True
@@ -87,11 +97,11 @@ class Settings(Record):
 
 @dataclass(frozen=True)
 class Question:
-    """The quota to keep; under ``measure`` ``peak_bytes`` the least
-    that is known to do.
+    """The quota to keep, and what is known of it before a search.
 
-    ``order`` needs ``found`` bytes when its tasks run one at a time. Bounds are those
-    for which the ``deadline`` leaves time.
+    With ``peak`` (the measure ``peak_bytes``) the quota is the least that is known to
+    suffice. ``order`` needs ``found`` bytes when its tasks run one at a time. Bounds
+    are those for which the ``deadline`` leaves time.
     """
 
     problem: WorkDirectoryProblem
@@ -110,14 +120,15 @@ class Question:
         order: list[int] | None = None,
         deadline: Deadline | None = None,
     ) -> Question:
-        """Return the question of the problem's quota, or with *peak*
-        of what *order* needs.
+        """Return the question of the problem's quota, or with *peak* of what *order* needs.
 
-        *order* None is the reference order, with *peak* the one of the least peak that
-        is known. Past the *deadline* fewer orders are tried, and the bounds are weaker.
+        *order* None: the reference order, or with *peak* the order of the least peak
+        that is known. Past the *deadline* fewer orders are tried, and the bounds are
+        weaker.
         """
-        known = least_order if peak else reference_order
-        order = known(problem, deadline) if order is None else order
+        if order is None:
+            known = least_order if peak else reference_order
+            order = known(problem, deadline)
         found = sequential_peak(problem, order)
         quota = found if peak else problem.quota_bytes
         least = peak_bound(problem, deadline)
@@ -125,13 +136,14 @@ class Question:
 
     @property
     def no_order_known(self) -> bool:
-        """Whether the order that is known needs more than the quota."""
+        """Whether ``order`` needs more than the quota."""
         return self.quota is not None and self.found > self.quota
 
     @cached_property
     def walk(self) -> Walk | None:
-        """The walk of safe runs; None without a quota, and where no order
-        is known to keep it.
+        """What admits the tasks of safe runs.
+
+        None without a quota, and where no order is known to keep it.
         """
         if self.quota is None or self.no_order_known:
             return None
@@ -139,57 +151,54 @@ class Question:
 
     @classmethod
     def asked(cls, problem: WorkDirectoryProblem, request: SolveRequest) -> Question:
-        """Return the question of a *request*; OutOfTime where its limit is
-        too short to answer it.
-        """
+        """Return the question of a *request*; OutOfTime where its limit is too short."""
         require_time(problem, request.deadline)
         deadline = first_answer(problem, request.deadline)
         with collector_paused():
             return cls.of(problem, request.measure == "peak_bytes", deadline=deadline)
 
     def refused(self) -> Answer | None:
-        """The answer where no plan exists; None where one may."""
+        """Return the answer where no plan exists; None where one may."""
         if self.quota is None or self.least.bound <= self.quota:
             return None
         least = self.least
-        note = f"{least.bound} bytes are needed ({least.reason} of {least.task})"
-        note += f", {least.bound - self.quota} over the quota of {self.quota}"
+        size = quantity("bytes", least.bound)
+        need = NEEDS[least.reason].format(task=least.task, size=size)
+        note = too_small(need, least.bound, self.quota)
         return Outcome(None, infeasible=True, notes=(note,))
 
     def no_order(self) -> Fault:
-        """That the reference order needs more than the quota."""
+        """Return the fault that no order is known to keep the quota."""
         return Fault(
             "no order found", least=self.found, over=self.found - (self.quota or 0)
         )
 
     @cached_property
     def bound(self) -> Fraction:
-        """The seconds that no makespan under the quota is below."""
+        """The lower bound of the makespan under the quota, in seconds."""
         return makespan_bounds(self.problem, self.quota, self.deadline).bound
 
     @property
     def seconds(self) -> float:
-        """The nearest float of the bound."""
+        """The bound as the nearest float."""
         return float(self.bound)
 
     def one_by_one(self) -> Starts | None:
-        """Return the run of the tasks one by one in the order that is known.
-
-        None where that needs more than the quota.
-        """
-        return None if self.no_order_known else one_by_one(self.problem, self.order)
+        """Return the starts one by one in ``order``; None where that exceeds the quota."""
+        if self.no_order_known:
+            return None
+        return one_by_one(self.problem, self.order)
 
     def plan(self, starts: Starts) -> WorkDirectoryPlan:
-        """The plan of a run."""
-        plan, own = (
-            named(self.problem, self.problem.ticks, starts),
-            self.problem.quota_bytes,
-        )
-        ignores = self.peak and own is not None and (self.quota or 0) > own
-        return plan.model_copy(update={"ignore_quota": True}) if ignores else plan
+        """Return the plan of a run; it says so where it needs more than the quota."""
+        plan = named(self.problem, self.problem.ticks, starts)
+        own = self.problem.quota_bytes
+        if self.peak and own is not None and (self.quota or 0) > own:
+            return plan.model_copy(update={"ignore_quota": True})
+        return plan
 
     def answer(self, starts: Starts, stop: StopReason = StopReason.FINISHED) -> Answer:
-        """The outcome of a run."""
+        """Return the outcome of a run."""
         told: Json = {"bound": self.seconds}
         if self.peak:
             told = {"bound": float(self.least.bound), "objective_name": "peak_bytes"}
@@ -197,16 +206,17 @@ class Question:
 
 
 class Runs:
-    """Runs of one question, quickly one after the other."""
+    """Run policies and ranks on one question again and again, with what they share."""
 
     def __init__(self, question: Question) -> None:
-        self.question, self.problem = question, question.problem
-        self.ticks, tasks = self.problem.ticks, self.problem.tasks
+        self.question = question
+        self.problem = question.problem
+        self.ticks = self.problem.ticks
+        tasks = self.problem.tasks
         self.length = self.ticks.all_of(task.compute_seconds for task in tasks)
         self.releases = self.ticks.all_of(task.release_seconds for task in tasks)
-        self.rest = list(
-            self.length
-        )  # from the start of a task to the last end after it, at least
+        # Ticks from the start of a task to the last end of what follows it, at least.
+        self.rest = list(self.length)
         for k in reversed(self.problem.topological):
             after = (self.rest[j] for j in self.problem.successors[k])
             self.rest[k] += max(after, default=0)
@@ -220,12 +230,14 @@ class Runs:
         until: int | None = None,
         deadline: Deadline | None = None,
     ) -> Starts:
-        """Return the starts of one run; *delays* hold the tasks of each sample back.
+        """Return the starts of one run.
 
-        Raises Fault, also where the run would end after *until*, and OutOfTime
-        past the *deadline*.
+        *delays* are the instants before which the tasks of each sample are not ready.
+        Raises Fault, also where the run would end after *until*, and OutOfTime past the
+        *deadline*.
         """
-        question, releases = self.question, self.releases
+        question = self.question
+        releases = self.releases
         if safe and question.quota is not None and question.walk is None:
             raise question.no_order()
         if delays is not None:
@@ -234,26 +246,26 @@ class Runs:
         dispatcher = Dispatcher(
             self.problem, rank, question.quota, safe, in_flight, question.walk
         )
-        due = None if until is None else [until - rest for rest in self.rest]
+        due = None
+        if until is not None:
+            due = [until - rest for rest in self.rest]
         return run(
             dispatcher, self.ticks, self.length, releases, due=due, deadline=deadline
         )
 
     def makespan(self, starts: Starts) -> int:
-        """The last end, in ticks."""
+        """Return the last end, in ticks."""
         return max((at + self.length[k] for at, k in starts), default=0)
 
     def sequential(self) -> Starts:
-        """Return the tasks one at a time; Fault where no order is known
-        that keeps the quota.
-        """
+        """Return the starts one at a time; Fault where that exceeds the quota."""
         starts = self.question.one_by_one()
         if starts is None:
             raise self.question.no_order()
         return starts
 
     def in_flight(self) -> Iterator[tuple[int, Policy]]:
-        """Every cap of samples in flight with both policies."""
+        """Return every cap of samples in flight with every policy."""
         return product(range(1, max(self.problem.samples, default=0) + 2), POLICIES)
 
 
@@ -262,8 +274,9 @@ def _policy(name: Policy) -> Callable[[WorkDirectoryProblem, SolveRequest], Answ
         problem: WorkDirectoryProblem,
         request: SolveRequest[Settings, WorkDirectoryPlan],
     ) -> Answer:
-        """Run the policy once."""
-        question, told = Question.asked(problem, request), request.settings
+        """Run the policy once, with the settings of the request."""
+        question = Question.asked(problem, request)
+        told = request.settings
         if refused := question.refused():
             return refused
         deadline = first_answer(problem, request.deadline)
@@ -292,16 +305,14 @@ def solve_in_flight(problem: WorkDirectoryProblem, request: SolveRequest) -> Ans
     except Fault as fault:
         return Outcome(None, notes=(str(fault),))
     if found.cap is None:
-        note = "the time limit ended every run: the tasks start one after the other"
+        note = "the time limit ended every run: the plan runs one task after the other"
         return replace(question.answer(found.starts, found.stop), notes=(note,))
     return question.answer(found.starts, found.stop)
 
 
 @dataclass(frozen=True)
 class Quickest:
-    """The best safe run, with its cap and policy; without a cap
-    the tasks one by one.
-    """
+    """The best safe run with its cap and policy; cap None: the tasks one by one."""
 
     starts: Starts
     cap: int | None
@@ -311,7 +322,8 @@ class Quickest:
 
 def quickest(runs: Runs, deadline: Deadline) -> Quickest:
     """Return the best safe run until the *deadline*; Fault where none ends."""
-    best, until = None, None
+    best = None
+    until: int | None = None
     for cap, policy in runs.in_flight():
         try:
             starts = runs.run(policy, True, cap, until=until, deadline=deadline)

@@ -1,9 +1,9 @@
-"""Work directories by constraint programming (rule B12): proofs of small
-ones, and of least peaks.
+"""Work directories by constraint programming (rule B12): proofs of small ones, and of
+least peaks.
 
-The program is a relaxation where times or bytes are rounded, and where tasks take
-0 seconds: a plan counts only once a replay under the quota that was asked has
-found no fault with it.
+The program is a relaxation where times or bytes are rounded, and where tasks take 0
+seconds: a plan counts only once a replay under the quota that was asked has found no
+fault with it.
 """
 
 from __future__ import annotations
@@ -20,47 +20,48 @@ from ioopt.sim.work_directory.replay import keeps
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_directory import Scale, Sizes, in_order, program
 from ioopt.solvers.backends.cpsat_program import solve_cpsat
-from ioopt.solvers.work_directory.dispatch import Answer, Question, Runs
+from ioopt.solvers.work_directory.dispatch import Answer, Question, Runs, too_small
 from ioopt.solvers.work_directory.search import Asked, Search, Settings
 from ioopt.solvers.work_directory.search import solve as search_alone
-from ioopt.units import exact
+from ioopt.units import exact, quantity
 
-SEARCH_SHARE, EVALUATIONS = 0.3, 300
-"""Part of the time, and runs, of the search that comes first."""
-QUICK, PROOF_SHARE = 12, 0.2
-"""Tasks up to which ``auto`` tries a proof before its search has ended, and in what
-part of the time. With more tasks it may take long, and ``auto`` would be behind
-``search`` where time is short."""
+SEARCH_SHARE = 0.3
+"""Share of the time of the search that comes first."""
+EVALUATIONS = 300
+"""Runs of the search that comes first."""
+QUICK = 12
+"""Tasks up to which ``auto`` tries a proof before its search has ended.
+
+With more tasks a proof may take long, and ``auto`` would be behind ``search`` where
+time is short.
+"""
+PROOF_SHARE = 0.2
+"""Share of the time of that early proof."""
 SMALL = 60
 """Tasks up to which ``auto`` asks for a proof."""
 PROGRAM_SECONDS = 5e-4
-"""What a task takes to be written into the program: with less time than
-that none is written.
-"""
+"""Seconds a task for writing the program; with less time none is written."""
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
-"""Of CP-SAT: without the energy of the intervals in its relaxation four
-tasks may take minutes.
+"""Parameters of CP-SAT.
+
+Without the energy of the intervals in its relaxation four tasks may take minutes.
 """
 
 
 def solve(problem: WorkDirectoryProblem, request: Asked) -> Answer:
-    """Prove the least makespan, or with the measure ``peak_bytes`` the least peak,
-    in the time there is.
-    """
+    """Prove the least makespan, or with the measure ``peak_bytes`` the least peak."""
     return _solve(problem, request, thorough=False)
 
 
 def solve_auto(problem: WorkDirectoryProblem, request: Asked) -> Answer:
-    """Run ``exact`` and all of ``search`` where the instance is
-    small, else ``search``.
-    """
+    """Run ``search``; on small instances also ``exact``."""
     if len(problem.tasks) > SMALL:
         return search_alone(problem, request)
     return _solve(problem, request, thorough=True)
 
 
 def _solve(problem: WorkDirectoryProblem, request: Asked, thorough: bool) -> Answer:
-    """Answer *request*; *thorough* runs of the search go on where there is no proof."""
+    """Answer *request* by search and proof; *thorough*: with all of the search."""
     question = Question.asked(problem, request)
     refused = question.refused()
     if refused:
@@ -70,8 +71,10 @@ def _solve(problem: WorkDirectoryProblem, request: Asked, thorough: bool) -> Ans
         order, bound = _least_peak(question, request)
         question = Question.of(problem, question.peak, order, question.deadline)
     if question.quota is not None and bound > question.quota:
-        note = f"{bound} bytes are needed, {bound - question.quota} over the quota"
-        return Outcome(None, infeasible=True, notes=(f"{note}: CP-SAT's proof",))
+        need = f"every order of the tasks needs at least {quantity('bytes', bound)}"
+        note = too_small(need, bound, question.quota)
+        note += " (proven by CP-SAT)"
+        return Outcome(None, infeasible=True, notes=(note,))
     found = _least_makespan(question, request, thorough)
     if not question.peak:
         return found
@@ -79,11 +82,13 @@ def _solve(problem: WorkDirectoryProblem, request: Asked, thorough: bool) -> Ans
 
 
 def _least_peak(question: Question, request: Asked) -> tuple[list[int], int]:
-    """Return the order with the least peak found, and the bytes that no order is below.
+    """Return the order with the least peak found, and a lower bound of the peak.
 
     Times do not matter: all are 1 here.
     """
-    problem, order, bound = question.problem, question.order, question.least.bound
+    problem = question.problem
+    order = question.order
+    bound = question.least.bound
     if bound == question.found or not _worth_writing(problem, request.deadline):
         return order, bound
     units = Scale.of_steps(len(order))
@@ -121,7 +126,8 @@ class Proof:
 
     def run(self, search: Search, deadline: Deadline) -> None:
         """Solve the program from the best plan of *search* until the *deadline*."""
-        question, problem = self.question, self.question.problem
+        question = self.question
+        problem = self.question.problem
         if not _worth_writing(problem, deadline):
             self.stop = StopReason.TIME
             return
@@ -164,11 +170,13 @@ def _better(search: Search, proof: Proof) -> Answer:
     """Return the quickest plan of both, with the bound that is proven."""
     found = search.answer(proof.stop)
     if not proof.plans and not proof.infeasible:
-        return replace(found, bound=proof.seconds) if found.plan else found
+        if found.plan:
+            return replace(found, bound=proof.seconds)
+        return found
     plans = [*proof.plans, *([found.plan] if found.plan else [])]
     if not plans:
         return Outcome(
-            None, infeasible=True, notes=("no plan keeps the quota: CP-SAT's proof",)
+            None, infeasible=True, notes=("no plan keeps the quota (proven by CP-SAT)",)
         )
     problem = search.question.problem
     length = {task.id: exact(task.compute_seconds) for task in problem.tasks}
@@ -180,8 +188,8 @@ def _better(search: Search, proof: Proof) -> Answer:
 
 
 def _hint(search: Search, scale: Scale) -> dict[int, int]:
-    """Return the starts of the best plan of *search* in the program's
-    units; empty without one.
+    """Return the starts of the best plan of *search* in the program's units; empty
+    without one.
     """
     if search.best is None:
         return {}
@@ -195,8 +203,8 @@ def _hint(search: Search, scale: Scale) -> dict[int, int]:
 def _carried_out(
     question: Question, scale: Scale, answer: BackendAnswer
 ) -> list[WorkDirectoryPlan]:
-    """Return the plan of a program's starts, or a run in their order where it
-    is only a relaxation.
+    """Return the plan of a program's starts, or a run in their order where it is only a
+    relaxation.
     """
     problem = question.problem
     begun = [int(answer.values[k]) for k in range(len(problem.tasks))]

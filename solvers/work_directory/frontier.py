@@ -1,6 +1,4 @@
-"""The least makespan for each of several quotas: what a smaller work
-directory costs (rule B14).
-"""
+"""Find the least makespan for each of several quotas (rule B14)."""
 
 from __future__ import annotations
 
@@ -21,11 +19,11 @@ from ioopt.solvers.work_directory.dispatch import Question
 from ioopt.solvers.work_directory.search import Asked, Settings, search
 
 SHARES = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10))
-"""Quotas in peaks of the order of submission without a quota, where none are given."""
+"""Quotas where none are given, as shares of the peak of ``submission`` without quota."""
 
 
 def unlimited(problem: WorkDirectoryProblem) -> Json:
-    """The metrics of the order of submission without a quota."""
+    """Return the metrics of the order of submission without a quota."""
     free = problem.model_copy(update={"quota_bytes": None})
     return carried_out(free, dispatch(free, Dispatcher(free))).metrics
 
@@ -36,8 +34,8 @@ def frontier(
     """Return rows {quota_bytes, makespan_seconds, peak_bytes, bound, status} by quota.
 
     Makespan and peak are those of a plan that was replayed under the quota of its row.
-    The time is shared equally. A plan keeps every larger quota too, and a bound holds
-    for every smaller one.
+    The quotas share the time equally. A plan also counts for every larger quota, and a
+    bound for every smaller one.
     """
     if quotas is None:
         peak = unlimited(problem)["peak_bytes"]
@@ -45,7 +43,8 @@ def frontier(
     evaluations = (request.settings or Settings()).evaluations
     order = reference_order(problem, request.deadline)
     rows: list[Json] = []
-    start, known = request.start, False
+    start = request.start
+    known = False
     for left, quota in zip(range(len(quotas), 0, -1), sorted(quotas), strict=True):
         asked = problem.model_copy(update={"quota_bytes": quota})
         part = request.deadline.within(request.deadline.remaining() / left)
@@ -62,10 +61,12 @@ def frontier(
             found = search(question, told, evaluations)
             if found.infeasible:
                 row["status"] = str(Status.INFEASIBLE)
-            elif found.plan is not None and no_worse(
-                row, carried_out(asked, found.plan).metrics
-            ):
-                start, known = found.plan, True
+            better = False
+            if found.plan is not None:
+                better = no_worse(row, carried_out(asked, found.plan).metrics)
+            if better:
+                start = found.plan
+                known = True
     for row, larger in reversed([*pairwise(rows)]):
         row["bound"] = max(row["bound"], larger["bound"])
     for row in rows:
@@ -74,12 +75,14 @@ def frontier(
 
 
 def no_worse(row: Json, run: Json) -> bool:
-    """Put the metrics of a *run* in *row* where it keeps the row's
-    quota and is quicker.
+    """Put the metrics of a *run* in *row* where it keeps the quota and is quicker.
+
+    Returns whether it was.
     """
     if run["peak_bytes"] > row["quota_bytes"]:
         return False
-    now, then = row["makespan_seconds"], run["makespan_seconds"]
+    now = row["makespan_seconds"]
+    then = run["makespan_seconds"]
     if now is not None and then >= now:
         return False
     row |= {key: run[key] for key in ("makespan_seconds", "peak_bytes")}
@@ -88,8 +91,11 @@ def no_worse(row: Json, run: Json) -> bool:
 
 
 def judge(row: Json) -> None:
-    """Set the status of a *row* with a plan: whether its bound proves the makespan."""
+    """Set the status of a *row* with a plan: optimal where its bound proves it."""
     makespan = row["makespan_seconds"]
-    if makespan is not None:
-        proven = makespan <= row["bound"] * (1 + 1e-9)
-        row["status"] = str(Status.OPTIMAL if proven else Status.FEASIBLE)
+    if makespan is None:
+        return
+    status = Status.FEASIBLE
+    if makespan <= row["bound"] * (1 + 1e-9):
+        status = Status.OPTIMAL
+    row["status"] = str(status)

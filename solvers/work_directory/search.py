@@ -1,8 +1,8 @@
 """Search over orders, delays of samples and the cap of samples in flight (rule B13).
 
-It begins at the best run of ``in-flight`` and at groups of samples one after the other
-in equal steps, and keeps what is not worse. A point is run without admission first,
-which is quicker and as good where it ends.
+It begins with the runs of ``in-flight`` and with samples that start in groups, one
+group after the other in equal steps; it keeps what is not worse. A point is run without
+the admission of safe runs first, which is quicker and as good where the run ends.
 """
 
 from __future__ import annotations
@@ -27,24 +27,25 @@ from ioopt.solvers.work_directory.dispatch import Answer, Question, Runs, first_
 from ioopt.units import exact
 
 STARTS_SHARE = 0.5
-"""Part of the time that the starts may take."""
-STAGGERS, LONGEST = 150, 1.5
-"""Starts in which the samples begin in groups, one group after the other in equal
-steps: how many, and the longest step of a sample, where the bound is shared
-equally by the samples."""
+"""Share of the time that the first runs may take."""
+STAGGERS = 150
+"""First runs in which the samples start in groups, one group after the other."""
+LONGEST = 1.5
+"""Longest step between two groups, as a multiple of the bound a sample."""
 POLICIES: tuple[Policy, ...] = ("depth-first", "submission", "newest-first")
 MOVES = ("few", "sample", "tail", "delay", "swap", "scale", "cap")
 BASIC: tuple[Policy, ...] = ("depth-first", "submission")
 LARGE = 5_000
-"""Tasks above which the policies are first run without admission, which
-takes a part of the time.
+"""Number of tasks above which the policies are first run without admission.
+
+That takes a small part of the time of a safe run.
 """
 SPREAD = 0.15
-"""Standard deviation of what a move moves, in makespans."""
+"""Standard deviation of how far a move shifts a task, as a share of the makespan."""
 
 
 class Settings(Record):
-    """``evaluations``: the most runs after those it begins with."""
+    """``evaluations``: the most runs after the first ones."""
 
     evaluations: int = Field(default=20_000, ge=0)
 
@@ -54,8 +55,10 @@ Asked = SolveRequest[Settings, WorkDirectoryPlan]
 
 @dataclass(frozen=True)
 class Point:
-    """When tasks and samples are to begin (ticks; an order and delays), the
-    cap, and the run of it.
+    """A point of the search, and its run.
+
+    ``begins`` ranks the tasks (ticks), ``delays`` hold back the samples (ticks), and
+    ``cap`` is the most samples in flight.
     """
 
     begins: list[int]
@@ -66,25 +69,33 @@ class Point:
 
 
 def part_of(ticks: int, share: float) -> int:
-    """Return the *share* of *ticks*, rounded toward 0; there may be more
-    ticks than a float holds.
+    """Return the *share* of *ticks*, rounded toward 0, without rounding to a float.
 
     >>> part_of(7, 0.5), part_of(-7, 0.5)
     (3, -3)
     """
     above, below = share.as_integer_ratio()
     size = abs(ticks * above) // below
-    return size if ticks * above > 0 else -size
+    if ticks * above > 0:
+        return size
+    return -size
+
+
+def rank_by(numbers: Sequence[int]) -> Rank:
+    """Return the rank that puts the task with the least of *numbers* first."""
+    return lambda now, k: numbers[k]
 
 
 class Search:
-    """The best point so far of one question, and how it gets better.
+    """Search for the best point of one question.
 
-    ``advance`` may be called again: the runs go on where they stopped.
+    ``advance`` may be called again: it goes on where it stopped.
     """
 
     def __init__(self, question: Question, request: Asked) -> None:
-        self.question, self.request, self.runs = question, request, Runs(question)
+        self.question = question
+        self.request = request
+        self.runs = Runs(question)
         self.deadline = first_answer(question.problem, request.deadline)
         self.rng = random.Random(request.options.seed)
         self.evaluated = 0
@@ -110,9 +121,10 @@ class Search:
         request.incumbents.objective_name = "makespan_seconds"
 
     def begin(self) -> None:
-        """Take the best of the runs to begin with."""
+        """Run what the search begins with; keep the best."""
         part = self.deadline.within(self.deadline.remaining() * STARTS_SHARE)
-        quiet, ticks = [0] * len(self.groups), self.runs.ticks
+        quiet = [0] * len(self.groups)
+        ticks = self.runs.ticks
         for runs in self.first:
             starts = runs.question.one_by_one()
             if starts is not None:
@@ -134,18 +146,22 @@ class Search:
                 self.attempt(policy, quiet, cap, runs, (True,), until=part)
                 if part.expired():
                     break
-        for _ in range(STAGGERS if self.groups else 0):
+        if not self.groups:
+            return
+        for _ in range(STAGGERS):
             if part.expired():
                 break
             self.stagger()
 
     def advance(self, evaluations: int, deadline: Deadline) -> StopReason:
-        """Change the best point until there were so many *evaluations*, or a
-        proof; say why it ended.
+        """Change the best point until *evaluations* are made or it is proven optimal.
+
+        Returns why the search ended.
         """
         if self.best is None:
-            late = isinstance(self.fault, OutOfTime) or deadline.expired()
-            return StopReason.TIME if late else StopReason.FINISHED
+            if isinstance(self.fault, OutOfTime) or deadline.expired():
+                return StopReason.TIME
+            return StopReason.FINISHED
         while self.evaluated < evaluations and not self.proven():
             if deadline.expired():
                 return StopReason.TIME
@@ -159,7 +175,7 @@ class Search:
 
     @cached_property
     def bound(self) -> int:
-        """The ticks below which no makespan is."""
+        """The lower bound of the makespan in ticks."""
         return ceil(self.question.bound * self.runs.ticks.per_second)
 
     def answer(self, stop: StopReason) -> Answer:
@@ -171,7 +187,8 @@ class Search:
 
     def stagger(self) -> None:
         """Run the samples in groups of a random size, one group after the other."""
-        rng, count = self.rng, len(self.groups)
+        rng = self.rng
+        count = len(self.groups)
         size = min(rng.randint(1, count), rng.randint(1, count))
         cap = rng.randint(1, 2 * count)
         step = rng.uniform(0, LONGEST) / count
@@ -183,14 +200,18 @@ class Search:
 
     @cached_property
     def ranks(self) -> tuple[Policy | list[int], ...]:
-        """The policies; by task: place in the order of least peak, place in its
-        sample, longest path.
+        """The policies, and three ranks of the tasks.
+
+        They are: place in the order of least peak, place within the sample, and the
+        longest path from the task to an end, longest first.
         """
-        by_order, within = [0] * len(self.runs.length), [0] * len(self.runs.length)
+        by_order = [0] * len(self.runs.length)
+        within = [0] * len(self.runs.length)
         sizes: dict[int, int] = {}
         for place, k in enumerate(self.runs.question.order):
             number = self.question.problem.samples[k]
-            by_order[k], within[k] = place, sizes.get(number, 0)
+            by_order[k] = place
+            within[k] = sizes.get(number, 0)
             sizes[number] = within[k] + 1
         return (*POLICIES, by_order, within, [-rest for rest in self.runs.rest])
 
@@ -205,11 +226,13 @@ class Search:
     ) -> None:
         """Run one point, without admission first, and keep it where it is not worse.
 
-        It is given up at the deadline, or earlier at *until*.
+        The run is given up at the search's deadline, or earlier at *until*.
         """
-        last = None if self.best is None else self.best.makespan
+        last = None
+        if self.best is not None:
+            last = self.best.makespan
         deadline = until or self.deadline
-        how: Policy | Rank = rank if isinstance(rank, str) else lambda now, k: rank[k]
+        how = rank if isinstance(rank, str) else rank_by(rank)
         for safe in modes:
             try:
                 starts = (runs or self.runs).run(how, safe, cap, delays, last, deadline)
@@ -225,11 +248,11 @@ class Search:
                 return
 
     def keep(self, delays: list[int], cap: int | None, starts: Starts) -> None:
-        """Make a run the best where it is not worse, and report
-        it where it is better.
-        """
+        """Make a run the best unless it is worse; report it if it is better."""
         makespan = self.runs.makespan(starts)
-        former = None if self.best is None else self.best.makespan
+        former = None
+        if self.best is not None:
+            former = self.best.makespan
         if former is not None and makespan > former:
             return
         begins = [0] * len(self.runs.length)
@@ -241,49 +264,77 @@ class Search:
             self.request.incumbents.report(plan, self.runs.ticks.seconds(makespan))
 
     def step(self) -> None:
-        """Change the best point in one way and run it."""
+        """Change the best point in one way and run it; there must be a sample."""
         assert self.best is not None
-        rng, point = self.rng, self.best
-        if self.groups and rng.random() < 0.1:
+        rng = self.rng
+        point = self.best
+        if rng.random() < 0.1:
             self.stagger()
             return
-        begins, delays, cap = list(point.begins), list(point.delays), point.cap
-        move = rng.choice(MOVES if self.groups else MOVES[:1])
+        begins = list(point.begins)
+        delays = list(point.delays)
+        cap = point.cap
+        move = rng.choice(MOVES)
         by = part_of(point.makespan, rng.gauss(0, SPREAD))
-        number = rng.randrange(len(self.groups)) if self.groups else 0
-        tasks = self.groups[number] if self.groups else []
+        number = rng.randrange(len(self.groups))
         if move == "few":
-            for _ in range(rng.randint(1, 6)):
-                at = rng.randrange(len(begins))
-                begins[at] += part_of(point.makespan, rng.gauss(0, SPREAD))
-        elif move in ("sample", "tail"):
-            since = part_of(point.makespan, rng.random()) if move == "tail" else -1
-            for k in tasks:
-                begins[k] += by if point.begins[k] > since else 0
+            begins = self._few_shifted(point)
+        elif move == "sample":
+            self._shift(begins, number, by)
+        elif move == "tail":
+            since = part_of(point.makespan, rng.random())
+            self._shift(begins, number, by, since)
         elif move == "delay":
             delays[number] = max(0, delays[number] + by)
         elif move == "scale":
-            by_part = rng.uniform(0.8, 1.1)
-            delays = [part_of(delay, by_part) for delay in delays]
+            share = rng.uniform(0.8, 1.1)
+            delays = [part_of(delay, share) for delay in delays]
         elif move == "swap":
-            other = rng.randrange(len(self.groups))
-            apart = delays[other] - delays[number]
-            apart = apart or min(begins[k] for k in self.groups[other]) - min(
-                begins[k] for k in tasks
-            )
-            delays[number], delays[other] = delays[other], delays[number]
-            for k in tasks:
-                begins[k] += apart
-            for k in self.groups[other]:
-                begins[k] -= apart
+            self._swap(begins, delays, number, rng.randrange(len(self.groups)))
         else:
-            cap = max(1, (cap or len(self.groups)) + rng.choice((-2, -1, 1, 2)))
-            cap = None if cap >= len(self.groups) else cap
+            cap = self._other_cap(cap)
         self.attempt(begins, delays, cap)
+
+    def _few_shifted(self, point: Point) -> list[int]:
+        """Return the ranks of the tasks with one to six of them shifted."""
+        begins = list(point.begins)
+        for _ in range(self.rng.randint(1, 6)):
+            k = self.rng.randrange(len(begins))
+            begins[k] += part_of(point.makespan, self.rng.gauss(0, SPREAD))
+        return begins
+
+    def _shift(self, begins: list[int], number: int, by: int, since: int = -1) -> None:
+        """Shift the tasks of sample *number* that begin after *since*."""
+        for k in self.groups[number]:
+            if begins[k] > since:
+                begins[k] += by
+
+    def _swap(
+        self, begins: list[int], delays: list[int], number: int, other: int
+    ) -> None:
+        """Let two samples change places: their delays, and the ranks of their tasks."""
+        tasks = self.groups[number]
+        other_tasks = self.groups[other]
+        apart = delays[other] - delays[number]
+        if not apart:
+            apart = min(begins[k] for k in other_tasks) - min(begins[k] for k in tasks)
+        delays[number], delays[other] = delays[other], delays[number]
+        for k in tasks:
+            begins[k] += apart
+        for k in other_tasks:
+            begins[k] -= apart
+
+    def _other_cap(self, cap: int | None) -> int | None:
+        """Return a cap one or two away; None where it would hold back no sample."""
+        count = len(self.groups)
+        other = max(1, (cap or count) + self.rng.choice((-2, -1, 1, 2)))
+        if other >= count:
+            return None
+        return other
 
 
 def search(question: Question, request: Asked, evaluations: int) -> Answer:
-    """Return the best plan found with so many *evaluations* or until the deadline."""
+    """Return the best plan found with *evaluations* runs or until the deadline."""
     if refused := question.refused():
         return refused
     with collector_paused():
@@ -293,6 +344,6 @@ def search(question: Question, request: Asked, evaluations: int) -> Answer:
 
 
 def solve(problem: WorkDirectoryProblem, request: Asked) -> Answer:
-    """Search from the start runs."""
+    """Search until the evaluations are used up, the deadline, or a proof."""
     question = Question.asked(problem, request)
     return search(question, request, (request.settings or Settings()).evaluations)

@@ -423,6 +423,6 @@ def test_pins_and_releases(client):
 
 def test_only_dispatchers_can_place():
     with pytest.raises(
-        UsageError, match="'heft' decides nothing while tasks run; use fifo"
+        UsageError, match="'heft' cannot decide while tasks run; use fifo"
     ):
         adapter.Placement("heft")

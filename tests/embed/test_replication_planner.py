@@ -199,7 +199,7 @@ def test_a_task_too_large_for_the_nodes_that_are_left_waits_for_one_that_takes_i
     assert decision.value == 2
     assert (
         decision.notes[-1]
-        == "no node takes task 'large', which waits for one that does"
+        == "task 'large' fits no node, and waits for one that it fits"
     )
     plan = restored(plan)
     assert plan.next("n0").task == "small" and plan.next("n0") is None

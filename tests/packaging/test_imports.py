@@ -91,7 +91,7 @@ LAYERS = (
         "kernels",
     },
     {"explaining", "building", "library"},
-    {"embed", "campaign", "advice"},
+    {"embed", "campaign", "advice", "budget"},
     {"cli", "__main__", "ioopt"},
 )
 LAYER_OF = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}

@@ -1,6 +1,4 @@
-"""Checker of flexible gang plans: every rule of F5 by itself, and the
-objective recomputed.
-"""
+"""Check flexible gang plans against every rule of F5; recompute the objective."""
 
 import math
 
@@ -16,8 +14,7 @@ from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
 TOLERANCE = 1e-6
-"""Relative to the frame for times, absolute for progress: what
-solvers' tolerances leave.
+"""Tolerance for that of the backends: of times relative to the frame, of progress absolute.
 """
 
 
@@ -26,27 +23,24 @@ def check(
     plan: FlexibleGangPlan | Json,
     schedule: Json | None = None,
 ) -> CheckReport:
-    """Check *plan* and recompute ``weighted_progress``, the
-    objective of F5 (maximised).
-    """
-    chosen = FlexibleGangPlan.model_validate(plan) if isinstance(plan, dict) else plan
-    return _Checker(problem, chosen).report()
+    """Check *plan*, and recompute the objective of F5 (``weighted_progress``, maximised)."""
+    if isinstance(plan, dict):
+        plan = FlexibleGangPlan.model_validate(plan)
+    return _Checker(problem, plan).report()
 
 
 class _Checker:
     def __init__(self, problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> None:
-        self.problem, self.plan = problem, plan
+        self.problem = problem
+        self.plan = plan
         self.found: list[Violation] = []
 
     def report(self) -> CheckReport:
-        """All violations; the objective when the plan is sound enough to have one."""
+        """Return all violations, and the objective of a plan that can have one."""
         pattern = self.problem.pattern(self.plan.k, self.plan.d)
         if pattern is None:
-            rows = self.problem.num_rows
-            text = (
-                f"k={self.plan.k}, d={self.plan.d} is no pattern of a frame of {rows} "
-                "rows"
-            )
+            frame = f"a frame of {self.problem.num_rows} rows"
+            text = f"k={self.plan.k}, d={self.plan.d} is no pattern of {frame}"
             self._add("pattern", "plan", text)
             return CheckReport(tuple(self.found))
         self._names()
@@ -85,19 +79,22 @@ class _Checker:
         self.found.append(violation(rule, item, message, amount))
 
     def _names(self) -> None:
-        """Every job has one home in range, and the plan names no other jobs."""
-        plan, problem = self.plan, self.problem
-        for name in [
-            *plan.home,
-            *plan.rows,
-            *plan.loose,
-            *plan.tau_seconds,
-            *plan.column_seconds,
-        ]:
-            if name not in problem.job_index:
-                self._add("jobs", name, "there is no such job")
+        """Check that every job has one home in range, and that no other is named."""
+        plan = self.plan
+        problem = self.problem
+        for names in (
+            plan.home,
+            plan.rows,
+            plan.loose,
+            plan.tau_seconds,
+            plan.column_seconds,
+        ):
+            for name in names:
+                if name not in problem.job_index:
+                    self._add("jobs", name, "there is no such job")
         for at, job in enumerate(problem.jobs):
-            position, positions = plan.home.get(job.id), problem.num_positions(at)
+            position = plan.home.get(job.id)
+            positions = problem.num_positions(at)
             if position is None:
                 self._add("home", job.id, "has no home")
             elif position >= positions:
@@ -106,36 +103,41 @@ class _Checker:
                 )
 
     def _places(self, pattern: Pattern) -> None:
-        """I/O: one strict row or loose, never both; coordinated I/O and
-        compute jobs not loose.
+        """Check where the jobs are.
+
+        An I/O job is in one strict row or loose, never both; coordinated I/O and
+        compute jobs are not loose.
         """
         for job in self.problem.jobs:
-            rows, loose = self.plan.rows.get(job.id, ()), job.id in self.plan.loose
+            rows = self.plan.rows.get(job.id, ())
             for row in rows:
                 if row >= pattern.strict_rows:
-                    self._add(
-                        "rows",
-                        job.id,
-                        f"row {row} of {pattern.strict_rows} does not exist",
-                    )
+                    text = f"row {row} of {pattern.strict_rows} does not exist"
+                    self._add("rows", job.id, text)
             if len(set(rows)) != len(rows):
                 self._add("rows", job.id, f"a row is listed twice in {list(rows)}")
-            if loose and (not job.is_io or job.coordinated or not pattern.k):
-                why = "is a compute job" if not job.is_io else "must be in a strict row"
-                self._add(
-                    "loose",
-                    job.id,
-                    why if pattern.k else "no loose window in this pattern",
-                )
+            loose = job.id in self.plan.loose
+            refused = self._not_loose(job, pattern)
+            if loose and refused is not None:
+                self._add("loose", job.id, refused)
             elif job.is_io and len(rows) + loose != 1:
-                text = (
-                    f"has {len(rows)} strict rows{' and is loose' if loose else ''}, "
-                    "not one place"
-                )
-                self._add("io-place", job.id, text)
+                places = f"{len(rows)} strict rows"
+                if loose:
+                    places += " and is loose"
+                self._add("io-place", job.id, f"has {places}, not one place")
+
+    def _not_loose(self, job: FlexibleJob, pattern: Pattern) -> str | None:
+        """Return why *job* may not be in the loose windows; None where it may."""
+        if not pattern.k:
+            return "no loose window in this pattern"
+        if not job.is_io:
+            return "is a compute job"
+        if job.coordinated:
+            return "must be in a strict row"
+        return None
 
     def _cells(self) -> None:
-        """Each (row, column) holds at most one job."""
+        """Check that each (row, column) holds at most one job."""
         taken: dict[tuple[int, int], str] = {}
         for name, rows in self.plan.rows.items():
             for row in rows:
@@ -152,8 +154,9 @@ class _Checker:
         return self.problem.block(self.problem.job_index[name], self.plan.home[name])
 
     def _grants(self, pattern: Pattern) -> None:
-        """Loose CPU only for jobs that can use it; tau what every
-        process can count on.
+        """Check that only jobs that can use loose CPU get it, and that tau is granted.
+
+        tau is what every process of a job can count on.
         """
         frame = pattern.frame_seconds
         for name, tau in self.plan.tau_seconds.items():
@@ -167,7 +170,8 @@ class _Checker:
                     "tau", name, f"{tau:g} s of a frame of {frame:g} s", tau - frame
                 )
         for name, parts in self.plan.column_seconds.items():
-            job, width = self._job(name), len(self._block(name))
+            job = self._job(name)
+            width = len(self._block(name))
             if not job.self_balancing:
                 self._add(
                     "fairness",
@@ -191,18 +195,19 @@ class _Checker:
         return self.problem.jobs[self.problem.job_index[name]]
 
     def _response(self, job: FlexibleJob, pattern: Pattern) -> Response:
-        """What an I/O job gets where it runs: in the loose windows,
-        or in its strict row.
-        """
-        machine, on = self.problem.machine, self.problem.machine.quantum_seconds
+        """Return how an I/O job responds to its place: loose windows or a strict row."""
+        machine = self.problem.machine
+        on = machine.quantum_seconds
         off = pattern.frame_seconds - on
         if job.id in self.plan.loose:
-            on, off = pattern.on_seconds, pattern.off_seconds
+            on = pattern.on_seconds
+            off = pattern.off_seconds
         return respond(job, on, off, machine.processors, self.problem.surface)
 
     def _capacity(self, pattern: Pattern) -> None:
-        """Column: granted CPU <= k q - loose I/O + idle cells +
-        fragments of strict I/O rows.
+        """Check each column: granted CPU <= k q - loose I/O + idle cells + fragments.
+
+        Fragments are those of strict rows with I/O jobs.
         """
         quantum = self.problem.machine.quantum_seconds
         for column in range(self.problem.machine.num_columns):
@@ -218,18 +223,15 @@ class _Checker:
                 else:
                     room -= rows * quantum
                     parts = self.plan.granted_seconds(job.id, len(block))
-                    granted += (
-                        parts[column - block.start] if len(parts) == len(block) else 0.0
-                    )
+                    if len(parts) == len(block):
+                        granted += parts[column - block.start]
             over = granted - room
             if over > TOLERANCE * pattern.frame_seconds:
                 text = f"{granted:g} s granted, {room:g} s free in a frame"
                 self._add("capacity", f"column {column}", text, over)
 
     def _loose_load(self, pattern: Pattern) -> None:
-        """Loose I/O uses at most the limit (.6) of the loose
-        windows of every column.
-        """
+        """Check that loose I/O uses at most its share of the loose windows of a column."""
         limit = (
             self.problem.loose_io_limit
             * pattern.k
@@ -246,7 +248,7 @@ class _Checker:
                 self._add("loose-io", f"column {column}", text, load - limit)
 
     def _floors(self, pattern: Pattern) -> dict[str, float]:
-        """Progress of every compute job, at least its floor."""
+        """Return the progress of every compute job, and check it against its floor."""
         progress = {}
         quantum = self.problem.machine.quantum_seconds
         for at, job in enumerate(self.problem.jobs):
@@ -265,9 +267,7 @@ class _Checker:
         return progress
 
     def _terms(self, pattern: Pattern, progress: dict[str, float]) -> list[float]:
-        """What every job adds to the objective: w (n/P) pr, or
-        -lambda w (n/P) (S - 1).
-        """
+        """Return what each job adds to the objective: w (n/P) pr, or -lambda w (n/P) (S-1)."""
         terms = []
         for job in self.problem.jobs:
             share = job.weight * job.processes / self.problem.machine.processors

@@ -1,6 +1,4 @@
-"""Checker of quantum selections: one option of the menu a job, slots
-fill the cycle, floors.
-"""
+"""Check quantum selections: options on the menus, slots that fill the cycle, floors."""
 
 import math
 
@@ -17,9 +15,7 @@ from ioopt.units import exact
 
 TOLERANCE = 1e-9
 ROUNDING = 1e-11
-"""What the checker's own sum over cells may differ from the solvers' by,
-relative to its terms.
-"""
+"""Tolerance between the sums of checker and solvers, relative to their terms."""
 
 
 def check(
@@ -27,25 +23,24 @@ def check(
     plan: QuantumPlan | Json,
     schedule: Json | None = None,
 ) -> CheckReport:
-    """Check a plan and recompute its predicted cost, sum w (S(q, L/f
-    - q) - 1) + mu waste.
-    """
-    chosen = QuantumPlan.model_validate(plan) if isinstance(plan, dict) else plan
-    found = _options(problem, chosen) + _cycle(chosen)
+    """Check a plan and recompute its cost, sum w (S(q, L/f - q) - 1) + mu waste."""
+    if isinstance(plan, dict):
+        plan = QuantumPlan.model_validate(plan)
+    found = _options(problem, plan) + _cycle(plan)
     if not found:
-        found = _floors(problem, chosen)
+        found = _floors(problem, plan)
     if schedule is not None:
-        found += _slots(chosen, schedule)
+        found += _slots(plan, schedule)
     if any(item.rule in ("options", "cycle") for item in found):
         return CheckReport(tuple(found))
-    predicted, size = _predicted(problem, chosen)
+    predicted, size = _predicted(problem, plan)
+    options = {
+        name: [item.quantum_seconds, item.visits] for name, item in plan.options.items()
+    }
     metrics = {
         "predicted": predicted,
-        "cycle_seconds": chosen.cycle_seconds,
-        "options": {
-            name: [item.quantum_seconds, item.visits]
-            for name, item in chosen.options.items()
-        },
+        "cycle_seconds": plan.cycle_seconds,
+        "options": options,
     }
     objectives = {"predicted_cost": predicted}
     limits = {"predicted_cost": _least_cost(problem)}
@@ -55,8 +50,9 @@ def check(
 
 
 def _least_cost(problem: QuantumSelectionProblem) -> float:
-    """Return what no plan is below: no slowdown and no waste, or the least of
-    the instance's table.
+    """Return a lower bound of the cost: no slowdown and no waste.
+
+    Where the instance has a table, the least in it.
     """
     table = problem.surface or ()
     slowdown = min([1.0, *(entry.slowdown for entry in table)])
@@ -108,9 +104,7 @@ def _floors(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violati
 
 
 def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
-    """The schedule's slots lie back to back in the cycle and give
-    every job its visits.
-    """
+    """Check that the slots lie back to back and give every job its visits."""
     found = []
     clock = 0.0
     visits: dict[str, int] = {}
@@ -144,11 +138,10 @@ def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
 def _predicted(
     problem: QuantumSelectionProblem, plan: QuantumPlan
 ) -> tuple[float, float]:
-    """The predicted cost, and the size of its terms before the 1
-    of S - 1 is taken off.
-    """
+    """Return the predicted cost, and the sum of w S, to which its rounding is relative."""
     machine = problem.machine
-    costs, size = [], 0.0
+    costs = []
+    size = 0.0
     for job in problem.jobs:
         if not job.is_io:
             continue

@@ -1,9 +1,8 @@
-"""What an I/O job gets from a slot of ``on`` in every ``on + off`` seconds: the
-checkers' own account.
+"""Compute how an I/O job responds to a slot of ``on`` in every ``on + off`` seconds.
 
-Lee et al., Section 3.2, as plain sums over N cells of the slot. The number of cells
-belongs to the definition of the objectives (F4, F5), and is that of the solvers;
-nothing else is shared with them.
+This is the checkers' own account of Lee et al., Section 3.2, as plain sums over the
+cells of a slot. The number of cells belongs to the definition of the objectives (F4,
+F5), and is that of the solvers; nothing else is shared with them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-CELLS_PER_DEVIATION, FEWEST_CELLS, MOST_CELLS = 16, 96, 640
+CELLS_PER_DEVIATION = 16
+"""Cells of a slot for a standard deviation of the bursts."""
+FEWEST_CELLS = 96
+MOST_CELLS = 640
 POINTS_PER_CELL = 4
 """Trapezoids a cell for the time that CPUs are given away."""
 CLOCK = 1e-9
@@ -31,7 +33,9 @@ DIGITS = 12
 
 
 class Response(NamedTuple):
-    """Slowdown, CPU fraction of one process, wasted fraction (None
+    """The response of an I/O job.
+
+    ``beta`` is the CPU fraction of one process, ``waste`` the wasted fraction (None
     where a table omits it).
     """
 
@@ -47,12 +51,16 @@ def respond(
     processors: int,
     table: tuple[SurfaceEntry, ...] | None,
 ) -> Response:
-    """The response of *job*, from the instance's own *table* where it has one."""
+    """Return the response of *job*, from the instance's own *table* where it has one."""
     for entry in table or ():
         if abs(entry.on_seconds - on) < CLOCK and abs(entry.off_seconds - off) < CLOCK:
             return Response(entry.slowdown, entry.beta, entry.fragmentation)
-    on, off = round(on, DIGITS), round(off, DIGITS)
-    if off <= (CLOCK if table is not None else 0.0):
+    on = round(on, DIGITS)
+    off = round(off, DIGITS)
+    no_gap = 0.0
+    if table is not None:
+        no_gap = CLOCK
+    if off <= no_gap:
         blocked = job.io_seconds / job.dedicated_seconds
         return Response(1.0, 1.0 - blocked, blocked - blocked**processors)
     if table is not None:
@@ -72,18 +80,21 @@ def _stationary(
 
     cells = math.ceil(CELLS_PER_DEVIATION * on / (burst / math.sqrt(shape)))
     cells = min(MOST_CELLS, max(FEWEST_CELLS, cells))
-    width, cycle = on / cells, on + off
+    width = on / cells
+    cycle = on + off
     left = np.arange(cells) * width
 
     # Where an I/O ends that a burst ending in cell i began: it covers
     # [ends, ends + width).
     ends = (left + io) % cycle
-    inside, waits = np.zeros((cells, cells)), np.zeros(cells)
+    inside = np.zeros((cells, cells))
+    waits = np.zeros(cells)
     for turn in (0.0, cycle):
         low = np.maximum(left[:, None] + turn, ends[None, :])
         high = np.minimum(left[:, None] + turn + width, ends[None, :] + width)
         inside += np.maximum(high - low, 0.0) / width
-        low, high = np.maximum(ends, on + turn), np.minimum(ends + width, cycle + turn)
+        low = np.maximum(ends, on + turn)
+        high = np.minimum(ends + width, cycle + turn)
         waits += np.maximum(high - low, 0.0) / width * (cycle + turn - (low + high) / 2)
 
     fresh, onward = _lands(burst, shape, width, cells)
@@ -104,7 +115,8 @@ def _stationary(
     iteration = float(burst + off * missed + io + waits @ law)
 
     phase = np.linspace(0.0, on, POINTS_PER_CELL * cells + 1)
-    edges, so_far = np.append(left, on), np.append(0.0, np.cumsum(law))
+    edges = np.append(left, on)
+    so_far = np.append(0.0, np.cumsum(law))
 
     def ended(time: Array) -> Array:
         """Completions up to *time*, one a cycle."""
@@ -119,16 +131,17 @@ def _stationary(
 
 
 def _lands(burst: float, shape: int, width: float, cells: int) -> tuple[Array, Array]:
-    """Chances that a burst ends d cells on (around the slot): from its
-    edge, from within a cell.
+    """Return the chances that a burst ends d cells later, around the slot.
+
+    The first are of bursts that begin at the edge of the slot, the second of bursts that
+    begin within a cell.
     """
     import numpy as np
     from scipy.special import gammainc
 
     scale = burst / shape
-    turns = (
-        math.ceil((shape + 12 * math.sqrt(shape) + 40) * scale / (cells * width)) + 1
-    )
+    longest = (shape + 12 * math.sqrt(shape) + 40) * scale
+    turns = math.ceil(longest / (cells * width)) + 1
     what = f"bursts of {burst:g} s in slots of {cells * width:g} s"
     require_numbers(12.5 * turns * cells, what, "use longer slots or shorter bursts")
     edge = np.arange(turns * cells + 1) * width

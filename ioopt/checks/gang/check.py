@@ -1,9 +1,8 @@
-"""Checker of gang schedules: re-derives everything from the problem
-and the schedule alone.
+"""Check gang schedules from the problem and the schedule alone.
 
-``jobs`` are checked against bounds that hold for any policy. Where the schedule tells
-its history (``updates``: what changed at each matrix update), the matrix is rebuilt
-and held to the rules.
+``jobs`` are checked against bounds that hold for any policy. Where the schedule has its
+history (``updates``: what changed at each matrix update), the matrix is rebuilt and
+checked against the rules.
 """
 
 import math
@@ -16,26 +15,22 @@ from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
 SAME_INSTANT_SECONDS = 1e-7
-"""Events this close are one, and work this short is done at a slice's
-end (rules 3 and 4).
-"""
+"""Events this close are one; work this short is done at a slice's end (rules 3 and 4)."""
+IS_LOCAL = "is local if and only if its columns are its file nodes"
+"""What the key ``local`` of an entry must be."""
 RELATIVE = 1e-9
-"""Part of a job's work that the rounding of all its updates may be."""
+"""Tolerance for the rounding of a job's updates, relative to its work."""
 
 
 def _slack(seconds: float) -> float:
-    """What an instant at *seconds* may be off: rule 3 for both ends,
-    and rounding of sums.
-    """
+    """Return the tolerance of an instant: rule 3 for both ends, and rounding of sums."""
     return 2 * SAME_INSTANT_SECONDS + 64 * math.ulp(seconds)
 
 
 def check(
     problem: GangProblem, plan: GangPlan | Json | None, schedule: Json | None
 ) -> CheckReport:
-    """Violations of *schedule*, and its metrics; a plan alone (a
-    policy) breaks no rule.
-    """
+    """Return violations and metrics of *schedule*; a plan alone (a policy) has none."""
     if schedule is None:
         return CheckReport(())
     found = _Report()
@@ -55,6 +50,9 @@ def check(
     elif not found.violations:
         metrics |= _Replay(problem, entries, found).run(updates)
     objectives = {"mean_slowdown": metrics["mean_slowdown"]}
+    unjudged: tuple[str, ...] = ()
+    if plan is None:  # each policy has an order of its own, which a replay would show
+        unjudged = ("queue order",)
     return CheckReport(
         tuple(found.violations),
         objectives,
@@ -62,8 +60,7 @@ def check(
         told,
         rounding=1e-14 * makespan,
         limits=limits_of(problem),
-        # Each policy has an order of its own; a plan's replay tells.
-        unjudged=("queue order",) if plan is None else (),
+        unjudged=unjudged,
     )
 
 
@@ -78,6 +75,7 @@ class _Report:
 
 
 def _entries(problem: GangProblem, schedule: Json, found: _Report) -> dict[JobId, Json]:
+    """Return the entries of the schedule by job, each job once."""
     known = {job.id for job in problem.jobs}
     entries: dict[JobId, Json] = {}
     for entry in schedule.get("jobs", ()):
@@ -85,10 +83,7 @@ def _entries(problem: GangProblem, schedule: Json, found: _Report) -> dict[JobId
             found.add("unknown-job", entry.get("id"), "the workload has no such job")
         elif entry["id"] in entries:
             found.add("job-twice", entry["id"], "is scheduled twice")
-        elif not all(
-            isinstance(value := entry.get(key), (int, float)) and math.isfinite(value)
-            for key in ("start_seconds", "finish_seconds")
-        ):
+        elif not (_finite(entry, "start_seconds") and _finite(entry, "finish_seconds")):
             found.add(
                 "times", entry["id"], "needs finite start_seconds and finish_seconds"
             )
@@ -100,16 +95,27 @@ def _entries(problem: GangProblem, schedule: Json, found: _Report) -> dict[JobId
     return entries
 
 
+def _finite(entry: Json, key: str) -> bool:
+    """Return whether *entry* has a finite number under *key*."""
+    value = entry.get(key)
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
 def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> None:
-    job, (shortest, remote) = problem.jobs[k], problem.times[k]
-    start, finish = entry["start_seconds"], entry["finish_seconds"]
+    """Check start and finish of a job against its arrival and its times."""
+    job = problem.jobs[k]
+    local, remote = problem.times[k]
+    start = entry["start_seconds"]
+    finish = entry["finish_seconds"]
     early = job.arrival_seconds - start
     if early > _slack(start):
         text = f"starts at {start:g} s but arrives at {job.arrival_seconds:g} s"
         found.add("start-before-arrival", job.id, text, early)
-    # A job that ended remote never ran local; one that ended local may
-    # have begun remote.
-    least = shortest if entry.get("local") else remote
+    # A job that ended remote never ran local; one that ended local may have begun
+    # remote, but is no faster for it.
+    least = remote
+    if entry.get("local"):
+        least = local
     short = least - (finish - start)
     if short > _slack(finish) + RELATIVE * least:
         text = f"runs {finish - start:g} s but needs at least {least:g} s"
@@ -118,8 +124,9 @@ def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> N
 
 @dataclass
 class _Place:
-    """Where a job stands, what is left of its work, and when that was
-    last brought up to date.
+    """Where a job is in the matrix, and what is left of its work at ``since``.
+
+    ``fraction`` is of its work, ``stall`` the seconds of migration left.
     """
 
     columns: int
@@ -130,26 +137,30 @@ class _Place:
 
 
 class _Replay:
-    """Rebuilds the matrix update by update and advances every
-    job's work by the clock.
-    """
+    """Rebuild the matrix update by update, and advance every job's work by the clock."""
 
     def __init__(
         self, problem: GangProblem, entries: Mapping[JobId, Json], found: _Report
     ) -> None:
-        self.problem, self.entries, self.found = problem, entries, found
+        self.problem = problem
+        self.entries = entries
+        self.found = found
         self.jobs = {job.id: job for job in problem.jobs}
         self.times = {job.id: times for job, times in zip(problem.jobs, problem.times)}
         self.files = {job.id: mask_of(job.file_nodes) for job in problem.jobs}
         self.places: dict[JobId, _Place] = {}
         self.started: set[JobId] = set()
-        self.budget_slice, self.used, self.moved = -1, 0, 0
+        self.budget_slice = -1
+        self.used = 0
+        self.moved = 0
 
     def run(self, updates: list[Json]) -> Json:
-        """Check every update, then that every job has left; metrics that
-        only the history tells.
+        """Check every update, then that every job has left.
+
+        Returns the metrics that only the history tells.
         """
-        before, occupied = 0.0, 0.0
+        before = 0.0
+        occupied = 0.0
         for update in updates:
             now = update["seconds"]
             if now < before - _slack(now):
@@ -198,25 +209,24 @@ class _Replay:
         if abs(left) > tolerance:
             text = f"finishes at {finish:g} s with {left:g} s of scheduled time left"
             self.found.add("work-conserved", job_id, text, abs(left))
-        if bool(self.entries[job_id].get("local")) != (
-            place.columns == self.files[job_id]
-        ):
-            self.found.add(
-                "local", job_id, "is local exactly when its columns are its file nodes"
-            )
+        says_local = bool(self.entries[job_id].get("local"))
+        if says_local != (place.columns == self.files[job_id]):
+            self.found.add("local", job_id, IS_LOCAL)
 
     def _length(self, job_id: JobId, place: _Place) -> float:
+        """Return the seconds of all the job's work where it is now."""
         local, remote = self.times[job_id]
-        return local if place.columns == self.files[job_id] else remote
+        if place.columns == self.files[job_id]:
+            return local
+        return remote
 
     def _advance(self, job_id: JobId, place: _Place, now: float) -> None:
-        """Burn the stall, then work, in the scheduled time since the
-        last update of *place*.
-        """
-        machine = self.problem.machine
+        """Spend the scheduled time since the last update on the stall, then on work."""
+        quantum = self.problem.machine.quantum_seconds
+        levels = self.problem.machine.levels
         received = sum(
-            _row_time(now, row, machine.quantum_seconds, machine.levels)
-            - _row_time(place.since, row, machine.quantum_seconds, machine.levels)
+            _row_time(now, row, quantum, levels)
+            - _row_time(place.since, row, quantum, levels)
             for row in place.rows
         )
         stalled = min(place.stall, received)
@@ -225,11 +235,9 @@ class _Replay:
         place.since = now
 
     def _place(self, placed: Json, now: float) -> None:
-        job_id, columns, rows = (
-            placed["id"],
-            mask_of(placed["columns"]),
-            tuple(placed["rows"]),
-        )
+        job_id = placed["id"]
+        columns = mask_of(placed["columns"])
+        rows = tuple(placed["rows"])
         job = self.jobs.get(job_id)
         if job is None:
             self.found.add("unknown-job", job_id, "is placed but not in the workload")
@@ -242,7 +250,8 @@ class _Replay:
         self._advance(job_id, place, now)
         if columns != place.columns:
             self._migrate(job, place, columns, now)
-        place.columns, place.rows = columns, rows
+        place.columns = columns
+        place.rows = rows
 
     def _check_shape(
         self, job: Job, placed: Json, columns: int, rows: tuple[int, ...]
@@ -252,14 +261,11 @@ class _Replay:
             self.found.add(
                 "columns", job.id, f"has {job.size} tasks on {placed['columns']}"
             )
-        if columns >> machine.nodes or any(
-            not 0 <= row < machine.levels for row in rows
-        ):
+        inside = all(0 <= row < machine.levels for row in rows)
+        if columns >> machine.nodes or not inside:
             self.found.add("outside", job.id, "is placed outside the matrix")
         if bool(placed.get("local")) != (columns == self.files[job.id]):
-            self.found.add(
-                "local", job.id, "is local exactly when its columns are its file nodes"
-            )
+            self.found.add("local", job.id, IS_LOCAL)
         if placed["home_row"] not in rows or len(set(rows)) != len(rows):
             text = f"home row {placed['home_row']} must be one of its rows {rows}"
             self.found.add("home-row", job.id, text)
@@ -275,14 +281,16 @@ class _Replay:
         self.places[job.id] = _Place(columns, rows, 1.0, 0.0, now)
 
     def _migrate(self, job: Job, place: _Place, columns: int, now: float) -> None:
-        machine, files = self.problem.machine, self.files[job.id]
+        machine = self.problem.machine
+        files = self.files[job.id]
         if columns != files:
             self.found.add(
                 "migration", job.id, f"moves at {now:g} s, but not to its file nodes"
             )
         index = math.floor((now + _slack(now)) / machine.quantum_seconds)
         if index != self.budget_slice:
-            self.budget_slice, self.used = index, 0
+            self.budget_slice = index
+            self.used = 0
         tasks = (columns & ~place.columns).bit_count()
         self.used += tasks
         self.moved += tasks
@@ -307,20 +315,22 @@ class _Replay:
 
 
 def _row_time(now: float, row: int, quantum: float, levels: int) -> float:
-    """Seconds that *row* has run in 0 .. *now*."""
+    """Return the seconds that *row* has run from 0 to *now*."""
     cycles = math.floor(now / (quantum * levels))
     within = now - cycles * quantum * levels - row * quantum
     return cycles * quantum + min(max(within, 0.0), quantum)
 
 
 BIG_JOB_TASKS = 64
+"""Tasks from which a job counts in ``big_job_slowdown``."""
 
 
 def times_metrics(
     problem: GangProblem, entries: Mapping[JobId, Json]
 ) -> dict[str, float | int | None]:
-    """What starts, finishes and ``local`` tell (rules 16 and 17); None where no
-    job is averaged over.
+    """Return the metrics of starts, finishes and ``local`` (rules 16 and 17).
+
+    None stands for the mean over no jobs.
     """
     import numpy as np
 
@@ -332,13 +342,16 @@ def times_metrics(
     shortest = np.maximum([local for local, _ in problem.times], quantum)
     slowdown = np.maximum(finish - arrival, quantum) / shortest
     big = slowdown[[job.size >= BIG_JOB_TASKS for job in problem.jobs]]
+    big_job_slowdown = None
+    if len(big):
+        big_job_slowdown = float(big.mean())
     return {
         "mean_slowdown": float(slowdown.mean()),
         "mean_slowdown_from_start": float(
             (np.maximum(finish - start, quantum) / shortest).mean()
         ),
         "p99_slowdown": float(np.percentile(slowdown, 99)),
-        "big_job_slowdown": float(big.mean()) if len(big) else None,
+        "big_job_slowdown": big_job_slowdown,
         "mean_wait_seconds": float((start - arrival).mean()),
         "max_wait_seconds": float((start - arrival).max()),
         "makespan_seconds": float(finish.max()),
@@ -347,8 +360,9 @@ def times_metrics(
 
 
 def limits_of(problem: GangProblem) -> dict[str, float]:
-    """Return what no schedule passes: no job waits, and each runs where it
-    is fastest (rule 16).
+    """Return the metrics of jobs that never wait and run where they are fastest (rule 16).
+
+    No schedule is better.
     """
     quantum = problem.machine.quantum_seconds
     least = [
@@ -364,20 +378,21 @@ def limits_of(problem: GangProblem) -> dict[str, float]:
 
 
 def span_seconds(problem: GangProblem, makespan: float) -> float:
-    """From the first arrival to the last finish."""
+    """Return the seconds from the first arrival to the last finish."""
     return makespan - min(job.arrival_seconds for job in problem.jobs)
 
 
 def ranges(
     problem: GangProblem, entries: Mapping[JobId, Json], makespan: float
 ) -> dict[str, tuple[float, float]]:
-    """Limits of what only the history of the matrix tells, where the schedule has none.
+    """Return limits of the metrics that only the history of the matrix tells.
 
-    A job holds its nodes in one row at least while it is in the matrix; the last update
-    may be held to the next slice boundary. A job moves once at most, and nothing
-    happens but arrivals and ends.
+    They are for schedules without it. A job holds its nodes in one row at least while
+    it is in the matrix; the last update may come at the next slice boundary. A job
+    migrates once at most, and every update is at an arrival or an end.
     """
-    machine, tasks = problem.machine, sum(job.size for job in problem.jobs)
+    machine = problem.machine
+    tasks = sum(job.size for job in problem.jobs)
     least = 0.0
     for job in problem.jobs:
         entry = entries[job.id]

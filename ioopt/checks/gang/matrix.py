@@ -1,6 +1,4 @@
-"""Checker of one gang-scheduling decision, and the value of a matrix
-(docs/gang.md, The mathematics).
-"""
+"""Check one gang-scheduling decision, and value its matrix (docs/gang.md)."""
 
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.gang import (
@@ -21,9 +19,7 @@ WEIGHTS = ("las", "hdf", "one")
 def check(
     problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: Json | None
 ) -> CheckReport:
-    """Violations of the matrix *plan*, its value under every
-    weight, and what it holds.
-    """
+    """Return violations of the matrix *plan*, its value under every weight, and metrics."""
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
     violations = [*_membership(problem, plan, jobs), *_cells(problem, plan)]
     known = [placed for placed in plan.jobs if placed.id in jobs]
@@ -54,10 +50,12 @@ def check(
 
 
 def limits_of(problem: GangMatrixProblem) -> dict[str, float]:
-    """Return what no matrix passes: every job in every row, at home
-    and elsewhere at once.
+    """Return the values of an impossible matrix: every job in every row, local and remote.
+
+    No matrix is better.
     """
-    machine, jobs = problem.machine, (*problem.running, *problem.waiting)
+    machine = problem.machine
+    jobs = (*problem.running, *problem.waiting)
     limits: dict[str, float] = {"local_jobs": len(jobs), "matrix_utilisation": 1.0}
     for kind in WEIGHTS:
         worth = 0.0
@@ -69,11 +67,13 @@ def limits_of(problem: GangMatrixProblem) -> dict[str, float]:
 
 
 def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> float:
-    """Sum over jobs of weight x speed x rows: speed 1 local, L/R remote, less
-    C/(2T) for who migrates.
+    """Return the sum over jobs of weight x speed x rows.
+
+    The speed is 1 for local and L/R for remote jobs, less C/(2T) for those that migrate.
     """
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
-    machine, total = problem.machine, 0.0
+    machine = problem.machine
+    total = 0.0
     for placed in plan.jobs:
         job = jobs.get(placed.id)
         if job is None:
@@ -90,15 +90,17 @@ def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> flo
 
 
 def weight_of(job: MatrixJob, quantum: float, kind: str) -> float:
-    """``las`` 1/(attained + T)^2, ``hdf`` 1/(max(L, T)
-    max(remaining, 50)), ``one`` 1.
+    """Return the weight of a job.
+
+    ``las`` is 1/(attained + T)^2, ``hdf`` 1/(max(L, T) max(remaining, 50)), ``one`` 1.
     """
     if kind == "las":
         return 1.0 / (job.attained_seconds + quantum) ** 2
     if kind == "hdf":
-        away = isinstance(job, RunningJob) and set(job.columns) != set(job.file_nodes)
-        speed = job.remote_seconds if away else job.local_seconds
-        remaining = job.stall_seconds + job.remaining_fraction * speed
+        seconds = job.local_seconds
+        if isinstance(job, RunningJob) and set(job.columns) != set(job.file_nodes):
+            seconds = job.remote_seconds
+        remaining = job.stall_seconds + job.remaining_fraction * seconds
         return 1.0 / (max(job.local_seconds, quantum) * max(remaining, 50.0))
     return 1.0
 
@@ -110,7 +112,8 @@ def _is_local(placed: PlacedJob, job: MatrixJob) -> bool:
 def _membership(
     problem: GangMatrixProblem, plan: GangMatrixPlan, jobs: dict[JobId, MatrixJob]
 ) -> list[Violation]:
-    found, seen = [], set()
+    found = []
+    seen = set()
     for placed in plan.jobs:
         if placed.id not in jobs:
             found.append(
@@ -136,7 +139,8 @@ def _shape(
     def add(rule: str, message: str) -> None:
         found.append(violation(rule, str(placed.id), message))
 
-    machine, columns = problem.machine, set(placed.columns)
+    machine = problem.machine
+    columns = set(placed.columns)
     if len(columns) != job.size or len(placed.columns) != job.size:
         add("columns", f"has {job.size} tasks, but {len(placed.columns)} columns")
     if max((*columns, 0)) >= machine.nodes or max((*placed.rows, 0)) >= machine.levels:
@@ -147,18 +151,18 @@ def _shape(
             f"home row {placed.home_row} must be one of its rows {placed.rows}",
         )
     if placed.local is not None and placed.local != _is_local(placed, job):
-        add("local", "is local exactly when its columns are its file nodes")
-    if (
-        isinstance(job, RunningJob)
-        and columns != set(job.columns)
-        and columns != set(job.file_nodes)
-    ):
-        add("migration", "moves, but not to its file nodes")
+        add("local", "is local if and only if its columns are its file nodes")
+    ends_at = [set(job.file_nodes)]
+    if isinstance(job, RunningJob):
+        ends_at.append(set(job.columns))
+        if columns not in ends_at:
+            add("migration", "moves, but not to its file nodes")
     return found
 
 
 def _cells(problem: GangMatrixProblem, plan: GangMatrixPlan) -> list[Violation]:
-    found, rows = [], dict.fromkeys(range(problem.machine.levels), 0)
+    found = []
+    rows = dict.fromkeys(range(problem.machine.levels), 0)
     for placed in plan.jobs:
         columns = mask_of(placed.columns)
         for row in set(placed.rows) & set(rows):

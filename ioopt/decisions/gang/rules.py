@@ -1,6 +1,4 @@
-"""What the policies of the five phases differ in (rules 11 to 15), and
-the weight of a job.
-"""
+"""Rules in which the gang policies differ (rules 11 to 15), and the weight of a job."""
 
 from fractions import Fraction
 from typing import Literal, NamedTuple
@@ -8,27 +6,35 @@ from typing import Literal, NamedTuple
 Number = float | Fraction
 
 UNLIMITED = 1 << 62
-"""A number of tasks or slots that nothing exhausts."""
+"""A number of tasks or slots that is never reached: no limit."""
 
-BEST_FIT, FILE_NODES, ADAPTIVE = 0, 1, 2
-"""Values of :attr:`Rules.place`: the Schedule rules of GS, IOGS and Adaptive-IOGS."""
+BEST_FIT = 0
+"""Value of :attr:`Rules.place`: the Schedule rule of GS."""
+FILE_NODES = 1
+"""Value of :attr:`Rules.place`: the Schedule rule of IOGS."""
+ADAPTIVE = 2
+"""Value of :attr:`Rules.place`: the Schedule rule of Adaptive-IOGS."""
 
-UNWEIGHTED, ONE, LAS, HDF = 0, 1, 2, 3
-"""Values of :attr:`Rules.weight`: start order, or a weight (:func:`weight_of`)."""
+UNWEIGHTED = 0
+"""Value of :attr:`Rules.weight`: jobs in the order of their starts."""
+ONE = 1
+"""Value of :attr:`Rules.weight`: all jobs weigh the same."""
+LAS = 2
+"""Value of :attr:`Rules.weight`: least attained service (:func:`weight_of`)."""
+HDF = 3
+"""Value of :attr:`Rules.weight`: highest density first (:func:`weight_of`)."""
 Weight = Literal["las", "hdf", "one"]
 WEIGHTS: dict[Weight, int] = {"las": LAS, "hdf": HDF, "one": ONE}
 
 LEAST_NEED_SECONDS = 50
-"""The weight HDF counts at least so much remaining work, or a job about
-to end would be all.
-"""
+"""Least remaining work in the weight HDF, so that no job about to end outweighs all."""
 
 
 class RuleNumbers(NamedTuple):
-    """The rules on one machine, as numbers for the kernels; ``limit``
-    is the guard in slots.
+    """The rules on one machine, as numbers for the kernels.
 
-    ``slots`` are all of the machine's under ``Rules.break_even``, else 0.
+    ``limit`` is the guard in slots. ``slots`` is the number of slots of the machine
+    under ``Rules.break_even``, else 0.
     """
 
     place: int
@@ -46,14 +52,16 @@ class RuleNumbers(NamedTuple):
 class Rules(NamedTuple):
     """How a policy runs the phases.
 
-    ``local_first``: FillMatrix serves local jobs to exhaustion, then remote ones.
-    With a ``weight`` the heaviest job goes first in MigrateMatrix and FillMatrix,
-    and a ``free_queue`` passes over jobs that do not fit, but not over those that
-    have waited longer than ``age`` seconds (0: none). A remote start may not fill
-    more than the share ``guard`` of all slots until the job has waited ``patience``
-    (R - L); the queue passes over it meanwhile. With ``break_even`` it may always
-    fill the share L/R: a machine full of remote jobs does no less. Jobs whose R/L is
-    at most ``pack_ratio`` hardly need their files: they start where they run most,
+    ``place``: the Schedule rule. ``migrate``: remote jobs move to their file nodes.
+    ``local_first``: FillMatrix serves all local jobs before remote ones. With a
+    ``weight`` the heaviest job goes first in MigrateMatrix and FillMatrix.
+
+    ``free_queue`` passes over jobs that do not fit, but not over those that have waited
+    longer than ``age`` seconds (0: no such limit). A remote start may not fill more than
+    the share ``guard`` of all slots until the job has waited ``patience`` (R - L); the
+    queue passes over it until then. With ``break_even`` it may always fill the share
+    L/R, because a machine full of remote jobs does as much work. Jobs whose R/L is at
+    most ``pack_ratio`` gain little from their files: they start where they run most,
     unguarded, and never migrate.
     """
 
@@ -69,39 +77,36 @@ class Rules(NamedTuple):
     pack_ratio: Fraction = Fraction(0)
 
     def numbers(self, nodes: int, levels: int, quantum: Number) -> RuleNumbers:
-        """The rules on a machine of *nodes* x *levels* slots with slices
-        of *quantum* seconds.
-        """
-        limit = guard_slots(self.guard, nodes, levels)
-        exact = isinstance(quantum, Fraction)
-        patience = self.patience if exact else float(self.patience)
+        """Return the rules for *nodes* x *levels* slots and slices of *quantum* seconds."""
+        patience: Number = self.patience
+        if not isinstance(quantum, Fraction):
+            patience = float(self.patience)
+        slots = 0
+        if self.break_even:
+            slots = nodes * levels
         return RuleNumbers(
-            self.place,
-            self.migrate,
-            self.local_first,
-            self.weight,
-            self.free_queue,
-            float(self.age),
-            limit,
-            patience,
-            quantum,
-            nodes * levels * self.break_even,
+            place=self.place,
+            migrate=self.migrate,
+            local_first=self.local_first,
+            weight=self.weight,
+            free_queue=self.free_queue,
+            age=float(self.age),
+            limit=guard_slots(self.guard, nodes, levels),
+            patience=patience,
+            quantum=quantum,
+            slots=slots,
         )
 
 
 def guard_slots(share: Fraction, nodes: int, levels: int) -> int:
-    """Home slots that may be occupied after a remote start: the whole
-    part of share x M P.
-    """
+    """Return the most home slots occupied after a remote start: floor(share x M P)."""
     return nodes * levels * share.numerator // share.denominator
 
 
 def weight_of(
     weight: int, local: Number, attained: Number, need: Number, quantum: Number
 ) -> Number:
-    """The weight of a job (docs/gang.md, The mathematics), per second
-    squared; 1 for ``ONE``.
-    """
+    """Return the weight of a job, per second squared (docs/gang.md); 1 for ``ONE``."""
     if weight == LAS:
         since = attained + quantum
         return 1 / (since * since)

@@ -28,8 +28,8 @@ from ioopt.units import exact
 
 
 class Gang(NamedTuple):
-    """A job as the phases see it; ``key`` is its FCFS position,
-    ``files`` its file-node mask.
+    """A job as the phases see it; ``key`` is its FCFS position, ``files`` its file-node
+    mask.
     """
 
     key: int
@@ -80,8 +80,8 @@ class State(NamedTuple):
 
 
 class GangPolicy(Protocol):
-    """A scheduler: one matrix update from what stands. ``name`` is the
-    one of the registry.
+    """A scheduler: one matrix update from what stands. ``name`` is the one of the
+    registry.
 
     ``rules`` tells how it runs the phases of :mod:`ioopt.sim.gang.phases`, which
     simulators then do in place, compiled or not; None for one that does anything else.
@@ -103,8 +103,8 @@ class GangPolicy(Protocol):
 
 
 class Timing(NamedTuple):
-    """T, C, Q and the shape of the matrix in one arithmetic;
-    ``tolerance`` joins instants.
+    """T, C, Q and the shape of the matrix in one arithmetic; ``tolerance`` joins
+    instants.
 
     ``at_boundary``: matrix updates are held to the slice boundaries (rule 2).
     """
@@ -123,12 +123,11 @@ class Timing(NamedTuple):
     ) -> Timing:
         """The numbers of *machine* as floats or, with ``exact``, as Fractions."""
         number: Callable[[float], Number] = exact if arithmetic == "exact" else float
-        quantum, migration = (
-            number(machine.quantum_seconds),
-            number(machine.migration_seconds),
-        )
+        quantum = number(machine.quantum_seconds)
+        migration = number(machine.migration_seconds)
         budget = machine.migration_tasks_per_quantum
-        limit, held = UNLIMITED if budget is None else budget, recompute == "boundary"
+        limit = UNLIMITED if budget is None else budget
+        held = recompute == "boundary"
         return cls(
             machine.nodes, machine.levels, quantum, migration, limit, number(1e-7), held
         )
@@ -154,8 +153,8 @@ def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
 
 
 def state_of(problem: GangMatrixProblem) -> State:
-    """The state that a snapshot describes, nothing replicated; keys
-    count running jobs first.
+    """The state that a snapshot describes, nothing replicated; keys count running jobs
+    first.
     """
     everyone = [*problem.running, *problem.waiting]
     now = problem.now_seconds or 0.0
@@ -204,10 +203,12 @@ def state_of(problem: GangMatrixProblem) -> State:
 
 
 def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
-    """The weights of *jobs* (docs/gang.md, The mathematics): ``las``,
-    ``hdf``, or 1 for each.
+    """The weights of *jobs* (docs/gang.md, The mathematics): ``las``, ``hdf``, or 1 for
+    each.
     """
-    code, attained, need = WEIGHTS[kind], clock.attained, clock.need
+    code = WEIGHTS[kind]
+    attained = clock.attained
+    need = clock.need
     return [
         weight_of(code, job.local, attained[job.key], need[job.key], clock.quantum)
         for job in jobs
@@ -231,6 +232,9 @@ def value_of(state: State, kind: Weight) -> Number:
         if columns != job.files:
             speed: Number = job.local / job.remote
         else:
-            speed = move_speed(state.clock) if job.key in state.moved else 1
+            if job.key in state.moved:
+                speed = move_speed(state.clock)
+            else:
+                speed = 1
         total += weight * speed * span.bit_count()
     return total

@@ -1,18 +1,17 @@
-"""Batsim: a decision component for its JSON protocol (version 4), over the
-simulators' own objects.
+"""A decision component for Batsim's JSON protocol (version 4).
 
 :class:`BatsimDecider` turns a message of Batsim into the reply; it reads neither clock
-nor file and knows no socket (that is in :mod:`ioopt.embed.adapters.batsim_transport`).
-Jobs are ordered and placed by :class:`ioopt.embed.batch.BatchCluster`. When rates are
-given and Batsim allows dynamic jobs (``--enable-dynamic-jobs``), a job with transfers
-in its profile is run as a chain of dynamic jobs on the job's nodes, and
+nor file and has no socket (see :mod:`ioopt.embed.adapters.batsim_transport`). Jobs are
+ordered and placed by :class:`ioopt.embed.batch.BatchCluster`, as in the simulators.
+When rates are given and Batsim allows dynamic jobs (``--enable-dynamic-jobs``), a job
+with transfers in its profile runs as a chain of dynamic jobs on the job's nodes, and
 :class:`ioopt.embed.IoArbiter` says when a transfer begins. Batsim itself shares the
-storage among those begun: a transfer cannot be slowed or stopped.
+storage among the transfers that have begun: one cannot be slowed or stopped.
 
 Source of the protocol: Batsim's documentation (protocol, version 4). Batsim 4.0 to 4.2
-dies of a job that is declared completed, of registered profiles that are composed, and
-of a second dynamic job of a profile. The job itself is therefore rejected when it
-starts, and each of its simple profiles runs as a dynamic job on a copy of its own.
+crashes when a job is declared completed, when a composed profile is registered, and at
+a second dynamic job of a profile. The job itself is therefore rejected when it starts,
+and each of its simple profiles runs as a dynamic job on a copy of its own.
 """
 
 import math
@@ -31,11 +30,11 @@ from ioopt.registry.policies import io_policy
 
 _DONE = "COMPLETED_SUCCESSFULLY"
 _ROUNDED = 1e-6
-"""Batsim tells times with six decimals."""
+"""Batsim rounds times to six decimals."""
 
 
 class RefusedError(InstanceError):
-    """A simulation of Batsim's that cannot be decided for."""
+    """A simulation of Batsim whose settings are not supported."""
 
 
 @dataclass
@@ -57,17 +56,17 @@ class _Job:
 
     @property
     def part(self) -> str:
-        """Id of the dynamic job of the step at hand."""
+        """Id of the dynamic job of the current step."""
         return f"{self.id}~{self.step}"
 
 
 class BatsimDecider:
-    """Replies to Batsim's messages, one after the other: ``decider.reply(message)``.
+    """Reply to Batsim's messages, one after the other: ``decider.reply(message)``.
 
     *unit_nodes*, *allocation* and *options* are those of :class:`BatchCluster`. With
     *node_bytes_per_second* and *storage_bytes_per_second* transfers are admitted by
-    *policy*, an I/O policy of ``ioopt/batch-io``. *storage_mapping* names Batsim's
-    storage resources for the labels in profiles, where Batsim cannot guess. Decisions
+    *policy*, an I/O policy of ``ioopt/batch-io``. *storage_mapping* gives Batsim's
+    storage resource for each label in profiles, where Batsim cannot guess it. Decisions
     take no simulated time. ``notes`` say what could not be done; ``ended`` is set when
     Batsim has said that the simulation is over.
     """
@@ -88,7 +87,7 @@ class BatsimDecider:
             "allocation": allocation,
             **options,
         }
-        # What is wrong is said now, not to a simulation that waits.
+        # Errors in the arguments are raised now, not while a simulation waits.
         BatchCluster(unit_nodes, **self._batch)
         io_policy(policy)
         self._policy = policy
@@ -104,7 +103,7 @@ class BatsimDecider:
         }
 
     def forget(self) -> None:
-        """Everything that belongs to one simulation is new."""
+        """Forget everything that belongs to one simulation."""
         self._cluster: BatchCluster | None = None
         self._transfers: Transfers | None = None
         self._resources: list[int] = []
@@ -115,16 +114,17 @@ class BatsimDecider:
         self._parts: dict[str, str] = {}
         self._dynamic = self._acknowledged = self._static_over = self._finished = False
         self._down_for_good = False
-        self._now, self._wake = 0.0, -math.inf
+        self._now = 0.0
+        self._wake = -math.inf
         self._events: list[Json] = []
         self.ended = False
         self.notes: list[str] = []
 
     def reply(self, message: Json) -> Json:
-        """What to do now; all events of the message count as simultaneous.
+        """Return what to do now; all events of the message count as simultaneous.
 
-        Raises InstanceError for a message that is not of the protocol: a simulation
-        that went on without its scheduler would only seem to be one.
+        Raises InstanceError for a message that is not of the protocol, because the
+        results of a simulation that went on without its scheduler would be wrong.
         """
         try:
             self._now = float(message["now"])
@@ -162,9 +162,7 @@ class BatsimDecider:
         return self._cluster is not None
 
     def _begin(self, data: Json) -> None:
-        """The machine, its profiles, and whether transfers can be
-        admitted one by one.
-        """
+        """Take the machine, its profiles, and whether transfers can be admitted singly."""
         now = self._now
         self.forget()
         self._now = now
@@ -177,11 +175,7 @@ class BatsimDecider:
             int(item["id"]): item["name"]
             for item in data.get("storage_resources") or ()
         }
-        for label, number in self._storage_mapping.items():
-            if number not in storages:  # Batsim aborts at it
-                known = ", ".join(f"{name} is {k}" for k, name in storages.items())
-                said = f"of the storages {known or 'there are none'}"
-                raise RefusedError(f"storage mapping {label}={number}: {said}")
+        self._require_storages(storages)
         self._resources = sorted(int(item["id"]) for item in data["compute_resources"])
         self._cluster = BatchCluster(len(self._resources), **self._batch)
         self._dynamic = bool(config.get("dynamic-jobs-enabled"))
@@ -202,25 +196,29 @@ class BatsimDecider:
         }
         self._transfers = Transfers(block, self._policy)
 
+    def _require_storages(self, storages: Mapping[int, str]) -> None:
+        """Raise where the storage mapping has a number that Batsim would abort at."""
+        for label, number in self._storage_mapping.items():
+            if number not in storages:
+                known = ", ".join(f"{name} is {k}" for k, name in storages.items())
+                said = f"of the storages {known or 'there are none'}"
+                raise RefusedError(f"storage mapping {label}={number}: {said}")
+
     def _end(self, data: Json) -> None:
-        self.ended, self._events = True, []
+        self.ended = True
+        self._events = []
 
     def _submitted(self, data: Json) -> None:
-        """A new job joins the queue; of a dynamic one Batsim acknowledges
-        here that it is known.
-        """
+        """Let a new job join the queue; execute a dynamic one that Batsim acknowledges."""
         name = data["job_id"]
         if name in self._parts:
             self._execute(name, self._jobs[self._parts[name]].alloc)
             return
         given = data["job"]
         walltime = float(given.get("walltime", -1))
-        job = _Job(
-            name,
-            int(given["res"]),
-            walltime if walltime > 0 else math.inf,
-            str(given.get("profile")),
-        )
+        if walltime <= 0:
+            walltime = math.inf
+        job = _Job(name, int(given["res"]), walltime, str(given.get("profile")))
         cluster = self._begun()
         if not 1 <= job.nodes <= len(self._resources):
             self._say("REJECT_JOB", job_id=name)
@@ -246,11 +244,10 @@ class BatsimDecider:
         return self._cluster
 
     def _completed(self, data: Json) -> None:
-        """A job, or a step of one, has ended: go on with the next step
-        or let the job leave.
-        """
+        """Go on with the next step of the job that has ended, or let the job leave."""
         self._begun()
-        name, state = data["job_id"], data.get("job_state", _DONE)
+        name = data["job_id"]
+        state = data.get("job_state", _DONE)
         job = self._jobs.get(self._parts.pop(name, name))
         if job is None:
             self._note(f"job {name} completed, but is not known")
@@ -263,7 +260,7 @@ class BatsimDecider:
         self._leave(job)
 
     def _account(self, job: _Job) -> None:
-        """The step at hand has ended: what the job has computed and moved so far."""
+        """Add the step that has ended to what the job has computed and moved."""
         step = job.steps[job.step]
         if step.io_bytes and self._transfers is not None:
             self._transfers.finish(job.id)
@@ -272,8 +269,9 @@ class BatsimDecider:
             job.computed += self._now - job.step_start
 
     def _is_down(self, job: _Job) -> bool:
-        """Whether a machine of a job that has started is out of service: Batsim
-        refuses its next step.
+        """Return whether a machine of a job that has started is out of service.
+
+        Batsim then refuses the next step of the job.
         """
         return not self._down.isdisjoint(job.places)
 
@@ -289,7 +287,7 @@ class BatsimDecider:
         return left <= max(time_tolerance(self._now), _ROUNDED)
 
     def _notified(self, data: Json) -> None:
-        """What Batsim says of its workload and of machines that come and go."""
+        """Note the end of the workload, and machines that come and go."""
         kind = data.get("type")
         if kind == "no_more_static_job_to_submit":
             self._static_over = True
@@ -298,18 +296,37 @@ class BatsimDecider:
             places = {
                 place for place, name in enumerate(self._resources) if name in named
             }
-            self._down = self._down | places if "un" in kind else self._down - places
+            if "un" in kind:
+                self._down = self._down | places
+            else:
+                self._down = self._down - places
             self._begun().take_down(self._down)
         elif kind == "no_more_external_event_to_occur":
             self._down_for_good = True
 
     def _decide(self, cluster: BatchCluster) -> None:
-        """Start what the queue lets start, begin what the I/O policy admits, end
-        whose walltime is over.
-        """
-        for name in self._transfers.waiting() if self._transfers is not None else ():
+        """End jobs past their walltime, start jobs of the queue, admit transfers."""
+        if self._transfers is not None:
+            self._end_late_transfers(self._transfers)
+        self._go_on_with_held()
+        if self._down_for_good:
+            self._reject_too_wide(cluster)
+        self._start_jobs(cluster)
+        if self._transfers is not None:
+            self._admit_transfers(self._transfers)
+        over = self._dynamic and self._static_over and not self._jobs
+        if over and not self._finished:
+            self._finished = True
+            self._say("NOTIFY", type="registration_finished")
+
+    def _end_late_transfers(self, transfers: Transfers) -> None:
+        """End the jobs whose walltime is over while their transfer waits."""
+        for name in transfers.waiting():
             if self._is_late(self._jobs[name]):
                 self._leave(self._jobs[name])
+
+    def _go_on_with_held(self) -> None:
+        """Go on with held jobs whose machines are back; end those that cannot."""
         for job in list(self._held.values()):
             if not self._is_down(job):
                 del self._held[job.id]
@@ -320,13 +337,17 @@ class BatsimDecider:
                     f"job {job.id} ends before its step {step}: a machine of it is down"
                 )
                 self._leave(job)
-        for job in [
-            job for job in self._jobs.values() if self._down_for_good and not job.alloc
-        ]:
-            if not cluster.can_hold(job.nodes):
+
+    def _reject_too_wide(self, cluster: BatchCluster) -> None:
+        """Reject waiting jobs that need more machines than are left for good."""
+        for job in list(self._jobs.values()):
+            if not job.alloc and not cluster.can_hold(job.nodes):
                 self._say("REJECT_JOB", job_id=job.id)
                 self._note(f"job {job.id}: its {job.nodes} resources are gone for good")
                 self._leave(job)
+
+    def _start_jobs(self, cluster: BatchCluster) -> None:
+        """Start the jobs that the queue lets start now."""
         for name, places in cluster.run(self._now):
             job = self._jobs[name]
             job.places = places
@@ -337,42 +358,42 @@ class BatsimDecider:
                 self._next_step(job)
             else:
                 self._execute(name, job.alloc)
-        if self._transfers is not None:
-            barred = {name for name, job in self._jobs.items() if self._is_down(job)}
-            for name in self._transfers.admit(self._now, barred):
-                self._launch(self._jobs[name])
-            for why in self._transfers.notes:
-                self._note(f"{self._now:g} s: {why}")
-            self._ask_wake_up(self._transfers)
-        if (
-            self._dynamic
-            and self._static_over
-            and not self._jobs
-            and not self._finished
-        ):
-            self._finished = True
-            self._say("NOTIFY", type="registration_finished")
+
+    def _admit_transfers(self, transfers: Transfers) -> None:
+        """Begin the transfers that the I/O policy admits now."""
+        barred = {name for name, job in self._jobs.items() if self._is_down(job)}
+        for name in transfers.admit(self._now, barred):
+            self._launch(self._jobs[name])
+        for why in transfers.notes:
+            self._note(f"{self._now:g} s: {why}")
+        self._ask_wake_up(transfers)
 
     def _ask_wake_up(self, transfers: Transfers) -> None:
-        """Be there when the walltime of a job is over whose transfer waits.
+        """Ask to be called when a job's walltime ends while its transfer waits.
 
-        A wake-up cannot be taken back and holds up Batsim's end, so none is later
-        than the end of a transfer under way; where that is a bound alone, it is
-        looked at again by then.
+        A wake-up cannot be taken back and delays the end of Batsim's simulation, so none
+        is later than the end of a transfer under way; where that end is only a bound, it
+        is computed again by then.
         """
         jobs = [self._jobs[name] for name in transfers.waiting()]
         due = min((job.start + job.walltime for job in jobs), default=math.inf)
         until, count = transfers.under_way()
         if due == math.inf or self._now < self._wake <= min(due, until):
             return
-        wake = due if due <= until else until if count > 1 else -math.inf
+        if due <= until:
+            wake = due
+        elif count > 1:
+            wake = until
+        else:
+            wake = -math.inf
         if wake > self._now + max(_ROUNDED, 0.01 * (due - self._now)):
             self._wake = wake
             self._say("CALL_ME_LATER", timestamp=wake)
 
     def _next_step(self, job: _Job) -> None:
-        """Compute, or ask for a transfer; a job past its walltime ends, one whose
-        machine is down waits.
+        """Begin the next step of a job: compute, or ask for a transfer.
+
+        A job past its walltime ends; one with a machine that is down waits.
         """
         if self._is_late(job):
             self._leave(job)
@@ -397,9 +418,7 @@ class BatsimDecider:
         )
 
     def _launch(self, job: _Job) -> None:
-        """Register and, unless Batsim acknowledges first, execute the
-        dynamic job of a step.
-        """
+        """Register the dynamic job of a step; execute it unless Batsim acknowledges first."""
         workload = job.id.partition("!")[0]
         profile = f"ioopt:{job.part}"
         body = self._profiles[workload][job.steps[job.step].profile]
@@ -409,8 +428,9 @@ class BatsimDecider:
             profile_name=profile,
             profile=body,
         )
-        left = job.start + job.walltime - self._now
-        walltime = left if left < math.inf else -1
+        walltime = job.start + job.walltime - self._now
+        if walltime == math.inf:
+            walltime = -1
         described = {
             "id": job.part,
             "profile": profile,

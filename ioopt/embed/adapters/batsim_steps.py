@@ -1,10 +1,10 @@
-"""A Batsim job as a chain of steps, and admission of those that transfer.
+"""Cut a Batsim job into a chain of steps, and admit those that transfer.
 
 A transfer cannot be slowed or stopped once it has begun.
 """
 
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ioopt.embed.arbiter import IoArbiter
@@ -18,30 +18,26 @@ _TINY = 1e-9
 
 @dataclass(frozen=True)
 class Step:
-    """A profile that contains no others; ``io_bytes`` above 0 for a
-    transfer of the job.
-    """
+    """A profile that contains no others; ``io_bytes`` is above 0 for a transfer."""
 
     profile: str
     io_bytes: float = 0.0
 
 
 def steps_of(profiles: Json, key: str, nodes: int) -> tuple[Step, ...]:
-    """The steps of profile *key* on *nodes* nodes; empty when it has no
-    transfer or too many steps.
+    """Return the steps of profile *key* on *nodes* nodes.
 
-    A transfer is a profile of storage or staging. Raises InstanceError when a
-    profile is missing, contradicts the format or is a trace, which Batsim finds only
-    from its own workload file.
+    There are none when the profile has no transfer or too many steps. A transfer is a
+    profile of storage or staging. Raises InstanceError when a profile is missing,
+    contradicts the format or is a trace, which Batsim finds only from its own workload
+    file.
     """
     known = Profiles(profiles, Platform(), "profiles")
     leaves = itertools.islice(known.leaves(key, MAX_STEPS), MAX_STEPS + 1)
     found = tuple(Step(leaf, _transfer(known, leaf, nodes)) for leaf in leaves)
-    return (
-        found
-        if len(found) <= MAX_STEPS and any(step.io_bytes for step in found)
-        else ()
-    )
+    if len(found) <= MAX_STEPS and any(step.io_bytes for step in found):
+        return found
+    return ()
 
 
 def _transfer(known: Profiles, leaf: str, nodes: int) -> float:
@@ -53,7 +49,7 @@ def _transfer(known: Profiles, leaf: str, nodes: int) -> float:
 
 @dataclass
 class _Transfer:
-    """``rate`` is 0 until it begins."""
+    """A transfer of one job; ``rate`` is 0 until it begins."""
 
     size: float
     peak: float
@@ -63,11 +59,10 @@ class _Transfer:
 
 
 class Transfers:
-    """Asks an :class:`IoArbiter` and begins what fits beside the
-    transfers that are under way.
+    """Ask an :class:`IoArbiter`, and begin what fits beside the transfers under way.
 
     A transfer begun keeps its rate, or takes the rate of a later decision when that is
-    above 0; what it has moved follows from its rates, since nobody reports it.
+    above 0. What it has moved follows from its rates, since Batsim does not report it.
     """
 
     def __init__(self, machine: Json, policy: str) -> None:
@@ -79,7 +74,7 @@ class Transfers:
         self.notes: tuple[str, ...] = ()
 
     def waiting(self) -> list[str]:
-        """Transfers that have not begun, in the order of their requests."""
+        """Return the transfers that have not begun, in the order of their requests."""
         return [name for name, each in self._here.items() if not each.rate]
 
     def request(
@@ -93,8 +88,9 @@ class Transfers:
         computed: float,
         moved: float,
     ) -> None:
-        """*job* wants to move *size* bytes; it began at *start* and has
-        *computed* (s) and *moved*.
+        """Note that *job* wants to move *size* bytes.
+
+        It began at *start*, has computed for *computed* seconds and *moved* bytes.
         """
         machine = self._arbiter.machine
         peak = machine.peak(machine.allocated_nodes(nodes))
@@ -110,30 +106,24 @@ class Transfers:
         self._here[job] = _Transfer(size, peak)
 
     def finish(self, job: str) -> None:
-        """The transfer of *job* has ended, or is wanted no longer."""
+        """Note that the transfer of *job* has ended, or is no longer wanted."""
         self._arbiter.finish(job)
         del self._here[job]
 
     def under_way(self) -> tuple[float, int]:
-        """Until when (s) some transfer surely goes on, at its peak,
-        and how many there are.
-        """
+        """Return until when (s) some transfer lasts at least, and how many have begun."""
         begun = (each for each in self._here.values() if each.rate)
         ends = [each.since + (each.size - each.moved) / each.peak for each in begun]
         return max(ends, default=0.0), len(ends)
 
     def admit(self, now: float, barred: Collection[str] = ()) -> list[str]:
-        """Transfers that begin now, none of *barred*; ``notes`` say
-        when the policy failed.
+        """Return the transfers that begin now, none of *barred*.
+
+        ``notes`` say when the policy failed.
         """
         self.notes = ()
         begun = {job: each for job, each in self._here.items() if each.rate}
-        for job, state in begun.items():
-            state.moved = min(
-                state.moved + state.rate * (now - state.since), state.size
-            )
-            state.since = now
-            self._arbiter.progress(job, state.moved)
+        self._advance(begun, now)
         waiting = self.waiting()
         if not waiting:
             return []
@@ -144,14 +134,22 @@ class Transfers:
         left = self._storage - sum(state.rate for state in begun.values())
         admitted = []
         for job in waiting:
-            # Batsim shares the storage among those begun: what fits in part
-            # uses what is left.
-            if (
-                job not in barred
-                and rates[job] > 0
-                and (left > _TINY * self._storage or not self._bounded)
-            ):
-                left -= rates[job]
-                self._here[job].rate, self._here[job].since = rates[job], now
-                admitted.append(job)
+            if job in barred or rates[job] <= 0:
+                continue
+            # Batsim shares the storage among the transfers begun, so one that fits in
+            # part may begin and use what is left.
+            if self._bounded and left <= _TINY * self._storage:
+                continue
+            left -= rates[job]
+            self._here[job].rate = rates[job]
+            self._here[job].since = now
+            admitted.append(job)
         return admitted
+
+    def _advance(self, begun: Mapping[str, _Transfer], now: float) -> None:
+        """Tell the arbiter what the transfers *begun* have moved until *now*."""
+        for job, state in begun.items():
+            moved = state.moved + state.rate * (now - state.since)
+            state.moved = min(moved, state.size)
+            state.since = now
+            self._arbiter.progress(job, state.moved)

@@ -1,10 +1,9 @@
-"""The ZeroMQ side of the Batsim adapter: Batsim asks (REQ), the
-decision component answers.
+"""The ZeroMQ side of the Batsim adapter: Batsim asks (REQ), the component answers.
 
-One simulation has one peer: the first that says ``SIMULATION_BEGINS``. What others
-send is dropped unread, and what is not a message of the protocol is answered
-without events; neither ends the service. It ends with the simulation, or when the
-peer's connection does.
+A simulation has one peer: the first that sends ``SIMULATION_BEGINS``. Messages of
+others are dropped unread, and a message that is not of the protocol is answered without
+events; neither ends the service. It ends with the simulation, or with the peer's
+connection.
 """
 
 import json
@@ -21,16 +20,13 @@ _POLL_MILLISECONDS = 200
 MAX_NOTES = 1000
 """Notes that a simulation prints at most."""
 MAX_MESSAGE_BYTES = 1 << 28
-"""Longest message that is received; whoever sends a longer one is
-disconnected by ZeroMQ.
-"""
+"""Longest message that is received; ZeroMQ disconnects the sender of a longer one."""
 
 
 class BatsimServer:
-    """Binds *endpoint* (as Batsim's ``--socket-endpoint``), ``*``
-    meaning this machine alone.
+    """A server at *endpoint*, as of Batsim's ``--socket-endpoint``.
 
-    ``tcp://0.0.0.0:28000`` listens on every interface. Raises BackendMissingError
+    ``*`` is this machine alone; ``tcp://0.0.0.0:28000`` listens on every interface. Raises BackendMissingError
     without pyzmq, UsageError when the endpoint cannot be bound.
     """
 
@@ -53,9 +49,7 @@ class BatsimServer:
         self._socket.linger = 1000
         self._socket.tcp_keepalive = 1  # a host that dies says nothing
         self._socket.maxmsgsize = MAX_MESSAGE_BYTES
-        self._socket.rcvhwm = (
-            4  # a peer waits for its answer; more than that is somebody else
-        )
+        self._socket.rcvhwm = 4  # a peer sends one message and waits for the answer
         try:
             self._socket.bind(endpoint.replace("tcp://*", "tcp://127.0.0.1"))
         except zmq.ZMQError as error:
@@ -98,9 +92,7 @@ class BatsimServer:
             self.close()
 
     def _watch(self) -> None:
-        """Note which connections have ended; that of the
-        simulation does not come back.
-        """
+        """Note which connections have ended; that of the simulation does not come back."""
         from zmq import EVENT_DISCONNECTED
         from zmq.utils.monitor import recv_monitor_message
 
@@ -127,7 +119,8 @@ class BatsimServer:
             if not fatal:
                 self._decider.forget()
         except (ValueError, RecursionError) as error:
-            reason, fatal = f"{self.endpoint}: not a message in JSON: {error}", False
+            reason = f"{self.endpoint}: not a message in JSON: {error}"
+            fatal = False
         if not fatal:
             print(f"ioopt: {reason}", file=sys.stderr)
         return {"now": now, "events": []}, InstanceError(reason) if fatal else None
@@ -157,4 +150,6 @@ class BatsimServer:
 
 def _time_of(message: Any) -> float:
     now = message.get("now") if isinstance(message, dict) else None
-    return float(now) if isinstance(now, (int, float)) and abs(now) < 1e18 else 0.0
+    if isinstance(now, (int, float)) and abs(now) < 1e18:
+        return float(now)
+    return 0.0

@@ -1,12 +1,12 @@
-"""Dask graphs of any kind, their tasks placed by ioopt's dispatchers while they run.
+"""Place the tasks of any Dask graph by ioopt's dispatchers while they run.
 
-A scheduler plugin holds every task of a new graph back. When its inputs are there, the
-dispatcher says which worker gets it, and when: the same object that simulations ask.
-Dask's own machinery does the rest (it moves the inputs, keeps copies for readers to
-come, drops what nobody wants any more). Estimates are what Dask has seen: the mean
-seconds and bytes of tasks of the same key prefix, and its own measure of the bandwidth.
-Tasks that are restricted to workers, hosts or resources, actors and P2P shuffles are
-left to Dask. Whatever goes wrong, Dask places what was held.
+A scheduler plugin holds back every task of a new graph. Once its inputs exist, the
+dispatcher says which worker gets it, and when; simulations ask the same object. Dask
+does the rest: it moves the inputs, keeps copies for later readers, and drops what is no
+longer needed. Estimates are what Dask has seen: the mean seconds and bytes of tasks of
+the same key prefix, and its own measure of the bandwidth. Tasks that are restricted to
+workers, hosts or resources, actors and P2P shuffles are left to Dask. After any error
+Dask places the tasks held back.
 """
 
 import contextlib
@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from distributed.scheduler import TaskState, WorkerState
 
 UNKNOWN_SECONDS = 0.5
-"""Of a task of whose prefix none has ended; Dask's own guess."""
+"""Estimate for a task of whose prefix none has ended; Dask uses the same."""
 UNKNOWN_BYTES = 1 << 20
+"""Estimate for the output of such a task."""
 DEADLINE_SECONDS = 10.0
-"""Of a round of decisions; once one is late, Dask places the rest."""
+"""Seconds for one round of decisions; once one is late, Dask places the rest."""
 NOBODY = "ioopt://held"
 """The address of no worker: a task restricted to it waits."""
 Policy = str | Callable[[], Dispatcher] | None
@@ -42,17 +43,16 @@ Settings = Mapping[str, object] | None
 
 
 class Pin(set[str]):
-    """Restrictions of ours, told from those of users."""
+    """A restriction to workers set here, as opposed to one set by a user."""
 
 
 @dataclass
 class Report:
-    """What was decided and how long it took; ``ran_on`` (key -> worker's
-    name) where asked for.
+    """What was decided and how long it took.
 
-    ``wanted_bytes`` are the copies between workers that the decisions ask for,
-    ``seconds`` those spent deciding and keeping accounts in the scheduler; a dispatcher
-    began ``plans`` times.
+    ``seconds`` were spent in the scheduler on decisions and accounts, ``wanted_bytes``
+    are copied between workers for the decisions, ``plans`` is how often a dispatcher
+    was started, and ``ran_on`` (where asked for) is the worker of each key.
     """
 
     decisions: int = 0
@@ -64,9 +64,9 @@ class Report:
 
 
 class Placement(SchedulerPlugin):
-    """The plugin: *policy* names or makes a dispatcher.
+    """The scheduler plugin: *policy* names or makes a dispatcher.
 
-    Without a policy nothing is held, and ``record`` alone fills the report.
+    Without a policy nothing is held back, and *record* alone fills the report.
     """
 
     name = "ioopt"
@@ -74,11 +74,11 @@ class Placement(SchedulerPlugin):
     def __init__(
         self, policy: Policy = Homes, settings: Settings = None, *, record: bool = False
     ) -> None:
-        if policy is not None:
-            make_dispatcher(
-                policy, settings
-            )  # refuses an unknown one here, not in the scheduler
-        self.policy, self.settings, self.record = policy, dict(settings or {}), record
+        if policy is not None:  # an unknown one is refused here, not in the scheduler
+            make_dispatcher(policy, settings)
+        self.policy = policy
+        self.settings = dict(settings or {})
+        self.record = record
         self.report = Report()
         self._held: dict[Key, None] = {}
         self._given: dict[Key, str] = {}
@@ -89,7 +89,7 @@ class Placement(SchedulerPlugin):
         self._asked = False
 
     async def start(self, scheduler: "Scheduler") -> None:
-        """Take note of the scheduler."""
+        """Keep the scheduler."""
         self._scheduler = scheduler
 
     def update_graph(
@@ -100,29 +100,26 @@ class Placement(SchedulerPlugin):
             return
         for key in tasks:
             ts = scheduler.tasks[key]
-            if (
-                ts.state in ("released", "waiting")
-                and ts.run_spec is not None
-                and _is_free(ts)
-            ):
+            to_run = ts.state in ("released", "waiting") and ts.run_spec is not None
+            if to_run and _is_free(ts):
                 ts.worker_restrictions = Pin([NOBODY])
                 self._held[key] = None
                 self._view = None
 
     def add_worker(self, scheduler: "Scheduler", worker: str) -> None:
-        """Plan anew when a worker that comes takes work at once (most start later)."""
+        """Plan afresh when a new worker takes work at once (most do so later)."""
         if scheduler.workers[worker] in scheduler.running:
             self._workers_changed()
 
     def remove_worker(self, *_: object, **__: object) -> None:
-        """Plan anew without a worker that is gone."""
+        """Plan afresh without a worker that is gone."""
         self._workers_changed()
 
     def log_event(self, topic: str, msg: object) -> None:
-        """Plan anew when a worker begins or ceases to take work, or gave a task back.
+        """Plan afresh when a worker starts or stops taking work, or gives a task back.
 
-        Dask tells of a worker's status by its log alone: ``add_worker`` comes before
-        the worker runs, and a pause or a retirement has no hook of its own.
+        Only Dask's log has the status of workers: ``add_worker`` is called before the
+        worker runs, and a pause or a retirement has no hook.
         """
         if isinstance(msg, dict) and msg.get("action") == "worker-status-change":
             if Status.running.name in (msg["status"], msg["prev-status"]):
@@ -141,7 +138,7 @@ class Placement(SchedulerPlugin):
         self._view = None
 
     def _workers_changed(self) -> None:
-        """Decide again, from a view of the workers that run by then."""
+        """Decide again, from a new view of the workers."""
         self._view = None
         if self._held or self._given:
             self._ask()
@@ -149,9 +146,7 @@ class Placement(SchedulerPlugin):
     def transition(
         self, key: Key, start: str, finish: str, *_: object, **more: Any
     ) -> None:
-        """Keep the accounts, and ask for a decision where there is
-        something to decide.
-        """
+        """Note what a task does, and ask for a decision where one is due."""
         begun = perf_counter()
         if finish == "no-worker":
             self._waits(key)
@@ -167,7 +162,7 @@ class Placement(SchedulerPlugin):
         self.report.seconds += perf_counter() - begun
 
     def _waits(self, key: Key) -> None:
-        """A task could run, and is restricted to workers that are not there."""
+        """Let a task wait that could run, but for its restriction to no worker."""
         if not isinstance(self._scheduler.tasks[key].worker_restrictions, Pin):
             return
         if key not in self._held:  # where it was put is gone, or what it had made
@@ -184,9 +179,8 @@ class Placement(SchedulerPlugin):
             size = max(0, ts.nbytes)
             count, total = self._bytes.get(ts.prefix.name, (0, 0))
             self._bytes[ts.prefix.name] = count + 1, total + size
-            if (
-                self._view is not None and count & (count + 1) == 0
-            ):  # 1, 2, 4, ... have ended
+            # Learn once 1, 2, 4, ... tasks of the prefix have ended.
+            if self._view is not None and count & (count + 1) == 0:
                 self._learn(ts, count == 0)
             if self.record:
                 self.report.ran_on[str(key)] = str(self._scheduler.workers[worker].name)
@@ -199,15 +193,16 @@ class Placement(SchedulerPlugin):
             self._ask()
 
     def _learn(self, ts: "TaskState", first: bool) -> None:
-        """Expect of tasks still to come what those of the kind of *ts* have taken;
-        plan anew at the first.
+        """Replace the estimates of held tasks of the kind of *ts* by what was measured.
+
+        After the *first* task of a kind, plan afresh.
         """
         assert self._view is not None
         for k in self._kinds.get(ts.prefix.name, ()):
-            if self._keys[k] in self._held:
-                self._view.expect(
-                    k, _seconds(ts), self._size(self._scheduler.tasks[self._keys[k]])
-                )
+            key = self._keys[k]
+            if key in self._held:
+                size = self._size(self._scheduler.tasks[key])
+                self._view.expect(k, _seconds(ts), size)
         learn = getattr(self._dispatcher, "learn", None)
         if first and learn is not None:
             learn()
@@ -215,19 +210,18 @@ class Placement(SchedulerPlugin):
             self._view = None
 
     def _ask(self) -> None:
-        """Decide as soon as the scheduler is through with what it is at."""
+        """Decide as soon as the scheduler has finished its present work."""
         if not self._asked:
             self._asked = True
             self._scheduler.loop.add_callback(self._decide)
 
     def _decide(self) -> None:
-        begun, self._asked = perf_counter(), False
+        begun = perf_counter()
+        self._asked = False
         found: dict[Key, str] = {}
         try:
             self._answer(found, begun + DEADLINE_SECONDS)
-        except (
-            Exception
-        ) as error:  # Dask's loop must go on, with what was decided before
+        except Exception as error:  # Dask's loop goes on, with what was decided before
             logging.getLogger("distributed.ioopt").warning(
                 "ioopt: %s; Dask places", error
             )
@@ -250,18 +244,18 @@ class Placement(SchedulerPlugin):
         if not self._held:
             return
         view = self._view or self._begin()
-        view.now, moved = monotonic(), view.moved
+        view.now = monotonic()
+        moved = view.moved
         while view.ready:
             pair = view.ask(self._dispatcher)
             if pair is None:
                 if not view.at_rest():
                     break
-                pair = (
-                    view.ready[0],
-                    0,
-                )  # nothing will happen that could change its mind
+                # No event is to come after which the dispatcher could answer.
+                pair = (view.ready[0], 0)
                 view.give(*pair)
-            key, address = self._keys[pair[0]], self._addresses[pair[1]]
+            key = self._keys[pair[0]]
+            address = self._addresses[pair[1]]
             found[key] = self._given[key] = address
             del self._held[key]
             if perf_counter() > until:
@@ -269,11 +263,10 @@ class Placement(SchedulerPlugin):
         self.report.wanted_bytes += view.moved - moved
 
     def _take_back(self) -> None:
-        """Ask workers that take no work now for the tasks they have not begun.
+        """Ask workers that take no work now to give back the tasks they have not begun.
 
-        A task that its worker gives back goes to the running worker with the fewest
-        tasks a thread, by the protocol of Dask's own work stealing. One that is
-        computing already stays where it is.
+        Such a task goes to the running worker with the fewest tasks a thread, by the
+        protocol of Dask's own work stealing. One that is computing stays where it is.
         """
         scheduler = self._scheduler
         stealing = scheduler.extensions["stealing"]
@@ -292,7 +285,7 @@ class Placement(SchedulerPlugin):
                 stealing.move_task_request(task, worker, target)
 
     def _begin(self) -> LiveView:
-        """A view of all that is held, and a dispatcher that has seen nothing of it."""
+        """Begin a view of all tasks held and placed, and a new dispatcher."""
         scheduler = self._scheduler
         self.report.plans += 1
         workers = sorted(scheduler.running, key=lambda ws: (str(ws.name), ws.address))
@@ -320,39 +313,44 @@ class Placement(SchedulerPlugin):
     def _seen(
         self, states: Sequence["TaskState"], workers: Sequence["WorkerState"]
     ) -> LiveView:
-        """Tasks of the scheduler, what they write (first) and read, and its
-        workers, by estimates.
+        """Return a view of *states*, what they read and write, and *workers*.
+
+        Times and sizes are estimates. The files that the tasks write come first.
         """
-        made = dict.fromkeys(states) | dict.fromkeys(
-            d for ts in states for d in ts.dependencies
-        )
-        files = {ts: f for f, ts in enumerate(made)}
-        # of the pair that shared its links least: who shares them is known to the view
+        files: dict[TaskState, int] = {}
+        for ts in states:
+            files.setdefault(ts, len(files))
+        for ts in states:
+            for dependency in ts.dependencies:
+                files.setdefault(dependency, len(files))
+        # The fastest pair of workers shared its links least; the view itself accounts
+        # for sharing.
         pairs = self._scheduler.bandwidth_workers.values()
         rate = float(max(self._scheduler.bandwidth, *pairs, 0.0))
         network = Network(remote_bytes_per_second=rate, replica_bytes_per_second=rate)
         nodes = tuple(Node(id=ws.address, cores=ws.nthreads) for ws in workers)
         view = LiveView(network, nodes, True, monotonic())
-        view.fill(
-            [_task(ts) for ts in states],
-            [([files[d] for d in ts.dependencies], [files[ts]]) for ts in states],
-            map(self._size, files),
-            [
-                [f for ts, f in files.items() if ws in (ts.who_has or ())]
-                for ws in workers
-            ],
-        )
+        io = []
+        for ts in states:
+            io.append(([files[d] for d in ts.dependencies], [files[ts]]))
+        holds = []
+        for ws in workers:
+            holds.append([f for ts, f in files.items() if ws in (ts.who_has or ())])
+        view.fill([_task(ts) for ts in states], io, map(self._size, files), holds)
         return view
 
     def _size(self, ts: "TaskState") -> int:
         if ts.nbytes >= 0:
             return int(ts.nbytes)
         count, total = self._bytes.get(ts.prefix.name, (0, 0))
-        return total // count if count else UNKNOWN_BYTES
+        if count == 0:
+            return UNKNOWN_BYTES
+        return total // count
 
     def let_go(self) -> None:
-        """Dask places what is held, now."""
-        held, self._held = list(self._held), {}
+        """Let Dask place all tasks held back, now."""
+        held = list(self._held)
+        self._held = {}
         waiting = []
         for key in held:
             ts = self._scheduler.tasks[key]
@@ -402,18 +400,14 @@ def _end(dask_scheduler: "Scheduler") -> Report:
 
 
 def _is_free(ts: "TaskState") -> bool:
-    """Whether Dask may run a task on any worker, and it is no part of a P2P shuffle."""
-    own = (
-        ts.worker_restrictions
-        or ts.host_restrictions
-        or ts.resource_restrictions
-        or ts.actor
-    )
-    return not own and "shuffle" not in (ts.annotations or {})
+    """Return whether Dask may run a task on any worker, outside a P2P shuffle."""
+    if ts.worker_restrictions or ts.host_restrictions or ts.resource_restrictions:
+        return False
+    return not ts.actor and "shuffle" not in (ts.annotations or {})
 
 
 def _task(ts: "TaskState") -> Task:
-    """A task as dispatchers see it; Dask has validated it."""
+    """Return a task as dispatchers see it; Dask has validated it."""
     return Task.model_construct(
         id=str(ts.key),
         compute_seconds=_seconds(ts),
@@ -424,4 +418,6 @@ def _task(ts: "TaskState") -> Task:
 
 def _seconds(ts: "TaskState") -> float:
     known = float(ts.prefix.duration_average)
-    return known if known >= 0 else UNKNOWN_SECONDS
+    if known < 0:
+        return UNKNOWN_SECONDS
+    return known

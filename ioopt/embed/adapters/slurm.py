@@ -1,4 +1,4 @@
-"""Slurm: held jobs that name their inputs are planned, placed, staged and released.
+"""Plan, place, stage and release held Slurm jobs that name their inputs.
 
 A user submits ``sbatch --hold --comment='ioopt:{"inputs": ["a"], "compute_seconds":
 60}' ...``. :class:`SlurmPlacer` reads the held jobs (``squeue --json``), plans them
@@ -7,12 +7,11 @@ node, and gives each job its node (``ReqNodeList``) and a dependency on its stag
 jobs and on the job before it in the node's queue, so that Slurm keeps the plan's
 order; then it releases the job.
 
-What has been placed is read from Slurm itself: a job that is still held, or whose
-staging has failed, has not been placed, and a staging job is found by its comment, so
-the placer may be stopped and started at any moment. Nor has a job been placed that
-waits for a node which Slurm cannot use: it gets another one, and that node gets no job
-in the same run. With ``dry_run`` the commands are printed and nothing is changed.
-Written for Slurm 22.05.
+The placer keeps no state of its own, so it may be stopped and started at any moment. A
+job that is still held, or whose staging has failed, counts as not placed; a staging job
+is found by its comment. A job that waits for a node which Slurm cannot use gets another
+one, and that node gets no job in the same run. With ``dry_run`` the commands are
+printed and nothing is changed. Written for Slurm 22.05.
 """
 
 import contextlib
@@ -49,20 +48,23 @@ ENDED = frozenset(
     }
 )
 UNUSABLE = ("ReqNodeNotAvail", "NodeDown", "ReservedForMaintenance")
-"""Reasons of a job that waits for a node which is down, drained or set aside."""
+"""Reasons of a job that waits for a node which is down, drained or reserved."""
 
 COMMAND_SECONDS = 120.0
-"""After which a command of Slurm's has failed; they give up by themselves before."""
+"""Seconds after which a Slurm command counts as failed; it gives up earlier itself."""
 
 Runner = Callable[[Sequence[str]], str]
 """Runs a command and returns its standard output."""
 
 
 def run_command(words: Sequence[str]) -> str:
-    """Run a Slurm command; BackendMissingError without it,
-    BackendFailureError when it fails.
+    """Run a Slurm command and return its output.
+
+    Raises BackendMissingError where it is not installed, BackendFailureError when it
+    fails.
     """
-    command, limit = shlex.join(words), COMMAND_SECONDS
+    command = shlex.join(words)
+    limit = COMMAND_SECONDS
     try:
         done = subprocess.run(
             words, capture_output=True, text=True, check=False, timeout=limit
@@ -81,7 +83,7 @@ def run_command(words: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Placement:
-    """One job placed: its node, and the ids of the staging jobs it waits for."""
+    """A job, its node, and the ids of the staging jobs it waits for."""
 
     job: int
     node: str
@@ -89,13 +91,13 @@ class Placement:
 
 
 class SlurmPlacer:
-    """Places held jobs on the nodes of a Slurm cluster.
+    """Place held jobs on the nodes of a Slurm cluster.
 
     ``site`` has the keys ``network``, ``nodes`` (ids are Slurm's node names) and
-    ``files`` of an ``ioopt/replication`` instance. ``stage`` is the shell command
-    of a staging job; ``{file}``, ``{bytes}``, ``{node}`` and ``{source}`` (a node,
-    or ``remote``) are filled in. Raises UsageError for an id that the command
-    would take for an option.
+    ``files`` of an ``ioopt/replication`` instance. ``stage`` is the shell command of a
+    staging job; ``{file}``, ``{bytes}``, ``{node}`` and ``{source}`` (a node, or
+    ``remote``) are filled in. Raises UsageError for an id that the command would read
+    as an option.
     """
 
     def __init__(
@@ -122,19 +124,21 @@ class SlurmPlacer:
         self._site_nodes = site["nodes"]
         self._ids = {node["id"] for node in site["nodes"]}
         self._nodes: list[str] = []
-        self._stage, self._dry_run = stage, dry_run
-        self._run, self._say = runner, say
+        self._stage = stage
+        self._dry_run = dry_run
+        self._run = runner
+        self._say = say
         self._last: dict[str, int] = {}
         self._depending: set[int] = set()
         self._dry_id = 0
 
     def place(self, deadline: float | None = 10.0) -> list[Placement]:
-        """Plan all held jobs that name inputs, and place and release each; one that
-        cannot be stays held.
+        """Plan all held jobs that name inputs; place and release each.
 
-        Raises BackendFailureError when the queue cannot be had.
+        A job that fails stays held, and a later call tries it again. Raises
+        BackendFailureError when the queue cannot be read.
         """
-        jobs = self._queue()  # what a call left undone is in it
+        jobs = self._queue()
         unusable = _unusable_nodes(jobs)
         nodes = [node for node in self._site_nodes if node["id"] not in unusable]
         self._nodes = [node["id"] for node in nodes]
@@ -144,7 +148,9 @@ class SlurmPlacer:
         tasks = []
         for job in jobs:
             with self._told(f"job {job['job_id']} stays held"):
-                tasks += [task for task in (self._task(job),) if task is not None]
+                task = self._task(job)
+                if task is not None:
+                    tasks.append(task)
         if not tasks or not nodes:
             return []
         self._planner.submit(tasks, deadline=deadline)
@@ -160,7 +166,7 @@ class SlurmPlacer:
 
     @contextlib.contextmanager
     def _told(self, what: str) -> Iterator[None]:
-        """Say what has failed, and go on."""
+        """Report an error with *what* follows from it, and go on."""
         try:
             yield
         except (InstanceError, BackendFailureError, OSError, ValueError) as error:
@@ -173,8 +179,9 @@ class SlurmPlacer:
             return [jobs[number] for number in sorted(jobs)]
 
     def _staging(self, jobs: Iterable[Json]) -> dict[tuple[str, str], int]:
-        """(file, node) -> staging job that has not failed; also notes what
-        its end leaves on disk.
+        """Return the staging jobs that have not failed, by (file, node).
+
+        The planner is told that their files are on the nodes.
         """
         found: dict[tuple[str, str], int] = {}
         for job in jobs:
@@ -184,18 +191,18 @@ class SlurmPlacer:
             where = f"comment of job {job['job_id']}"
             with self._told("a staging job is not counted"), reading(where):
                 told = parse_json(comment[len(STAGE_MARK) :], where)
-                file, node = told["file"], told["node"]
+                file = told["file"]
+                node = told["node"]
                 if file in self._sizes and node in self._nodes:
                     self._planner.staged(node, file)
                 found[file, node] = int(job["job_id"])
         return found
 
     def _task(self, job: Json) -> Task | None:
-        """The task of a job that names its inputs and is to be placed;
-        None for every other.
+        """Return the task of a job to be placed; None for every other job.
 
-        That is one that is held, whose staging has failed, or whose
-        node cannot be used.
+        Such a job names its inputs and is held, or its staging has failed, or its node
+        cannot be used.
         """
         comment = job.get("comment") or ""
         if job["job_state"] != "PENDING" or not comment.startswith(JOB_MARK):
@@ -230,17 +237,17 @@ class SlurmPlacer:
     def _place_one(
         self, node: str, step: Step, staged: dict[tuple[str, str], int]
     ) -> Placement:
-        """Stage what is missing, give the job its node and what it
-        waits for, release it.
-        """
+        """Stage missing files, give the job its node and dependencies, and release it."""
         waits = []
         for file, source in step.stage:
             if (file, node) not in staged:
                 staged[file, node] = self._submit_staging(file, node, source, staged)
             waits.append(staged[file, node])
-        job, before = int(step.task), self._last.get(node)
+        job = int(step.task)
+        before = self._last.get(node)
         conditions = [f"afterok:{number}" for number in waits]
-        conditions += [f"afterany:{before}"] if before is not None else []
+        if before is not None:
+            conditions.append(f"afterany:{before}")
         words = ["scontrol", "update", f"JobId={job}", f"ReqNodeList={node}"]
         if conditions or job in self._depending:
             words.append(f"Dependency={','.join(conditions)}")
@@ -256,8 +263,9 @@ class SlurmPlacer:
         source: str | None,
         staged: Mapping[tuple[str, str], int],
     ) -> int:
-        """The id of a new staging job, which waits for that of its
-        source if there is one.
+        """Submit a staging job and return its id.
+
+        It waits for the staging job of its source, if there is one.
         """
         command = self._stage.format(
             file=shlex.quote(file),
@@ -276,9 +284,8 @@ class SlurmPlacer:
             f"--job-name=stage-{file}",
             f"--comment={mark}",
         ]
-        before = staged.get((file, source)) if source is not None else None
-        if before is not None:
-            words.append(f"--dependency=afterok:{before}")
+        if source is not None and (file, source) in staged:
+            words.append(f"--dependency=afterok:{staged[file, source]}")
         answer = self._change([*words, f"--wrap={command}"])
         if self._dry_run:
             self._dry_id -= 1
@@ -293,20 +300,17 @@ class SlurmPlacer:
 
 
 def _unusable_nodes(jobs: Iterable[Json]) -> set[str]:
-    """The nodes that Slurm says it cannot use, by the jobs that wait for them."""
-    return {
-        str(job["required_nodes"])
-        for job in jobs
-        if job["job_state"] == "PENDING"
-        and job.get("required_nodes")
-        and str(job["state_reason"]).startswith(UNUSABLE)
-    }
+    """Return the nodes that Slurm cannot use, as the jobs that wait for them show."""
+    nodes = set()
+    for job in jobs:
+        waits = job["job_state"] == "PENDING" and job.get("required_nodes")
+        if waits and str(job["state_reason"]).startswith(UNUSABLE):
+            nodes.add(str(job["required_nodes"]))
+    return nodes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """``python -m ioopt.embed.adapters.slurm SITE.json --stage CMD
-    [--dry-run]``: place once.
-    """
+    """Place once: ``python -m ioopt.embed.adapters.slurm SITE.json --stage CMD``."""
     import argparse
 
     from ioopt.errors import IooptError

@@ -1,10 +1,10 @@
-"""Flexible gang assignment (features F5 and F6): the instance, the patterns
-of a frame, the plan.
+"""Flexible gang assignment (features F5 and F6): the instance, the patterns of a frame,
+the plan.
 
-A frame of ``K`` quanta holds ``k`` loose slots in ``d`` equal windows and
-``K - k`` strict rows. Lee et al., Section 7, propose strict and loose rounds;
-rules 10 and 11 are ours. Times in seconds; a *position* ``b`` of a job is its
-``b``-th aligned block of columns.
+A frame of ``K`` quanta holds ``k`` loose slots in ``d`` equal windows and ``K - k``
+strict rows. Lee et al., Section 7, propose strict and loose rounds; rules 10 and 11 are
+ours. Times in seconds; a *position* ``b`` of a job is its ``b``-th aligned block of
+columns.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ioopt.problems import base
 
 @dataclass(frozen=True, order=True)
 class Pattern:
-    """A frame of ``rows`` quanta with ``k`` loose slots in ``d`` windows
-    (k = 0: no windows).
+    """A frame of ``rows`` quanta with ``k`` loose slots in ``d`` windows (k = 0: no
+    windows).
     """
 
     k: int
@@ -56,8 +56,8 @@ class Pattern:
         return self.strict_rows * self.quantum_seconds / self.d
 
     def windows(self) -> tuple[tuple[float, float], ...]:
-        """(start, length) in seconds of the loose windows of a frame, each
-        followed by R/d rows.
+        """(start, length) in seconds of the loose windows of a frame, each followed by
+        R/d rows.
         """
         if not self.k:
             return ()
@@ -83,12 +83,12 @@ WINDOW_COUNTS = (1, 2, 4, 8)
 
 
 class SurfaceEntry(base.Record):
-    """Response of an I/O process that may run ``on`` seconds, then not
-    for ``off``, and so on.
+    """Response of an I/O process that may run ``on`` seconds, then not for ``off``, and
+    so on.
 
-    ``slowdown`` is S (mean iteration over the dedicated one), ``beta`` the
-    fraction of the whole cycle in which the process holds its CPU; it is read,
-    never derived from S.
+    ``slowdown`` is S (mean iteration over the dedicated one), ``beta`` the fraction of
+    the whole cycle in which the process holds its CPU; it is read, never derived from
+    S.
     """
 
     on_seconds: base.PositiveSeconds
@@ -121,8 +121,8 @@ class FlexibleMachine(base.Record):
 
 
 class IoBehaviour(base.Record):
-    """A process of an I/O job: Erlang CPU bursts, each followed by an I/O (Lee
-    et al., Section 3.2).
+    """A process of an I/O job: Erlang CPU bursts, each followed by an I/O (Lee et al.,
+    Section 3.2).
 
     ``burst_seconds`` is the mean of a burst of ``burst_shape`` phases; the I/O takes
     ``io_seconds`` on the wall clock.
@@ -142,9 +142,7 @@ IO_KEYS = tuple(IoBehaviour.model_fields)
 
 
 class GangJob(IoBehaviour):
-    """A job of a gang-scheduled machine: a compute job, or an I/O
-    job that behaves so.
-    """
+    """A job of a gang-scheduled machine: a compute job, or an I/O job that behaves so."""
 
     id: base.Name
     kind: Literal["compute", "io"]
@@ -155,8 +153,8 @@ class GangJob(IoBehaviour):
         return self.kind == "io"
 
     def refuse(self, keys: tuple[str, ...]) -> None:
-        """Raise ValueError for a key among *keys* that is set to
-        anything but its default.
+        """Raise ValueError for a key among *keys* that is set to anything but its
+        default.
         """
         for key in keys:
             if getattr(self, key) != type(self).model_fields[key].default:
@@ -168,10 +166,10 @@ class GangJob(IoBehaviour):
 class FlexibleJob(GangJob):
     """A gang of ``processes``: a compute job, or an I/O job of independent processes.
 
-    A compute job has a gangedness ``gamma`` (loose CPU is worth 1 - gamma), a
-    floor ``phi`` of its progress (None: 0.5 / K) and may balance itself. An
-    I/O job alternates Erlang CPU bursts with an I/O; a coordinated one runs
-    only in strict rows.
+    A compute job has a gangedness ``gamma`` (loose CPU is worth 1 - gamma), a floor
+    ``phi`` of its progress (None: 0.5 / K) and may balance itself. An I/O job
+    alternates Erlang CPU bursts with an I/O; a coordinated one runs only in strict
+    rows.
     """
 
     processes: base.PositiveCount
@@ -218,7 +216,8 @@ class FlexibleGangProblem(base.Problem):
     @model_validator(mode="after")
     def _consistent(self) -> FlexibleGangProblem:
         base.require_unique("jobs", (job.id for job in self.jobs))
-        processors, columns = self.machine.processors, self.machine.num_columns
+        processors = self.machine.processors
+        columns = self.machine.num_columns
         if processors & (processors - 1):
             raise ValueError(
                 f"machine.processors is {processors}; it must be a power of two"
@@ -268,8 +267,8 @@ class FlexibleGangProblem(base.Problem):
         )
 
     def phi(self, job: int) -> float:
-        """Floor of a compute job's progress: as given, or half its
-        strict share, 0.5 / K.
+        """Floor of a compute job's progress: as given, or half its strict share, 0.5 /
+        K.
         """
         given = self.jobs[job].phi
         return 0.5 / self.num_rows if given is None else given
@@ -279,8 +278,8 @@ class FlexibleGangProblem(base.Problem):
         return sorted(jobs, key=lambda j: (-self.jobs[j].processes, j))
 
     def first_fit(self, job: int, rows: Iterable[set[int]]) -> tuple[int, int] | None:
-        """The first row, and in it the first aligned block, that is free:
-        it is taken for *job*.
+        """The first row, and in it the first aligned block, that is free: it is taken
+        for *job*.
 
         *rows* are the columns taken in each; None where no row has room.
         """
@@ -313,10 +312,11 @@ class FlexibleGangProblem(base.Problem):
     def patterns(self) -> tuple[Pattern, ...]:
         """All patterns of the frame (F5), k = 0 first.
 
-        k = 0; 0 < k < K with d windows, d <= min(k, K - k) and d dividing
-        K - k; k = K, d = 1.
+        k = 0; 0 < k < K with d windows, d <= min(k, K - k) and d dividing K - k; k = K,
+        d = 1.
         """
-        rows, quantum = self.num_rows, self.machine.quantum_seconds
+        rows = self.num_rows
+        quantum = self.machine.quantum_seconds
         mixed = [
             (k, d)
             for k in range(1, rows)
@@ -361,8 +361,8 @@ class FlexibleGangPlan(base.Plan):
                 base.require_known(f"plan.{where}", name, problem.job_index, "job")
 
     def granted_seconds(self, job: str, width: int) -> tuple[float, ...]:
-        """t[j,c]: CPU seconds a frame for a process of *job* in each of
-        its *width* columns.
+        """t[j,c]: CPU seconds a frame for a process of *job* in each of its *width*
+        columns.
         """
         if job in self.column_seconds:
             return self.column_seconds[job]
@@ -379,4 +379,6 @@ def useful_seconds(
     >>> useful_seconds([10, 10, 10, 0], False), useful_seconds([10, 10, 10, 0], True)
     (0, 30)
     """
-    return sum(received) if self_balancing else len(received) * min(received)
+    if self_balancing:
+        return sum(received)
+    return len(received) * min(received)

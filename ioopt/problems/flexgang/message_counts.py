@@ -1,10 +1,10 @@
 """Message counts of gangs (Lee et al., Section 5): what a gangedness monitor is
 fed, and its answer.
 
-A count is the number of messages that one processor received in one quantum.
-Gang quanta are those in which all processes run; in a disturbed quantum some do
-not, and counts of the processors that run are kept apart from those of the
-processors that do not.
+A count is the number of messages that one processor received in one quantum. Gang
+quanta are those in which all processes run; in a disturbed quantum some do not, and
+counts of the processors that run are kept apart from those of the processors that do
+not.
 """
 
 from __future__ import annotations
@@ -69,14 +69,19 @@ class MessageCounts(base.Record):
         return self
 
     def rows(self, processors: int) -> Iterator[tuple[int, int, bool, bool, float]]:
-        """(quantum, processor, ganged, running, messages) of a
-        recording with ``absent``.
+        """(quantum, processor, ganged, running, messages) of a recording with
+        ``absent``.
         """
         gang, running, nonrunning = (iter(self.counts(name)) for name in QUANTA)
         for quantum, missing in enumerate(self.absent):
             for processor in range(processors):
                 runs = processor not in missing
-                source = nonrunning if not runs else running if missing else gang
+                if not runs:
+                    source = nonrunning
+                elif missing:
+                    source = running
+                else:
+                    source = gang
                 yield quantum, processor, not missing, runs, next(source)
 
     @property
@@ -85,15 +90,15 @@ class MessageCounts(base.Record):
         return isinstance(self.gang, float)
 
     def counts(self, quanta: Quanta) -> tuple[float, ...]:
-        """The counts of one kind of quanta; empty when there are
-        none or only their mean.
+        """The counts of one kind of quanta; empty when there are none or only their
+        mean.
         """
         value = getattr(self, quanta)
         return value if isinstance(value, tuple) else ()
 
     def mean(self, quanta: Quanta) -> float | None:
-        """The mean of one kind of quanta, given or computed; None when
-        it was not recorded.
+        """The mean of one kind of quanta, given or computed; None when it was not
+        recorded.
         """
         value = getattr(self, quanta)
         if isinstance(value, tuple):
@@ -117,8 +122,8 @@ class MessageCountsProblem(base.Problem):
         return self
 
     def _require_whole(self, item: MessageCounts) -> None:
-        """A recording with ``absent`` has all counts of each quantum, of
-        processors that exist.
+        """A recording with ``absent`` has all counts of each quantum, of processors
+        that exist.
         """
         size = self.processors
         for quantum, missing in enumerate(item.absent):

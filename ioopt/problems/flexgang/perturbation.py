@@ -1,5 +1,5 @@
-"""The perturbation laboratory (Lee et al., Section 4): applications,
-environments and slopes.
+"""The perturbation laboratory (Lee et al., Section 4): applications, environments and
+slopes.
 
 P processes of one gang run alone; every now and then one processor loses a quantum
 (Sub) or gets an extra one (Add), always the same (FX) or in turn (RR). Times in quanta.
@@ -40,9 +40,7 @@ class Barrier(base.Record):
 
 
 class Workpile(base.Record):
-    """A fixed amount of work in units of ``unit_quanta``,
-    fetched by whoever is free.
-    """
+    """A fixed amount of work in units of ``unit_quanta``, fetched by whoever is free."""
 
     kind: Literal["workpile"] = "workpile"
     id: base.Name = "Workpile"
@@ -65,8 +63,8 @@ class Msg(base.Record):
 
 
 class Blocking(base.Record):
-    """Requests at rate ``requests_per_quantum`` of own work (lambda); each
-    waits for its reply.
+    """Requests at rate ``requests_per_quantum`` of own work (lambda); each waits for
+    its reply.
     """
 
     kind: Literal["blocking"] = "blocking"
@@ -75,16 +73,16 @@ class Blocking(base.Record):
 
 
 class Program(base.Record):
-    """Unequal work between barriers, and messages, as the applications
-    of Table 2 (rule 13).
+    """Unequal work between barriers, and messages, as the applications of Table 2 (rule
+    13).
 
-    In interval k, ``interval_quanta`` long, process p has the share
-    ``loads[k % len(loads)][p]`` of it as work; 1, the bottleneck's, where ``loads`` is
-    empty. Each process receives ``messages_per_quantum`` of the run, sent by the
-    others at random in the first ``active_share`` of their work of an interval; where
-    they are ``blocking``, half are requests, whose senders wait, and half their
-    replies. A message that finds its process absent is buffered:
-    ``buffer_instructions`` more to do for it.
+    In interval k, ``interval_quanta`` long, process p has the share ``loads[k %
+    len(loads)][p]`` of it as work; 1, the bottleneck's, where ``loads`` is empty. Each
+    process receives ``messages_per_quantum`` of the run, sent by the others at random
+    in the first ``active_share`` of their work of an interval; where they are
+    ``blocking``, half are requests, whose senders wait, and half their replies. A
+    message that finds its process absent is buffered: ``buffer_instructions`` more to
+    do for it.
     """
 
     kind: Literal["program"] = "program"
@@ -194,9 +192,7 @@ class PerturbationProblem(base.Problem):
 
     @property
     def reserved_quanta(self) -> int:
-        """Quanta that a batch keeps to itself: from its first to
-        its last perturbation.
-        """
+        """Quanta that a batch keeps to itself: from its first to its last perturbation."""
         return (self.batch - 1) * self.spacing_quanta + 1
 
     @property
@@ -225,8 +221,8 @@ class ApplicationSlopes(base.Record):
 
 
 class PerturbationSlopes(base.Record):
-    """The slopes of every application of the instance, in its order,
-    on P ``processors``.
+    """The slopes of every application of the instance, in its order, on P
+    ``processors``.
     """
 
     processors: base.PositiveCount

@@ -35,8 +35,8 @@ class TwoJobMeasures(NamedTuple):
 
 
 class QuantumPoint(base.Record):
-    """One pair of quanta: the I/O job's and the compute job's. A ``qc`` of 0 is
-    a dedicated machine.
+    """One pair of quanta: the I/O job's and the compute job's. A ``qc`` of 0 is a
+    dedicated machine.
     """
 
     qi_seconds: base.PositiveSeconds

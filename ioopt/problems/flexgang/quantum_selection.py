@@ -1,15 +1,15 @@
-"""Quantum selection (feature F4): jobs, the menu of options, the
-plan. Times in seconds.
+"""Quantum selection (feature F4): jobs, the menu of options, the plan.
 
-Every job takes one option (q, f): its quantum q and f visits a cycle; the
-slots fill a cycle of length L exactly. Lee et al., Section 3, show the
-trade-off; the problem is ours.
+Every job takes one option (q, f): its quantum q in seconds, and f visits a cycle. The
+slots fill a cycle of length L exactly. Lee et al., Section 3, show the trade-off; the
+problem is ours.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from math import gcd, lcm
 from typing import Literal
 
@@ -63,13 +63,12 @@ Option = tuple[float, int]
 
 
 class QuantumSelectionProblem(base.Problem):
-    """Choose a quantum and visits for every job so that sum w (S - 1)
-    + mu waste is least.
+    """Choose a quantum and visits for every job to minimise sum w (S - 1) + mu waste.
 
-    ``cycles_seconds`` is the grid of cycle lengths (None: multiples of the time
-    grid that the menu can fill, thinned); the greedy's lengths are always added.
-    Raises a validation error for repeated ids or menu entries and for cycle
-    lengths off the time grid.
+    ``cycles_seconds`` is the grid of cycle lengths (None: multiples of the time grid
+    that the menu can fill, thinned); the greedy's lengths are always added. Raises a
+    validation error for repeated ids or menu entries and for cycle lengths off the time
+    grid.
     """
 
     format: Literal["ioopt/quantum-selection"] = "ioopt/quantum-selection"
@@ -104,11 +103,10 @@ class QuantumSelectionProblem(base.Problem):
         return self
 
     def _require_coarse_grid(self) -> None:
-        """The longest cycle has at most ``MOST_TICKS`` steps of the time grid."""
-        longest = sum(
-            max(exact(q) * f for q, f in self.options(job))
-            for job in range(len(self.jobs))
-        )
+        """Raise ValueError where the longest cycle has more than ``MOST_TICKS`` steps."""
+        longest = Fraction(0)
+        for job in range(len(self.jobs)):
+            longest += max(exact(q) * f for q, f in self.options(job))
         ticks = max(longest, *map(exact, self.cycles_seconds or (0,))) / self.grid
         if ticks > MOST_TICKS:
             raise ValueError(
@@ -124,49 +122,48 @@ class QuantumSelectionProblem(base.Problem):
 
     @cached_property
     def grid(self) -> Fraction:
-        """The time grid in seconds: the greatest time that divides every
-        quantum of the menu.
-        """
+        """The time grid in seconds: the greatest time that divides every quantum."""
         quanta = {exact(q) for q in self.quanta_seconds}
         for job in self.jobs:
             quanta.update(exact(q) for q in job.quanta_seconds or ())
-        top, bottom = 0, 1
+        top = 0
+        bottom = 1
         for quantum in quanta:
-            top, bottom = gcd(top, quantum.numerator), lcm(bottom, quantum.denominator)
+            top = gcd(top, quantum.numerator)
+            bottom = lcm(bottom, quantum.denominator)
         return Fraction(top, bottom)
 
     def ticks(self, seconds: float) -> int:
-        """*seconds* in steps of the time grid; exact for menu
-        quanta and cycle lengths.
-        """
+        """Return *seconds* in steps of the time grid; exact for quanta and cycles."""
         return round(exact(seconds) / self.grid)
 
     def seconds(self, ticks: int) -> float:
-        """Seconds of *ticks* steps of the time grid."""
+        """Return *ticks* steps of the time grid in seconds."""
         return float(ticks * self.grid)
 
     def options(self, job: int) -> tuple[Option, ...]:
-        """The menu of a job in its order: quanta outer, visits inner."""
+        """Return the menu of a job in its order: quanta outer, visits inner."""
         item = self.jobs[job]
-        visits = item.visits or (self.visits if item.is_io else (1,))
-        return tuple(
-            (q, f) for q in item.quanta_seconds or self.quanta_seconds for f in visits
-        )
+        quanta = item.quanta_seconds or self.quanta_seconds
+        visits: tuple[int, ...] = (1,)
+        if item.visits:
+            visits = item.visits
+        elif item.is_io:
+            visits = self.visits
+        return tuple(product(quanta, visits))
 
     def one_visit(self) -> QuantumSelectionProblem | None:
-        """The same problem with every job visiting once a cycle; None
-        where a menu lacks that.
-        """
-        if not all(
-            any(f == 1 for _, f in self.options(job)) for job in range(len(self.jobs))
-        ):
-            return None
+        """Return the problem with every job visiting once; None where a menu lacks that."""
+        for job in range(len(self.jobs)):
+            if all(visits != 1 for _, visits in self.options(job)):
+                return None
         jobs = tuple(job.model_copy(update={"visits": (1,)}) for job in self.jobs)
         return self.model_copy(update={"visits": (1,), "jobs": jobs}, deep=False)
 
     def default_cycles(self) -> tuple[int, ...]:
-        """Cycle lengths in ticks: as given, else fillable multiples of the
-        grid, evenly thinned.
+        """Return the cycle lengths in ticks: as given, else those that options can fill.
+
+        The latter are evenly thinned to at most :data:`MAX_DEFAULT_CYCLES`.
         """
         if self.cycles_seconds is not None:
             return tuple(sorted({self.ticks(length) for length in self.cycles_seconds}))
@@ -192,9 +189,7 @@ class QuantumPlan(base.Plan):
     options: dict[base.Name, Choice]
 
     def require_options_of(self, problem: QuantumSelectionProblem) -> None:
-        """Raise ValueError when the plan names an unknown job, or an option
-        not on a job's menu.
-        """
+        """Raise ValueError for an unknown job, or an option that is not on its menu."""
         for name, choice in self.options.items():
             base.require_known("plan.options", name, problem.job_index, "job")
             option = (choice.quantum_seconds, choice.visits)
@@ -209,9 +204,10 @@ Slot = tuple[int, float, float]
 def slot_sequence(
     problem: QuantumSelectionProblem, plan: QuantumPlan
 ) -> tuple[Slot, ...]:
-    """The slots of one cycle (F4): visit n of a job wants (n + 0.5) / f of the cycle.
+    """Return the slots of one cycle (F4).
 
-    Sorted by the wanted place, ties by job position, then laid back to back from 0.
+    Visit n of a job wants to be at (n + 0.5) / f of the cycle. Slots are sorted by the
+    wanted place, ties by job position, and laid back to back from 0.
     """
     wanted = []
     for name, choice in plan.options.items():

@@ -1,5 +1,5 @@
-"""Timeline simulator of flexible gang plans (F6, rule 12): every
-processor, frame after frame.
+"""Timeline simulator of flexible gang plans (F6, rule 12): every processor, frame after
+frame.
 
 Useful progress of loose CPU is (1 - gamma) n times the least process, or the sum
 where self-balancing.
@@ -86,9 +86,7 @@ def frame_schedule(
 def frame_timeline(
     problem: FlexibleGangProblem, schedule: Json, pattern: Pattern
 ) -> Timeline:
-    """One frame, a resource a column: strict cells by job, loose
-    windows as ``loose``.
-    """
+    """One frame, a resource a column: strict cells by job, loose windows as ``loose``."""
     names = [f"column {c}" for c in range(problem.machine.num_columns)]
     intervals = [
         Interval(
@@ -125,8 +123,8 @@ FLOOR_TOLERANCE = 0.02
 
 @dataclass(frozen=True)
 class Measured:
-    """One plan under one seed. Per job id; progress and utilisation
-    are fractions of time.
+    """One plan under one seed. Per job id; progress and utilisation are fractions of
+    time.
 
     ``objective`` is sum w (n/P) progress - lambda sum w (n/P)(S - 1);
     ``cpu_utilisation`` the time in which a process runs over all CPU time,
@@ -184,9 +182,7 @@ def simulate(
 
 
 def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
-    """The pattern that *plan* names; InstanceError when the frame
-    has no such pattern.
-    """
+    """The pattern that *plan* names; InstanceError when the frame has no such pattern."""
     pattern = problem.pattern(plan.k, plan.d)
     if pattern is None:
         raise InstanceError(
@@ -206,11 +202,13 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
         }
         for key in ("progress", "slowdown", "response_seconds")
     }
-    slowdowns, responses = per_job["slowdown"], per_job["response_seconds"]
+    slowdowns = per_job["slowdown"]
+    responses = per_job["response_seconds"]
     floors = []
     for at, job in enumerate(problem.jobs):
         if not job.is_io:
-            phi, got = problem.phi(at), per_job["progress"][job.id]
+            phi = problem.phi(at)
+            got = per_job["progress"][job.id]
             kept = got >= phi * (1.0 - FLOOR_TOLERANCE)
             floors.append({"job": job.id, "phi": phi, "simulated": got, "kept": kept})
     return {
@@ -244,8 +242,8 @@ def measure(
     seconds: float,
     fast: bool = False,
 ) -> Measured:
-    """Run *plan* under one seed, *fast* by machine code; whole frames, the
-    first tenth left out.
+    """Run *plan* under one seed, *fast* by machine code; whole frames, the first tenth
+    left out.
     """
     return _Run(problem, plan, seed, seconds, fast).measured()
 
@@ -254,8 +252,8 @@ _bursts = lru_cache(maxsize=4096)(draw_bursts)
 
 
 class _Run:
-    """One plan, one seed: I/O processes served processor by processor,
-    free time shared out.
+    """One plan, one seed: I/O processes served processor by processor, free time shared
+    out.
     """
 
     def __init__(
@@ -266,7 +264,10 @@ class _Run:
         seconds: float,
         fast: bool,
     ) -> None:
-        self.problem, self.plan, self.seed, self.fast = problem, plan, seed, fast
+        self.problem = problem
+        self.plan = plan
+        self.seed = seed
+        self.fast = fast
         self.pattern = pattern_of(problem, plan)
         frame = self.pattern.frame_seconds
         frames = max(20, math.ceil(seconds / frame))
@@ -282,7 +283,9 @@ class _Run:
 
     def _column(self, column: int) -> None:
         """Serve the processors of one column and share out what they leave free."""
-        problem, plan, pattern = self.problem, self.plan, self.pattern
+        problem = self.problem
+        plan = self.plan
+        pattern = self.pattern
         quantum = problem.machine.quantum_seconds
         present = [
             (j, job)
@@ -328,9 +331,9 @@ class _Run:
                     column - block.start
                 ]
         total = math.fsum(granted.values())
-        return (
-            {j: seconds / total for j, seconds in granted.items()} if total > 0 else {}
-        )
+        if total > 0:
+            return {j: seconds / total for j, seconds in granted.items()}
+        return {}
 
     def _serve(
         self,
@@ -338,9 +341,7 @@ class _Run:
         jobs: list[tuple[int, FlexibleJob]],
         processor: int,
     ) -> float:
-        """Serve I/O processes on one processor; CPU seconds they
-        use after the warm-up.
-        """
+        """Serve I/O processes on one processor; CPU seconds they use after the warm-up."""
         windows = Windows.of(self.pattern.frame_seconds, open_spans)
         behaviours = [job for _, job in jobs]
         count = num_bursts(behaviours, self.horizon)

@@ -67,7 +67,8 @@ def simulate(
     fast = use_compiled(bursts * problem.machine.processors, deadline)
     jobs: dict[str, dict[str, float]] = {}
     realised = 0.0
-    schedule, timeline = _schedule(problem, plan, slots), _timeline(problem, slots)
+    schedule = _schedule(problem, plan, slots)
+    timeline = _timeline(problem, slots)
     for at, job in io:
         if deadline is not None and deadline.expired():
             note = (
@@ -108,8 +109,8 @@ def _measure(
     horizon: int,
     fast: bool,
 ) -> dict[str, float]:
-    """Slowdown, response and waste of one I/O job in its *windows*,
-    over all processors.
+    """Slowdown, response and waste of one I/O job in its *windows*, over all
+    processors.
     """
     warm = int(horizon * WARM_FRACTION)
     count = num_bursts([job], horizon, processors)
@@ -136,7 +137,8 @@ def _waste(runs: list[Served], windows: Windows, warm: int, horizon: int) -> flo
     last = horizon // windows.cycle * windows.open_per_cycle
     begins = np.concatenate([run.begin for run in runs])
     ends = begins + np.concatenate([run.burst for run in runs])
-    begins, ends = np.clip(begins, first, last), np.clip(ends, first, last)
+    begins = np.clip(begins, first, last)
+    ends = np.clip(ends, first, last)
     donated = (last - first) - float((ends - begins).sum()) / len(runs)
     useful = (last - first) - _union(begins, ends)
     cycles = (last - first) / windows.open_per_cycle
@@ -146,7 +148,8 @@ def _waste(runs: list[Served], windows: Windows, warm: int, horizon: int) -> flo
 def _union(begins: np.ndarray, ends: np.ndarray) -> int:
     """Total length covered by at least one of the intervals."""
     order = np.argsort(begins, kind="stable")
-    starts, reach = begins[order], np.maximum.accumulate(ends[order])
+    starts = begins[order]
+    reach = np.maximum.accumulate(ends[order])
     before = np.concatenate([starts[:1], reach[:-1]])
     return int(np.maximum(0, reach - np.maximum(starts, before)).sum())
 

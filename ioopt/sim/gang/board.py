@@ -1,9 +1,9 @@
-"""The state of a gang simulation as flat lists, or as arrays where
-machine code runs it.
+"""The state of a gang simulation as flat lists, or as arrays where machine code runs
+it.
 
-Jobs are numbered by key (FCFS position). All changes are made in place, so
-that the kernels of :mod:`ioopt.sim.gang.phases` and
-:mod:`ioopt.sim.gang.clock` allocate nothing.
+Jobs are numbered by key (FCFS position). All changes are made in place, so that the
+kernels of :mod:`ioopt.sim.gang.phases` and :mod:`ioopt.sim.gang.clock` allocate
+nothing.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,7 @@ slice; jobs that finished and are still in the matrix, that left in this update,
 are done; occupied node slots; an update is due.
 """
 NOW, SLOT_SECONDS = 0, 1
-"""Places of :attr:`Board.clock`: the time, and the integral of
-occupied slots over it.
+"""Places of :attr:`Board.clock`: the time, and the integral of occupied slots over it.
 """
 
 
@@ -85,11 +84,10 @@ def make_jobs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
     columns = map(list, zip(*gangs)) if gangs else ([],) * 6
     _, size, files, local, remote, arrival = columns
     above, below = rules.pack_ratio.as_integer_ratio()
-    packed = (
-        [away * below <= near * above for near, away in zip(local, remote)]
-        if above
-        else []
-    )
+    if above:
+        packed = [away * below <= near * above for near, away in zip(local, remote)]
+    else:
+        packed = []
     return Jobs(
         size=size,
         files=files,

@@ -30,9 +30,7 @@ def simulate(
 
 
 def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None:
-    """One matrix update: departures leave, the phases run, what
-    they did takes effect.
-    """
+    """One matrix update: departures leave, the phases run, what they did takes effect."""
     open_update(board, jobs, timing)
     now = board.clock[at.NOW]
     clean(board, jobs, rules, now)
@@ -45,9 +43,7 @@ def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None
 
 
 def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
-    """Take finished jobs out of the matrix and give a new slice
-    its migration budget.
-    """
+    """Take finished jobs out of the matrix and give a new slice its migration budget."""
     tally = board.tally
     for j in board.gone[: tally[at.GONE]]:
         take_out(board, jobs, j)
@@ -63,10 +59,11 @@ def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
 
 
 def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
-    """What an update means for the time that jobs need: stalls of
-    those that moved, starts.
+    """What an update means for the time that jobs need: stalls of those that moved,
+    starts.
     """
-    tally, now = board.tally, board.clock[at.NOW]
+    tally = board.tally
+    now = board.clock[at.NOW]
     for j in board.moved[: tally[at.MOVED]]:
         # The fraction of work that is left stays (rule 7).
         jobs.need[j] = (
@@ -74,18 +71,27 @@ def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
         )
     for j in board.run[tally[at.STARTED] : tally[at.RUNNING]]:
         jobs.start[j] = max(now, jobs.arrival[j])
-        jobs.need[j] = jobs.at_files[j] if jobs.local[j] else jobs.remote[j]
+        if jobs.local[j]:
+            jobs.need[j] = jobs.at_files[j]
+        else:
+            jobs.need[j] = jobs.remote[j]
     tally[at.UPDATES] += 1
     tally[at.DUE] = 0
 
 
 def advance(board: Board, jobs: Jobs, timing: Timing, steps: int) -> int:
-    """Let time pass until an update is due or *steps* steps are made;
-    returns the steps left.
+    """Let time pass until an update is due or *steps* steps are made; returns the steps
+    left.
     """
-    tally, clock, arrival = board.tally, board.clock, jobs.arrival
-    quantum, tolerance, total = timing.quantum, timing.tolerance, len(jobs.size)
-    now, index, arrived = clock[at.NOW], tally[at.SLICE], tally[at.TAIL]
+    tally = board.tally
+    clock = board.clock
+    arrival = jobs.arrival
+    quantum = timing.quantum
+    tolerance = timing.tolerance
+    total = len(jobs.size)
+    now = clock[at.NOW]
+    index = tally[at.SLICE]
+    arrived = tally[at.TAIL]
     due = False
     while steps > 0 and not due and tally[at.DONE] < total:
         steps -= 1
@@ -128,8 +134,8 @@ def slice_of(instant: Number, timing: Timing) -> int:
 
 
 def skip_cycles(board: Board, jobs: Jobs, timing: Timing, gap: Number) -> int:
-    """Let whole cycles pass in which nothing happens, *gap* being the time
-    to the next arrival.
+    """Let whole cycles pass in which nothing happens, *gap* being the time to the next
+    arrival.
     """
     quantum = timing.quantum
     cycle = timing.levels * quantum
@@ -161,7 +167,9 @@ def run_row(
     With ``at_boundary`` jobs end inside the slice, but the matrix stands
     until its end (rule 2).
     """
-    tally, need, tolerance = board.tally, jobs.need, timing.tolerance
+    tally = board.tally
+    need = jobs.need
+    tolerance = timing.tolerance
     end = (index + 1) * timing.quantum
     until: Number = end
     running = board.run[: tally[at.RUNNING]]
@@ -184,7 +192,10 @@ def run_row(
         jobs.attained[j] += passed
         remaining = need[j] - passed
         if remaining <= tolerance:
-            jobs.finish[j] = min(now + need[j], end) if timing.at_boundary else until
+            if timing.at_boundary:
+                jobs.finish[j] = min(now + need[j], end)
+            else:
+                jobs.finish[j] = until
             remaining = 0
             board.gone[tally[at.GONE]] = j
             tally[at.GONE] += 1

@@ -40,8 +40,8 @@ _KINDS: dict[type, frozenset[str]] = {
     ),
     np.bool_: frozenset({"packed", "local"}),
 }
-"""The fields by what their arrays hold, int64 but for these; sets of
-nodes are rows of words.
+"""The fields by what their arrays hold, int64 but for these; sets of nodes are rows of
+words.
 """
 TableT = TypeVar("TableT", Board, Jobs)
 _simulate = compiled(clock.__name__, "simulate", whole=True)
@@ -50,8 +50,8 @@ _simulate = compiled(clock.__name__, "simulate", whole=True)
 def run(
     gangs: Sequence[Gang], timing: Timing, rules: Rules, pace: Pace | None = None
 ) -> Trajectory:
-    """As :class:`ioopt.sim.gang.simulate.GangSimulation`, compiled; OutOfTime
-    where *pace* ends it.
+    """As :class:`ioopt.sim.gang.simulate.GangSimulation`, compiled; OutOfTime where
+    *pace* ends it.
     """
     total = len(gangs)
     board = in_arrays(make_board(total, timing.nodes, timing.levels), timing.nodes)
@@ -77,16 +77,17 @@ def compile_kernels() -> None:
 
 
 def in_arrays(table: TableT, nodes: int) -> TableT:
-    """The board or the jobs of a machine of *nodes* with arrays
-    in the place of lists.
-    """
+    """The board or the jobs of a machine of *nodes* with arrays in the place of lists."""
     found: dict[str, Any] = {}
     for name, value in table._asdict().items():
         kind = next((kind for kind, names in _KINDS.items() if name in names), np.int64)
         if kind is np.uint64:
             found[name] = words_of(value, nodes)
         else:
-            found[name] = value if isinstance(value, int) else np.array(value, kind)
+            if isinstance(value, int):
+                found[name] = value
+            else:
+                found[name] = np.array(value, kind)
     return table._replace(**found)
 
 

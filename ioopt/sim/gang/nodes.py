@@ -1,5 +1,5 @@
-"""Sets of nodes, and lists of jobs that depend on them, as the rules of
-the matrix use them.
+"""Sets of nodes, and lists of jobs that depend on them, as the rules of the matrix use
+them.
 
 A list of sets is a list of whole numbers (bit k of one is node k).
 :mod:`ioopt.sim.gang.words` has the same operations for machine code, where a set is a
@@ -56,8 +56,8 @@ def is_free(rows: Sets, row: int, sets: Sets, j: int) -> bool:
 
 
 def add_where_free(rows: Sets, sets: Sets, j: int) -> int:
-    """Put set *j* into the first row that holds none of its nodes; that
-    row, or -1 for none.
+    """Put set *j* into the first row that holds none of its nodes; that row, or -1 for
+    none.
     """
     wanted = sets[j]
     for row, taken in enumerate(rows):
@@ -117,8 +117,8 @@ def drop(keys: list[int], count: int, j: int) -> None:
 def sort_keys(
     keys: list[int], count: int, value: Sequence[Number], descending: bool
 ) -> None:
-    """Sort the first *count* of the *keys* by their *value*; equal
-    ones keep their order.
+    """Sort the first *count* of the *keys* by their *value*; equal ones keep their
+    order.
     """
     keys[:count] = sorted(keys[:count], key=value.__getitem__, reverse=descending)
 
@@ -145,7 +145,8 @@ def take_lowest(layers: Sets, k: int, sets: Sets, j: int, most: int) -> int:
     fresh = layers[k] & ~sets[j]
     count = fresh.bit_count()
     if count > most:
-        rest, count = fresh, most
+        rest = fresh
+        count = most
         for _ in range(most):
             rest &= rest - 1
         fresh &= ~rest

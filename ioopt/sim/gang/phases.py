@@ -78,7 +78,8 @@ def sort_by_worth(board: Board, jobs: Jobs, rules: RuleNumbers, num: int) -> Non
     """Sort the first *num* of the group by weight x speed, heaviest first."""
     worth = board.worth
     for j in board.group[:num]:
-        local, remote = jobs.at_files[j], jobs.remote[j]
+        local = jobs.at_files[j]
+        remote = jobs.remote[j]
         weight = weight_of(
             rules.weight, local, jobs.attained[j], jobs.need[j], rules.quantum
         )
@@ -87,13 +88,15 @@ def sort_by_worth(board: Board, jobs: Jobs, rules: RuleNumbers, num: int) -> Non
 
 
 def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """MigrateMatrix: remote jobs move to their file nodes where a row has
-    them free (rule 12).
+    """MigrateMatrix: remote jobs move to their file nodes where a row has them free
+    (rule 12).
 
     A job's own columns in its home row count as free. A move that costs more tasks than
     the budget is skipped whole; passes repeat until one changes nothing.
     """
-    tally, group, num = board.tally, board.group, 0
+    tally = board.tally
+    group = board.group
+    num = 0
     for j in board.run[: tally[RUNNING]]:
         if not jobs.local[j] and not jobs.packed[j]:
             group[num] = j
@@ -133,11 +136,9 @@ def compact(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 def move_one(board: Board, jobs: Jobs) -> bool:
     """The first feasible move of CompactMatrix, made; False when there is none."""
-    population, ascending, descending = (
-        board.population,
-        board.ascending,
-        board.descending,
-    )
+    population = board.population
+    ascending = board.ascending
+    descending = board.descending
     running = board.run[: board.tally[RUNNING]]
     for row in range(board.levels):
         ascending[row] = row
@@ -166,29 +167,33 @@ def file_row(board: Board, jobs: Jobs, j: int) -> int:
     """The IOGS row: fewest free nodes with all file nodes free;
     -1 when there is none.
     """
-    best, fullest = -1, -1
+    best = -1
+    fullest = -1
     for row in range(board.levels):
         taken = board.population[row]
         fitting = fullest < taken <= board.nodes - jobs.size[j]
         if fitting and is_free(board.homes, row, jobs.files, j):
-            best, fullest = row, taken
+            best = row
+            fullest = taken
     return best
 
 
 def best_fit_row(board: Board, size: int) -> int:
     """The GS row: fewest free nodes that suffice for *size*; -1 when there is none."""
-    best, fullest = -1, -1
+    best = -1
+    fullest = -1
     for row in range(board.levels):
         if fullest < board.population[row] <= board.nodes - size:
-            best, fullest = row, board.population[row]
+            best = row
+            fullest = board.population[row]
     return best
 
 
 def choose_nodes(
     rows: Sets, row: int, nodes: int, size: int, layers: Sets, columns: Sets, j: int
 ) -> None:
-    """Make *columns* [j] *size* nodes free in *row*: those free in most
-    rows, then the lowest.
+    """Make *columns* [j] *size* nodes free in *row*: those free in most rows, then the
+    lowest.
     """
     find_layers(rows, row, nodes, layers)
     clear(columns, j)
@@ -208,8 +213,8 @@ def rows_free(board: Board, sets: Sets, j: int) -> int:
 
 
 def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> int:
-    """Choose columns for *j*, packed jobs where they run most; its row,
-    negative: none (rule 14).
+    """Choose columns for *j*, packed jobs where they run most; its row, negative: none
+    (rule 14).
     """
     row = -1 if rules.place == BEST_FIT else file_row(board, jobs, j)
     packed = jobs.packed[j]
@@ -224,7 +229,8 @@ def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> 
         occupied = jobs.size[j]
         for taken in board.population:
             occupied += taken
-        near, far = jobs.at_files[j], jobs.remote[j]
+        near = jobs.at_files[j]
+        far = jobs.remote[j]
         crowded = occupied > rules.limit and occupied * far > rules.slots * near
         if crowded and now - jobs.arrival[j] < rules.patience * (far - near):
             return REFUSED
@@ -232,10 +238,8 @@ def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> 
     choose_nodes(board.homes, other, board.nodes, size, board.layers, jobs.columns, j)
     jobs.local[j] = equal(jobs.columns, jobs.files, j)
     if row >= 0:
-        at_files, elsewhere = (
-            rows_free(board, jobs.files, j),
-            rows_free(board, jobs.columns, j),
-        )
+        at_files = rows_free(board, jobs.files, j)
+        elsewhere = rows_free(board, jobs.columns, j)
         if at_files * jobs.remote[j] >= elsewhere * jobs.at_files[j]:
             use_files(jobs, j)
             return row
@@ -252,10 +256,11 @@ def passes(jobs: Jobs, rules: RuleNumbers, now: Number, j: int, row: int) -> boo
 
 
 def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """Schedule: FCFS, stopping at the first job that does not start nor is
-    passed over (rule 14).
+    """Schedule: FCFS, stopping at the first job that does not start nor is passed over
+    (rule 14).
     """
-    queue, tally = board.queue, board.tally
+    queue = board.queue
+    tally = board.tally
     at = kept = tally[HEAD]
     while at < tally[TAIL]:
         j = queue[at]
@@ -288,14 +293,18 @@ def fill(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 
 def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
-    """FillMatrix into the cells left: the heaviest job first, or passes
-    over the jobs in order.
+    """FillMatrix into the cells left: the heaviest job first, or passes over the jobs
+    in order.
 
     The heaviest gets all replicas that it can have, in a pass each job gets one; each
     stands in the first row that has its columns free.
     """
-    running, group, local = board.run[: board.tally[RUNNING]], board.group, jobs.local
-    filled, columns, span = board.filled, jobs.columns, jobs.span
+    running = board.run[: board.tally[RUNNING]]
+    group = board.group
+    local = jobs.local
+    filled = board.filled
+    columns = jobs.columns
+    span = jobs.span
     for turn in range(2 if rules.local_first else 1):
         num = 0
         for j in running:

@@ -1,5 +1,5 @@
-"""Simulator of a time-sliced machine under a gang-scheduling policy,
-and what it reports.
+"""Simulator of a time-sliced machine under a gang-scheduling policy, and what it
+reports.
 
 Policies that run the phases (:class:`~ioopt.decisions.gang.rules.Rules`) do so in
 place; any other is asked with a :class:`~ioopt.decisions.gang.state.State` at every
@@ -31,8 +31,8 @@ STEPS_PER_LOOK = 64
 """Steps between two looks at the deadline."""
 
 Observer = Callable[[Number, int, State, "tuple[int, ...]"], None]
-"""Called after each update with (time, slice index, new state, keys of
-the jobs that left).
+"""Called after each update with (time, slice index, new state, keys of the jobs that
+left).
 """
 
 
@@ -61,12 +61,10 @@ class GangSimulation:
         policy: GangPolicy,
         observer: Observer | None = None,
     ) -> None:
-        self.gangs, self.timing, self.policy, self.observer = (
-            gangs,
-            timing,
-            policy,
-            observer,
-        )
+        self.gangs = gangs
+        self.timing = timing
+        self.policy = policy
+        self.observer = observer
         rules = policy.rules
         # The order of a queue by HDF changes with the time that jobs need.
         self.in_place = rules is not None and rules.weight != HDF
@@ -82,7 +80,8 @@ class GangSimulation:
         Raises SimulationError when the queue can never proceed, OutOfTime where
         *pace* ends the run.
         """
-        tally, total = self.board.tally, len(self.gangs)
+        tally = self.board.tally
+        total = len(self.gangs)
         while tally[at.DONE] < total:
             self._pass(STEPS_PER_LOOK)
             if tally[at.DONE] == total:
@@ -99,13 +98,17 @@ class GangSimulation:
                     f"{self.policy.name}: the job at FCFS position {head.key} with "
                     f"{head.size} tasks fits no row of an empty matrix"
                 )
-        jobs, moved, updates = self.jobs, tally[at.TASKS], tally[at.UPDATES]
+        jobs = self.jobs
+        moved = tally[at.TASKS]
+        updates = tally[at.UPDATES]
         occupied = self.board.clock[at.SLOT_SECONDS]
         return Trajectory(jobs.start, jobs.finish, jobs.local, moved, occupied, updates)
 
     def _pass(self, steps: int) -> None:
         """Make *steps* steps of the event loop."""
-        board, jobs, timing = self.board, self.jobs, self.timing
+        board = self.board
+        jobs = self.jobs
+        timing = self.timing
         rules = self.rules.numbers(timing.nodes, timing.levels, timing.quantum)
         if self.in_place and self.observer is None:
             simulate(board, jobs, timing, rules, steps)
@@ -126,7 +129,9 @@ class GangSimulation:
 
     def _state(self) -> State:
         """What a policy sees, replicas left out of ``rows``."""
-        board, jobs, timing = self.board, self.jobs, self.timing
+        board = self.board
+        jobs = self.jobs
+        timing = self.timing
         tally = board.tally
         run = board.run[: tally[at.RUNNING]]
         now = board.clock[at.NOW]
@@ -148,7 +153,9 @@ class GangSimulation:
 
     def _ask(self) -> State:
         """One update by the policy, from state to state."""
-        board, jobs, tally = self.board, self.jobs, self.board.tally
+        board = self.board
+        jobs = self.jobs
+        tally = self.board.tally
         open_update(board, jobs, self.timing)
         after = self.policy.update(self._state())
         tally[at.RUNNING] = len(after.jobs)
@@ -257,15 +264,16 @@ def simulation_of(
 
 
 def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) -> Json:
-    """Metrics that follow from start and finish times alone, slowdowns
-    from arrival (rule 16).
+    """Metrics that follow from start and finish times alone, slowdowns from arrival
+    (rule 16).
     """
     import numpy as np
 
     quantum = problem.machine.quantum_seconds
     arrival = np.array([job.arrival_seconds for job in problem.jobs])
     floor = np.maximum(np.array([local for local, _ in problem.times]), quantum)
-    begun, ended = np.array(start), np.array(finish)
+    begun = np.array(start)
+    ended = np.array(finish)
     slowdown = np.maximum(ended - arrival, quantum) / floor
     wait = begun - arrival
     big = np.array([job.size >= BIG_JOB_TASKS for job in problem.jobs], dtype=bool)

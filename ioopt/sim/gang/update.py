@@ -1,5 +1,5 @@
-"""How policies decide live: a matrix update, or some of its phases,
-from state to state.
+"""How policies decide live: a matrix update, or some of its phases, from state to
+state.
 """
 
 from __future__ import annotations
@@ -94,21 +94,21 @@ def state_of_board(
 
 def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jobs]:
     """The home instances of *state* on a board; *gangs* are its running jobs first."""
-    board, jobs = (
-        make_board(len(gangs), state.nodes, len(state.rows)),
-        make_jobs(gangs, rules),
-    )
+    board = make_board(len(gangs), state.nodes, len(state.rows))
+    jobs = make_jobs(gangs, rules)
     count = len(state.jobs)
     board.run[:count] = range(count)
     jobs.columns[:count], jobs.home[:count] = state.columns, state.homes
     jobs.local[:count] = map(eq, state.columns, jobs.files)
-    homes, span = board.homes, jobs.span
+    homes = board.homes
+    span = jobs.span
     for j, (own, home) in enumerate(zip(state.columns, state.homes)):
         homes[home] |= own
         span[j] = 1 << home
     board.population[:] = [row.bit_count() for row in homes]
     if rules.weight != UNWEIGHTED:
-        attained, need = state.clock.attained, state.clock.need
+        attained = state.clock.attained
+        need = state.clock.need
         jobs.attained[:] = [attained[job.key] for job in gangs]
         jobs.need[:] = [need[job.key] for job in gangs]
     tally = board.tally
@@ -120,16 +120,18 @@ def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jo
 def _queue(state: State, rules: Rules) -> Sequence[Gang]:
     """The waiting jobs that may start, in the order in which they may.
 
-    A free queue has overdue jobs first, then the heaviest. Of one that stops
-    at the first job that does not fit, only those can start that together
-    fit in the free slots.
+    A free queue has overdue jobs first, then the heaviest. Of one that stops at the
+    first job that does not fit, only those can start that together fit in the free
+    slots.
     """
-    waiting, clock = state.waiting, state.clock
+    waiting = state.waiting
+    clock = state.clock
 
     def order(job: Gang) -> tuple[bool, Number]:
         if rules.age > 0 and clock.now - job.arrival > rules.age:
             return False, 0
-        attained, need = clock.attained[job.key], clock.need[job.key]
+        attained = clock.attained[job.key]
+        need = clock.need[job.key]
         return True, -weight_of(rules.weight, job.local, attained, need, clock.quantum)
 
     if rules.free_queue:

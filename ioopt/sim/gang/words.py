@@ -79,8 +79,8 @@ def is_free(rows: Words, row: int, sets: Words, j: int) -> bool:
 
 
 def add_where_free(rows: Words, sets: Words, j: int) -> int:
-    """Put set *j* into the first row that holds none of its nodes; that
-    row, or -1 for none.
+    """Put set *j* into the first row that holds none of its nodes; that row, or -1 for
+    none.
     """
     for row in range(rows.shape[0]):
         if is_free(rows, row, sets, j):
@@ -128,8 +128,8 @@ def in_row(keys: Keys, spans: Keys, row: int, found: Keys) -> int:
 
 
 def sort_keys(keys: Keys, count: int, value: NDArray[Any], descending: bool) -> None:
-    """Sort the first *count* of the *keys* by their *value*; equal
-    ones keep their order.
+    """Sort the first *count* of the *keys* by their *value*; equal ones keep their
+    order.
     """
     for i in range(1, count):
         j = keys[i]

@@ -12,8 +12,8 @@ def lengths(
     """Return how long each task runs: its compute seconds, or the
     *actual* ones where given.
 
-    Raises :class:`Fault` for an unknown task, and for seconds below 0
-    or beyond all bounds.
+    Raises :class:`Fault` for an unknown task, and for seconds below 0 or beyond all
+    bounds.
     """
     found = [task.compute_seconds for task in problem.tasks]
     for name, seconds in (actual or {}).items():
@@ -27,12 +27,14 @@ def lengths(
 
 
 class Directory:
-    """What is inside: ``use`` in bytes, and of each product how many tasks it still
-    waits for (rule B2).
+    """Count what is inside a work directory (rule B2).
+
+    ``use`` is in bytes; ``left`` is the number of tasks that each product waits for.
     """
 
     def __init__(self, problem: WorkDirectoryProblem) -> None:
-        self.problem, self.use = problem, 0
+        self.problem = problem
+        self.use = 0
         self.left = [1 + len(tasks) for tasks in problem.readers]
         self.own = list(problem.own_bytes)
         self.sizes = [file.bytes for file in problem.products]
@@ -43,11 +45,11 @@ class Directory:
         ]
 
     def start(self, k: int) -> None:
-        """Outputs and scratch of task *k* enter."""
+        """Let the outputs and the scratch of task *k* enter."""
         self.use += self.own[k]
 
     def end(self, k: int) -> None:
-        """Its scratch leaves, and what nobody waits for any more."""
+        """Let the scratch of task *k* leave, and the products that no task needs now."""
         self.use -= self.scratch[k]
         for f in self.touched[k]:
             self.left[f] -= 1

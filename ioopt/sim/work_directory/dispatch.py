@@ -1,6 +1,6 @@
 """Dispatch of a work directory: a policy decides while the tasks run (rules B5 to B8).
 
-A :class:`Dispatcher` keeps no clock, so that what is simulated is what may run live.
+A :class:`Dispatcher` keeps no clock, so that the simulated one can also run live.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from ioopt.errors import OutOfTime
@@ -24,26 +24,24 @@ from ioopt.sim.work_directory.order import Walk, reference_order, sequential_pea
 
 Policy = Literal["submission", "depth-first", "newest-first"]
 Rank = Callable[[float, int], float]
-"""The rank of a task (second) that became ready at an instant (first): least
-first, ties file order.
-"""
+"""(instant it became ready, task) -> its rank: least first, ties in file order."""
 Choice = Callable[["Dispatcher"], str | None]
-"""A policy of one's own: the task to start now, or nothing."""
+"""A user's policy: return the id of the task to start now, or None."""
 PATIENCE = 100_000
-"""A run of so many tasks looks at the clock at every instant, one of fewer
-that much more rarely.
-"""
+"""Tasks times instants between two looks at the clock."""
 Starts = list[tuple[int, int]]
-"""Instants in ticks and tasks, as they started."""
+"""(instant in ticks, task), in the order of the starts."""
 
 
 def positions(problem: WorkDirectoryProblem, names: Sequence[str]) -> list[int]:
-    """The tasks called *names*, which must be all, each once (else :class:`Fault`)."""
+    """Return the positions of *names*: all tasks, each once (else :class:`Fault`)."""
     seen: dict[int, None] = {}
     for name in names:
-        k = problem.task_index.get(name, -1)
-        if k < 0 or k in seen:
-            raise Fault("listed twice" if k in seen else "unknown task", task=name)
+        k = problem.task_index.get(name)
+        if k is None:
+            raise Fault("unknown task", task=name)
+        if k in seen:
+            raise Fault("listed twice", task=name)
         seen[k] = None
     for k, task in enumerate(problem.tasks):
         if k not in seen:
@@ -52,7 +50,7 @@ def positions(problem: WorkDirectoryProblem, names: Sequence[str]) -> list[int]:
 
 
 def ranked(problem: WorkDirectoryProblem, how: Policy | Rank | Sequence[str]) -> Rank:
-    """The rank by a policy's name, or by a list of all tasks; a function as it is."""
+    """Return the rank for a policy's name or a list of all tasks; a function as it is."""
     levels = problem.levels
     known: dict[object, Rank] = {
         "submission": lambda now, k: now,
@@ -68,13 +66,14 @@ def ranked(problem: WorkDirectoryProblem, how: Policy | Rank | Sequence[str]) ->
 
 
 class Dispatcher(Directory):
-    """Which task starts next: the first in rank that is ready, fits, and is neither
-    refused nor held back.
+    """Decide which task starts next.
 
-    *rank* is a policy's name or function, or a list of all tasks; *quota* None is none.
-    ``safe`` admits what leaves a way to the end by the *reference* order (rule B6),
-    ``in_flight`` is the most samples open (rule B7). Raises :class:`Fault` for an order
-    that is none, and where no order keeps the quota.
+    It is the first in rank that is ready, fits, is admitted (rule B6) and is not held
+    back (rule B7). *rank* is a policy's name or function, or a list of all tasks;
+    *quota* None is none. With *safe* a task is admitted only if the rest can still end
+    in the *reference* order; *in_flight* is the most samples open. Raises
+    :class:`Fault` for a reference that is no order of the tasks, and where no order
+    keeps the quota.
     """
 
     def __init__(
@@ -89,15 +88,17 @@ class Dispatcher(Directory):
         super().__init__(problem)
         if in_flight is not None and in_flight < 1:
             raise Fault("in_flight", value=in_flight)
-        self.rank, self.room = (
-            ranked(problem, rank),
-            float("inf") if quota is None else quota,
-        )
-        self.idle, self.running, self.unstarted = problem.cores, 0, len(problem.tasks)
+        self.rank = ranked(problem, rank)
+        self.room = float("inf") if quota is None else quota
+        self.idle = problem.cores
+        self.running = 0
+        self.unstarted = len(problem.tasks)
         self.cores = [task.cores for task in problem.tasks]
         self.waits = [len(row) for row in problem.predecessors]
-        self.succ, self.sample = problem.successors, problem.samples
-        self.most, self.open = in_flight or len(problem.tasks) + 1, 0
+        self.succ = problem.successors
+        self.sample = problem.samples
+        self.most = in_flight or len(problem.tasks) + 1
+        self.open = 0
         self.unended = Counter(self.sample)
         self.opened = {-1} if in_flight else set(self.sample)
         self.ready: list[tuple[float, int]] = []
@@ -106,11 +107,10 @@ class Dispatcher(Directory):
         self.began = [False] * len(problem.tasks)
         self.walk: Walk | None = None
         if safe and quota is not None:
-            walk = (
-                reference
-                if isinstance(reference, Walk)
-                else self._walk(reference, quota)
-            )
+            if isinstance(reference, Walk):
+                walk = reference
+            else:
+                walk = self._walk(reference, quota)
             self.walk = walk.anew()
 
     def _walk(self, names: Sequence[str] | None, quota: int) -> Walk:
@@ -127,46 +127,58 @@ class Dispatcher(Directory):
         return Walk(self.problem, order, quota)
 
     def released(self, k: int, now: float) -> None:
-        """Task *k* became ready: released, and all before it have ended."""
+        """Note that task *k* is ready: released, and all its predecessors have ended."""
         self.row[k] = (self.rank(now, k), k)
-        insort(
-            self.ready if self.sample[k] in self.opened else self.closed, self.row[k]
-        )
+        if self.sample[k] in self.opened:
+            insort(self.ready, self.row[k])
+        else:
+            insort(self.closed, self.row[k])
 
     def fits(self, k: int) -> bool:
-        """Whether there are cores and bytes for task *k*."""
+        """Return whether there are cores and bytes for task *k*."""
         return self.cores[k] <= self.idle and self.use + self.own[k] <= self.room
 
     def admits(self, k: int) -> bool:
-        """Whether a way to the end remains once task *k* starts (rule B6)."""
+        """Return whether the rest can still end once task *k* starts (rule B6)."""
         return self.walk is None or self.walk.admits(k)
 
     def next(self, among: Collection[int] | None = None) -> int | None:
-        """The task to start now, one *among* those given; None: wait."""
+        """Return the task to start now, one *among* those given; None: wait."""
         if not self.idle:
             return None
-        full, left, idle = self.open >= self.most, self.room - self.use, self.idle
-        for _, k in (
-            self.ready
-            if full or not self.closed
-            else heapq.merge(self.ready, self.closed)
-        ):
-            fits = self.own[k] <= left and self.cores[k] <= idle
-            if fits and (among is None or k in among) and self.admits(k):
+        full = self.open >= self.most
+        rows: Iterable[tuple[float, int]] = self.ready
+        if self.closed and not full:
+            rows = heapq.merge(self.ready, self.closed)
+        k = self._first(rows, among)
+        if k is None and full and not self.running:
+            return self._first(self.closed, among)
+        return k
+
+    def _first(
+        self, rows: Iterable[tuple[float, int]], among: Collection[int] | None
+    ) -> int | None:
+        """Return the first task of *rows* that fits, is *among* and is admitted."""
+        left = self.room - self.use
+        idle = self.idle
+        for _, k in rows:
+            if self.own[k] > left or self.cores[k] > idle:
+                continue
+            if among is not None and k not in among:
+                continue
+            if self.admits(k):
                 return k
-        if full and not self.running:
-            rows = (k for _, k in self.closed if among is None or k in among)
-            return next((k for k in rows if self.fits(k) and self.admits(k)), None)
         return None
 
     def require(self, k: int) -> None:
-        """Raise :class:`Fault` where task *k* may not start now: what a policy
-        of one's own answers.
+        """Raise :class:`Fault` where task *k*, the answer of a user's policy, may not
+        start now.
         """
         held = self.row[k] in self.closed and self.open >= self.most
-        free = (
-            self.ready if held or self.open >= self.most else self.ready + self.closed
-        )
+        if held or self.open >= self.most:
+            free = self.ready
+        else:
+            free = self.ready + self.closed
         why = None
         if not held and self.row[k] not in free:
             why = "is not ready"
@@ -223,27 +235,32 @@ class Dispatcher(Directory):
             self.walk.resize(k, f, more)
 
     def stuck(self, seconds: float) -> Fault:
-        """That nothing runs and nothing can start (rule B8)."""
-        problem, names = self.problem, self.problem.tasks
-        waiting = [
-            {
-                "task": names[k].id,
-                "bytes": self.own[k],
-                "over": self.use + self.own[k] - int(self.room),
-            }
-            for k in sorted(k for _, k in self.ready + self.closed)
-        ]
-        inside = [
-            f
-            for f, left in enumerate(self.left)
-            if left <= len(problem.readers[f]) and (left or not self.leaves[f])
-        ]
+        """Return the fault that nothing runs and nothing can start (rule B8)."""
+        problem = self.problem
+        waiting = []
+        for k in sorted(k for _, k in self.ready + self.closed):
+            over = self.use + self.own[k] - int(self.room)
+            name = problem.tasks[k].id
+            waiting.append({"task": name, "bytes": self.own[k], "over": over})
+        inside = [f for f in range(len(self.sizes)) if self._is_inside(f)]
+        inside.sort(key=lambda f: (-self.sizes[f], f))
         holding = [
-            {"file": problem.products[f].id, "bytes": self.sizes[f]}
-            for f in sorted(inside, key=lambda f: (-self.sizes[f], f))
+            {"file": problem.products[f].id, "bytes": self.sizes[f]} for f in inside
         ]
-        told = {"left": self.unstarted, "waiting": waiting, "holding": holding}
-        return Fault("stuck", seconds=seconds, use=self.use, **told)
+        return Fault(
+            "stuck",
+            seconds=seconds,
+            use=self.use,
+            left=self.unstarted,
+            waiting=waiting,
+            holding=holding,
+        )
+
+    def _is_inside(self, f: int) -> bool:
+        """Return whether product *f* was written and has not left."""
+        written = self.left[f] <= len(self.problem.readers[f])
+        stays = self.left[f] > 0 or not self.leaves[f]
+        return written and stays
 
 
 def dispatch(
@@ -252,16 +269,18 @@ def dispatch(
     actual: Mapping[str, float] | None = None,
     choose: Choice | None = None,
 ) -> WorkDirectoryPlan:
-    """Run *dispatcher*, or what *choose* answers in its place, from 0
-    to the end (rule B5).
+    """Run *dispatcher* from 0 to the end and return its plan (rule B5).
 
-    *actual* compute seconds replace the planned ones in the run alone. Raises
-    :class:`Fault` where the run is stuck (rule B8), where *choose* answers what may not
-    start, and for *actual* times that are none.
+    Where *choose* is given it decides in place of the dispatcher's rank. *actual*
+    compute seconds replace the planned ones in the run alone. Raises :class:`Fault`
+    where the run is stuck (rule B8), where *choose* answers what may not start, and for
+    invalid *actual* times.
     """
     seconds = lengths(problem, actual)
     releases = [task.release_seconds for task in problem.tasks]
-    ticks = problem.ticks if actual is None else Ticks([*seconds, *releases])
+    ticks = problem.ticks
+    if actual is not None:
+        ticks = Ticks([*seconds, *releases])
     starts = run(
         dispatcher, ticks, ticks.all_of(seconds), ticks.all_of(releases), choose
     )
@@ -271,7 +290,7 @@ def dispatch(
 def named(
     problem: WorkDirectoryProblem, ticks: Ticks, starts: Starts
 ) -> WorkDirectoryPlan:
-    """The plan of *starts* in ticks."""
+    """Return the plan of *starts* in ticks."""
     rows = ((ticks.seconds(at), problem.tasks[k].id) for at, k in starts)
     return WorkDirectoryPlan(starts=tuple(rows))
 
@@ -285,11 +304,11 @@ def run(
     due: Sequence[int] | None = None,
     deadline: Deadline | None = None,
 ) -> Starts:
-    """Return the starts when tasks take *length* ticks; none is ready before its
-    place in *releases*.
+    """Run *dispatcher* to the end and return the starts.
 
-    A run in which a task starts after it was *due* is given up (:class:`Fault`), and so
-    is one that the *deadline* ends (:class:`OutOfTime`).
+    *length* is in ticks by task, and so are *releases*, before which a task is not
+    ready. A run in which a task starts after it was *due* is given up (:class:`Fault`),
+    and so is one that the *deadline* ends (:class:`OutOfTime`).
     """
     starts: Starts = []
     patience = max(1, PATIENCE // max(1, len(length)))
@@ -300,7 +319,7 @@ def run(
     now = 0
 
     def finish() -> None:
-        """All ends and releases of this instant, and what they make ready."""
+        """Process all ends and releases of this instant, and what they make ready."""
         until = now + ticks.slack
         while ends and ends[0][0] <= until:
             for j in dispatcher.ended(heapq.heappop(ends)[1]):
@@ -316,10 +335,10 @@ def run(
         instants += 1
         if deadline is not None and instants % patience == 0 and deadline.expired():
             share = len(starts) / len(length)
-            text = (
-                f"the time limit ended a run after {len(starts)} of {len(length)} tasks"
+            done = f"{len(starts)} of {len(length)} tasks"
+            raise OutOfTime(
+                f"the time limit ended a run after {done}" + deadline.would_do(share)
             )
-            raise OutOfTime(text + deadline.would_do(share))
         finish()
         while (k := _answer(dispatcher, choose)) is not None:
             if due is not None and now > due[k]:
@@ -329,14 +348,19 @@ def run(
             heapq.heappush(ends, (now + length[k], k))
             if length[k] <= ticks.slack:
                 finish()
-        times = [*(row[0] for row in ends[:1]), *(row[0] for row in coming[-1:])]
-        if dispatcher.unstarted and not times:
+        if ends and coming:
+            now = min(ends[0][0], coming[-1][0])
+        elif ends:
+            now = ends[0][0]
+        elif coming:
+            now = coming[-1][0]
+        elif dispatcher.unstarted:
             raise dispatcher.stuck(ticks.seconds(now))
-        now = min(times, default=now)
     return starts
 
 
 def _answer(dispatcher: Dispatcher, choose: Choice | None) -> int | None:
+    """Return the task to start now, by *choose* or by the dispatcher; None: wait."""
     if choose is None:
         return dispatcher.next()
     name = choose(dispatcher)

@@ -1,10 +1,9 @@
-"""Plans of work directories replayed (rules B3 and B4), with the bounds
-beside what they come to.
+"""Replay plans of work directories (rules B3 and B4), and add the bounds.
 
-No clock goes here: whatever is held is held over places in the list of starts, from the
-start that brings it to the first one before which it has left. It is independent of the
-checker, ``ioopt/checks/work_directory.py``, which shares no code with it: a fault in one
-of the two shows as a difference between them.
+There is no clock: bytes and cores are held over places in the list of starts, from the
+start that takes them to the first one before which they are free again. The checker,
+``ioopt/checks/work_directory.py``, shares no code with this replay: an error in one of
+the two shows as a difference between them.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ from ioopt.sim.work_directory.directory import lengths
 from ioopt.timeline import Interval, Timeline, steps_of
 
 STAGES = 7
-"""Stages that are told apart."""
+"""Stages of a workflow that are shown apart; the others are shown together."""
 
 
 @dataclass(frozen=True)
 class CarriedOut:
-    """A plan without faults: its ``metrics``, (start, end) of each task by
-    position, and its use.
+    """What the replay of a plan without violations comes to.
 
-    ``use`` is (seconds, bytes inside from then on) at each change.
+    ``times`` are (start, end) of each task by position, ``use`` is (seconds, bytes
+    inside from then on) at each change.
     """
 
     metrics: Json
@@ -49,11 +48,10 @@ class CarriedOut:
 
 
 class Held(NamedTuple):
-    """Bytes (or cores) held from the start at place ``first`` until the
-    start at place ``over``.
+    """Bytes (or cores) held from the start at place ``first`` until that at ``over``.
 
-    They are no longer there right after the start at ``over``; ``left`` is the tick at
-    which they leave, or with ``kept``, which stays for good, the last end.
+    Right after the start at ``over`` they are free again. ``left`` is the tick at which
+    they leave; for a file that is ``kept`` for good it is the last end.
     """
 
     amount: int
@@ -64,7 +62,7 @@ class Held(NamedTuple):
 
 
 class Places:
-    """The starts of a plan in their order, and over which of them something is held.
+    """The starts of a plan in order, and what is held over which of them.
 
     Raises :class:`Fault` for a list of starts that is no plan.
     """
@@ -98,20 +96,22 @@ class Places:
         self.left = [self._left(over, end) for over, end in zip(self.over, self.ends)]
 
     def _over(self, place: int, end: int) -> int:
-        """Return the first place before which a task has ended
-        that starts at *place*.
-        """
+        """Return the first place before which the task at *place* has ended."""
         return bisect_left(self.reach, end, lo=place + 1)
 
     def _left(self, over: int, end: int) -> int:
-        """Return when what one task holds until place *over* leaves: an instant
-        begins at its start.
+        """Return when what a task holds until place *over* leaves.
+
+        That is its end, or the start at *over* where both are one instant.
         """
-        return end if over == len(self.starts) else min(end, self.starts[over])
+        if over == len(self.starts):
+            return end
+        return min(end, self.starts[over])
 
     def bytes_held(self) -> list[Held]:
         """Return what is inside the directory (rule B2): scratch, and every product."""
-        problem, found = self.problem, []
+        problem = self.problem
+        found = []
         for k, task in enumerate(problem.tasks):
             if task.scratch_bytes:
                 found.append(
@@ -150,10 +150,11 @@ class Places:
         return list(accumulate(change[:-1]))
 
     def faults(self, quota: int | None, use: list[int]) -> list[str]:
-        """Return each start that breaks a release, a producer, the cores or
-        the *quota*, in words.
+        """Return each start that breaks a release, a producer, the cores or the
+        *quota*, in words.
         """
-        problem, found = self.problem, []
+        problem = self.problem
+        found = []
         cores = self.totals(self.cores_held())
         for place, k in enumerate(self.order):
             task = problem.tasks[k]
@@ -173,7 +174,8 @@ class Places:
 
     def measured(self, rows: list[Held], use: list[int]) -> Json:
         """Return the metrics of rule B4 of what is inside."""
-        tasks, makespan = self.problem.tasks, self.makespan
+        tasks = self.problem.tasks
+        makespan = self.makespan
         area = sum(row.amount * (row.left - self.starts[row.first]) for row in rows)
         work = sum(task.cores * self.length[k] for k, task in enumerate(tasks))
         return {
@@ -188,8 +190,8 @@ class Places:
         }
 
     def steps(self, rows: list[Held]) -> list[tuple[float, int]]:
-        """Return (seconds, bytes inside) at 0, at each start and at each end,
-        equal instants once.
+        """Return (seconds, bytes inside) at 0, at each start and at each end, equal
+        instants once.
         """
         change = {0: 0} | dict.fromkeys(sorted({*self.starts, *self.left}), 0)
         for row in rows:
@@ -247,9 +249,7 @@ def carried_out(
 def keeps(
     problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, quota: int | None
 ) -> bool:
-    """Return whether *plan*, whatever it says of the quota, breaks
-    no rule under *quota*.
-    """
+    """Return whether *plan* breaks no rule under *quota*, whatever quota it names."""
     asked = problem.model_copy(update={"quota_bytes": quota})
     try:
         carried_out(asked, plan.model_copy(update={"ignore_quota": False}))
@@ -264,11 +264,11 @@ def simulate(
     actual: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Replay *plan* as :func:`carried_out` does, for a result: with a
-    *deadline*, without timeline.
+    """Replay *plan* for a result; where a *deadline* is given, without a timeline.
 
-    The metrics hold the bounds too, of the planned times: that of the makespan is left
-    out where *actual* times replace them, and either where the *deadline* passes first.
+    The metrics hold the bounds too. They are of the planned times: that of the makespan
+    is left out where *actual* times replace them, and either one where the *deadline*
+    passes first.
     """
     with collector_paused():
         return _simulated(problem, plan, actual, deadline)
@@ -290,11 +290,11 @@ def _simulated(
     rows = [
         {
             "id": problem.tasks[k].id,
-            "start_seconds": a,
-            "end_seconds": b,
+            "start_seconds": start,
+            "end_seconds": end,
             "stage": stages[k],
         }
-        for k, (a, b) in found.times.items()
+        for k, (start, end) in found.times.items()
     ]
     schedule: Json = {"tasks": rows, "use": [list(step) for step in found.use]}
     schedule |= {"quota_bytes": quota, "stages": _by_stage(problem, found, stages)}
@@ -302,12 +302,10 @@ def _simulated(
         schedule["actual_compute_seconds"] = dict(actual)
     if deadline is not None:
         return Simulation(schedule, metrics)
-    parts = (
-        Interval(
-            a, b, f"sample {problem.samples[k] + 1}", "compute", problem.tasks[k].id
-        )
-        for k, (a, b) in found.times.items()
-    )
+    parts = []
+    for k, (start, end) in found.times.items():
+        row = f"sample {problem.samples[k] + 1}"
+        parts.append(Interval(start, end, row, "compute", problem.tasks[k].id))
     timeline = replace(Timeline.of(parts), counters={"bytes inside": found.use})
     return Simulation(schedule, metrics, timeline)
 
@@ -315,7 +313,7 @@ def _simulated(
 def _bounds(
     problem: WorkDirectoryProblem, quota: int | None, deadline: Deadline | None
 ) -> Json:
-    """Return what no peak and no makespan is below, as far as there is time for it."""
+    """Return the lower bounds of peak and makespan for which there is time."""
     found: Json = {}
     if deadline is not None and deadline.expired():
         return found
@@ -329,8 +327,7 @@ def _bounds(
 
 
 def stage(task: str) -> str:
-    """The name of a task without numbers: what tasks of one step of a
-    workflow have in common.
+    """Return the name of a task without numbers, which tasks of one step share.
 
     >>> stage("FASTQC (s1)#3"), stage("mProject_ID0000012"), stage("c0t3")
     ('FASTQC', 'mProject', 'c0t')
@@ -341,21 +338,22 @@ def stage(task: str) -> str:
 def _by_stage(
     problem: WorkDirectoryProblem, found: CarriedOut, stages: list[str]
 ) -> dict[str, list[list[float]]]:
-    """Return (seconds, bytes) at each change of what the tasks of a stage wrote.
+    """Return (seconds, bytes inside) by stage at each change of what its tasks wrote.
 
-    All but the largest of *stages* are one.
+    All but the largest of *stages* count as one, ``others``.
     """
-    last, changes = (
-        found.metrics["makespan_seconds"],
-        defaultdict[str, Counter[float]](Counter),
-    )
+    last = found.metrics["makespan_seconds"]
+    changes = defaultdict[str, Counter[float]](Counter)
     weight: dict[str, float] = defaultdict(float)
     for k, (start, end) in found.times.items():
-        name, held = stages[k], [(problem.tasks[k].scratch_bytes, end)]
+        name = stages[k]
+        held = [(problem.tasks[k].scratch_bytes, end)]
         for f in problem.outputs[k]:
             until = max([end, *(found.times[j][1] for j in problem.readers[f])])
             file = problem.products[f]
-            held.append((file.bytes, last if file.keep else until))
+            if file.keep:
+                until = last
+            held.append((file.bytes, until))
         for size, until in held:
             changes[name][start] += size
             changes[name][until] -= size

@@ -89,7 +89,7 @@ def test_baselines_of_the_tiny_case() -> None:
             1,
             {"phi": 1.0},
             "greedy",
-            "strict + fill neither: floor: loose: progress 0.49",
+            "strict + fill fails too: floor: loose: progress 0.49",
         ),
         # I/O of 40 ms of a frame in a row of 10 ms: 30 ms too few.
         (

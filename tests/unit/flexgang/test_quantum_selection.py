@@ -249,8 +249,9 @@ def test_uneven_visits_are_kept_where_one_visit_realises_more(solver: str) -> No
     result = ioopt.solve(visited(0.005, 0.040, {}, visits=[1, 2]), solver)
     assert result.plan["options"]["io"]["visits"] == 2
     assert result.metrics["realised"] == pytest.approx(1.058, abs=1e-3)
-    assert "one visit a cycle realises 1.643, no less" in result.notes[0]
-    assert "cost 1.058 was realised and 0.4706 predicted" in result.notes[0]
+    assert "one visit a cycle costs no less (1.643)" in result.notes[0]
+    assert "cost 1.058 in simulation" in result.notes[0]
+    assert "5% above the predicted 0.4706" in result.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -261,30 +262,30 @@ def test_uneven_visits_are_kept_where_one_visit_realises_more(solver: str) -> No
             1.5,
             1.8,
             "single",
-            ("fell back to one visit", "realises 1.8: 16.7% are gained"),
+            ("fell back to one visit", "costs 1.8: the plan saves 16.7% of it"),
         ),
         (
             2.0,
             7.0,
             2.5,
             "several",
-            ("realises 7, no less", "realises 2.5: 20.0% are gained"),
+            ("costs no less (7)", "costs 2.5: the plan saves 20.0% of it"),
         ),
         (
             2.0,
             7.0,
             1.5,
             "uniform",
-            ("realises 7, no less", "realises 1.5, less than 2"),
+            ("costs no less (7)", "costs less: 1.5 against 2"),
         ),
         (
             2.0,
             1.8,
             1.5,
             "uniform",
-            ("fell back to one visit", "realises 1.5, less than 1.8"),
+            ("fell back to one visit", "costs less: 1.5 against 1.8"),
         ),
-        (1.0, None, 0.9, "uniform", ("realises 0.9, less than 1",)),
+        (1.0, None, 0.9, "uniform", ("costs less: 0.9 against 1",)),
     ],
 )
 def test_the_answer_is_what_realises_least(

@@ -101,7 +101,7 @@ def test_after_the_deadline_the_greedy_decides_and_the_plan_says_since_when() ->
     stopped = ioopt.solve(problem, "exact-iogs", time_limit=1e-9)
     assert stopped.stop == "time"
     assert stopped.plan is not None and stopped.plan["settings"]["exact_events"] == 0
-    assert stopped.notes[0].startswith("from event 0 of")
+    assert stopped.notes[0].startswith("the greedy decided from event 0 of")
     greedy = exact.policy(exact.Settings(exact_events=0))
     run = GangSimulation(gangs_of(problem), Timing.of(problem.machine), greedy).run()
     finish = sorted(job["finish_seconds"] for job in (stopped.schedule or {})["jobs"])

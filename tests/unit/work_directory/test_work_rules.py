@@ -333,7 +333,7 @@ def test_statuses_and_exit_codes(tmp_path, monkeypatch, capsys):
     (tmp_path / "stuck.json").write_text(dump_json(document(*FOUR, cores=4, quota=12)))
     assert main(["-q", "solve", "tight.json", "--format", "json"]) == 3
     assert (
-        "8 bytes are needed (need of B1), 1 over the quota of 7"
+        "task B1 alone needs 8 B; the quota is 7 B (1 byte too small)"
         in capsys.readouterr().out
     )
     assert (

@@ -1,6 +1,4 @@
-"""Instances of work directories from recorded workflows: WfFormat files and
-Nextflow traces (rule B15).
-"""
+"""Read work directories from WfFormat files and Nextflow traces (rule B15)."""
 
 from __future__ import annotations
 
@@ -31,13 +29,13 @@ def read_work_directory(
     read: Columns = "rchar",
     skip_bad: float | None = None,
 ) -> WorkDirectoryProblem:
-    """The instance in *file*: an ``ioopt/work-directory`` file or name, WfFormat,
-    or a Nextflow trace.
+    """Read *file*: an ``ioopt/work-directory`` file or name, WfFormat, or a trace.
 
-    *cores* and *quota* (bytes) go before what an instance says, *samples* are copies;
-    *scratch* is in bytes of outputs; a trace may have a *dag*, and *skip_bad* is the
-    share of its rows that may be left out because they cannot be read. Raises
-    InstanceError and UsageError.
+    *cores* and *quota* (bytes) replace what an instance says; *samples* copies of it
+    are made. Of a record, *scratch* is the scratch of a task as a multiple of its
+    outputs. Of a Nextflow trace, *dag* is the file of its DAG, and *skip_bad* the share
+    of rows that may be left out because they cannot be read. Raises InstanceError and
+    UsageError.
     """
     name = named(file)
     if not 0 <= scratch < float("inf"):
@@ -45,23 +43,14 @@ def read_work_directory(
     data: object = file
     if file not in entries():
         trace = not read_text(file).lstrip("\ufeff \t\r\n").startswith(("{", "["))
-        data = file if trace else read_json(file)
-        told = str(data.get("format")) if isinstance(data, Mapping) else "ioopt/"
-        if trace or not told.startswith("ioopt/"):
+        if not trace:
+            data = read_json(file)
+        if trace or not _is_instance(data):
             if cores is None:
                 raise UsageError(
-                    "--cores N: a recorded workflow does not say the machine's"
+                    "--cores N: a record does not have the machine's cores"
                 )
-            # nothing but the cores is used, and nothing said of what is told
-            machine = Machine(
-                nodes=1,
-                cores=cores,
-                disk="unlimited",
-                link="shared",
-                speed=1,
-                remote_rate=1e9,
-                replica_rate=1e9,
-            )
+            machine = _machine(cores)
             if trace:
                 found = read_nextflow_trace(file, dag, machine, read, skip_bad)
             else:
@@ -79,6 +68,26 @@ def read_work_directory(
     return made.copies(samples)
 
 
+def _is_instance(data: object) -> bool:
+    """Return whether *data* is to be read as an instance of ours, with its errors."""
+    if not isinstance(data, Mapping):
+        return True
+    return str(data.get("format")).startswith("ioopt/")
+
+
+def _machine(cores: int) -> Machine:
+    """Return a machine of *cores* for a reader that wants more than is used here."""
+    return Machine(
+        nodes=1,
+        cores=cores,
+        disk="unlimited",
+        link="shared",
+        speed=1,
+        remote_rate=1e9,
+        replica_rate=1e9,
+    )
+
+
 def _of_record(
     found: ReplicationProblem,
     cores: int,
@@ -87,25 +96,29 @@ def _of_record(
     scratch: float,
     name: str,
 ) -> WorkDirectoryProblem:
-    """The recorded workflow *found*, copied; InstanceError where it says
-    no bytes of products.
+    """Return the recorded workflow *found* as a work directory, copied *samples* times.
 
-    Nothing is kept: what no task reads counts as published by move. In one copy of a
-    trace a tag is a sample; where no task has one, tasks that files join are.
+    No file is kept: what no task reads counts as published by move. In one copy of a
+    trace a tag is a sample; where no task has one, tasks joined by files are. Raises
+    InstanceError where the record has no bytes of products.
     """
     made = {file for task in found.tasks for file in task.outputs}
     if not any(file.bytes for file in found.files if file.id in made):
         raise InstanceError(
             f"{name}: no task wrote a byte: its sizes were not recorded"
         )
-    source, warnings = (found.meta or {}).get("source"), [*found.warnings]
-    if wide := [task.id for task in found.tasks if task.cores > cores]:
+    source = (found.meta or {}).get("source")
+    warnings = list(found.warnings)
+    wide = [task.id for task in found.tasks if task.cores > cores]
+    if wide:
         few = f"{len(wide)} tasks, such as {wide[0]}, get {cores} cores, not more"
         warnings.append(f"{name}: {few}")
     tags = {}
     if source == "Nextflow trace" and samples == 1:
-        rows = ((task.id, _TAG.fullmatch(task.id)) for task in found.tasks)
-        tags = {task: tag[1] for task, tag in rows if tag is not None}
+        for task in found.tasks:
+            tag = _TAG.fullmatch(task.id)
+            if tag is not None:
+                tags[task.id] = tag[1]
         if not tags:
             warnings.append(
                 f"{name}: no task has a tag: tasks that files join are one sample"

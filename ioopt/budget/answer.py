@@ -1,0 +1,199 @@
+"""Answer what a quota on a work directory costs: `ioopt budget` without its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from ioopt.budget.nextflow import choose_caps
+from ioopt.budget.noise import Noise, noisy_runs
+from ioopt.options import Deadline, SolveOptions
+from ioopt.problems.base import Json
+from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import Status
+from ioopt.sim.work_directory.dispatch import named
+from ioopt.sim.work_directory.order import least_order
+from ioopt.sim.work_directory.replay import carried_out
+from ioopt.solvers.work_directory.dispatch import Question, Runs, one_by_one, quickest
+from ioopt.solvers.work_directory.frontier import SHARES, frontier, no_worse, unlimited
+from ioopt.solvers.work_directory.search import Settings, search
+
+Request = SolveRequest[Settings, WorkDirectoryPlan]
+
+
+@dataclass(frozen=True)
+class TimeShares:
+    """Share of the time left that each question may take, in the order they are asked.
+
+    Each lies between 0 and 1; runs with wrong estimates have the rest. Chosen on
+    recorded runs of up to 2,500 tasks within 30 s.
+    """
+
+    plan: float = 0.3
+    setting: float = 0.15
+    curve: float = 0.4
+    caps: float = 0.3
+
+
+TIME_SHARES = TimeShares()
+
+
+def answer(
+    problem: WorkDirectoryProblem,
+    deadline: Deadline,
+    seed: int = 0,
+    caps: bool = False,
+    noise: Noise | None = None,
+) -> Json:
+    """Return all that is asked about *problem* as plain data.
+
+    *caps* asks for settings of Nextflow too, *noise* for runs whose times and sizes
+    differ from the estimates. The *deadline* counts everything. Every makespan is that
+    of a replayed plan of the whole instance.
+    """
+    inquiry = Inquiry(problem, deadline, seed)
+    inquiry.ask_least_quota()
+    if problem.quota_bytes is not None:
+        inquiry.ask_plan()
+        if inquiry.plan is not None:
+            inquiry.ask_setting()
+    inquiry.ask_curve()
+    if caps and inquiry.plan is not None:
+        told = choose_caps(problem, inquiry.plan, inquiry.part(TIME_SHARES.caps))
+        inquiry.found["nextflow"] = told
+    if noise is not None and inquiry.found["setting"]:
+        told = noisy_runs(problem, inquiry.found["setting"], noise, deadline)
+        inquiry.found["noise"] = told
+    inquiry.share_what_is_known()
+    return inquiry.found
+
+
+class Inquiry:
+    """Ask one question about a work directory after the other; ``found`` grows.
+
+    ``plan`` is the best plan found under the quota.
+    """
+
+    def __init__(
+        self, problem: WorkDirectoryProblem, deadline: Deadline, seed: int
+    ) -> None:
+        self.problem = problem
+        self.deadline = deadline
+        self.options = SolveOptions(seed=seed)
+        self.plan: WorkDirectoryPlan | None = None
+        self.free = unlimited(problem)
+        self.order = least_order(problem, deadline)
+        self.question = Question.of(problem, order=self.order, deadline=deadline)
+        self.found: Json = {
+            "format": "ioopt/budget",
+            "version": 1,
+            "instance": problem.name,
+            "cores": problem.cores,
+            "tasks": len(problem.tasks),
+            "samples": len(set(problem.samples) - {-1}),
+            "independent": independent(problem),
+            "quota_bytes": problem.quota_bytes,
+            "least": None,
+            "unlimited": self.free,
+            "at_quota": None,
+            "setting": None,
+            "nextflow": None,
+            "noise": None,
+            "notes": [],
+        }
+
+    def part(self, share: float) -> Deadline:
+        """Return a deadline after *share* of the time left."""
+        return self.deadline.within(share * self.deadline.remaining())
+
+    def request(self, share: float) -> Request:
+        """Return a request that ends after *share* of the time left."""
+        return SolveRequest(self.options, self.part(share), Settings())
+
+    def ask_least_quota(self) -> None:
+        """Tell how little is known to do, and below what no plan can end."""
+        least = self.question.least
+        self.found["least"] = {
+            "found_bytes": self.question.found,
+            "bound_bytes": least.bound,
+            "task": least.task,
+        }
+
+    def ask_plan(self) -> None:
+        """Search for the quickest plan under the quota."""
+        request = self.request(TIME_SHARES.plan)
+        best = search(self.question, request, Settings().evaluations)
+        self.plan = best.plan
+        self.found["notes"] = list(best.notes)
+        self.found["at_quota"] = self._at_quota(best)
+
+    def _at_quota(self, best: Outcome[WorkDirectoryPlan]) -> Json:
+        """Return status, bound and metrics of the *best* plan under the quota."""
+        status = Status.UNKNOWN
+        if best.infeasible:
+            status = Status.INFEASIBLE
+        row: Json = {
+            "status": str(status),
+            "quota_bytes": self.question.quota,
+            "bound": self.question.seconds,
+            "makespan_seconds": None,
+            "peak_bytes": None,
+        }
+        if best.plan is not None:
+            no_worse(row, carried_out(self.problem, best.plan).metrics)
+        return row
+
+    def ask_setting(self) -> None:
+        """Find policy and samples in flight of the quickest safe run, if one ends."""
+        if self.question.walk is None:
+            return
+        run = quickest(Runs(self.question), self.part(TIME_SHARES.setting))
+        if run.cap is None:
+            return
+        metrics = carried_out(self.problem, self.question.plan(run.starts)).metrics
+        setting = {"policy": run.policy, "in_flight": run.cap}
+        self.found["setting"] = setting | metrics
+
+    def ask_curve(self) -> None:
+        """Find the least makespan for several quotas, the least one among them."""
+        peak = self.free["peak_bytes"]
+        quotas = {ceil(share * peak) for share in SHARES}
+        quotas.add(self.question.found)
+        request = self.request(TIME_SHARES.curve)
+        self.found["curve"] = frontier(self.problem, request, sorted(quotas))
+
+    def share_what_is_known(self) -> None:
+        """Let no row be slower than a run that is known to keep its quota.
+
+        Nothing is called optimal where the order of the tasks was not recorded.
+        """
+        runs = []
+        for key in ("unlimited", "at_quota", "setting", "nextflow"):
+            run = self.found[key]
+            if run and run["makespan_seconds"] is not None:
+                runs.append(run)
+        runs.append(_one_by_one(self.problem, self.order))
+        rows = list(self.found["curve"])
+        if self.found["at_quota"]:
+            rows.append(self.found["at_quota"])
+        for row in rows:
+            for run in runs:
+                no_worse(row, run)
+            if self.found["independent"] and row["status"] == Status.OPTIMAL:
+                row["status"] = str(Status.FEASIBLE)
+
+
+def independent(problem: WorkDirectoryProblem) -> bool:
+    """Return whether *problem* is a record without the order of its tasks."""
+    recorded = "invented" in (problem.meta or {})
+    if recorded and len(problem.tasks) > 1 and not any(problem.predecessors):
+        return True
+    return any("tasks are independent" in line for line in problem.warnings)
+
+
+def _one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Json:
+    """Return the metrics of the tasks run one at a time in *order*."""
+    plan = named(problem, problem.ticks, one_by_one(problem, order))
+    return carried_out(problem.model_copy(update={"quota_bytes": None}), plan).metrics

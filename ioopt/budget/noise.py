@@ -1,0 +1,158 @@
+"""Runs of a work directory whose times and sizes differ from the estimates."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from math import ceil
+from typing import NamedTuple
+
+from ioopt.options import Deadline
+from ioopt.problems.base import Json
+from ioopt.problems.work_directory import Fault, WorkDirectoryProblem
+from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
+from ioopt.sim.work_directory.order import least_order
+from ioopt.solvers.work_directory.dispatch import Question
+
+NOISY_RUNS = 20
+"""Runs with wrong estimates, a seed each."""
+MOST_LOWERED = 5
+"""How often a quota to plan with is lowered before the search for one ends."""
+LOWERED = 0.97
+"""Share of the last quota to plan with that the next one is at most."""
+
+
+class Noise(NamedTuple):
+    """Standard deviations of the logarithms of compute times and of file sizes."""
+
+    times: float
+    sizes: float
+
+
+class NoisyRun(NamedTuple):
+    """Makespan of one run (None: stuck), and the most real bytes inside at once."""
+
+    seconds: float | None
+    peak: int
+
+
+class Surprised(Dispatcher):
+    """Plan with expected sizes; learn the *real* bytes of products as their task ends.
+
+    ``peak`` is the most that is really inside at once.
+    """
+
+    def __init__(self, question: Question, setting: Json, real: Sequence[int]) -> None:
+        super().__init__(
+            question.problem,
+            rank=setting["policy"],
+            quota=question.quota,
+            safe=True,
+            in_flight=setting["in_flight"],
+            reference=question.walk,
+        )
+        self.real = real
+        self.unseen = 0
+        self.peak = 0
+
+    def _surplus(self, k: int) -> int:
+        """Return how much more task *k* writes than the dispatcher expects."""
+        return sum(self.real[f] - self.sizes[f] for f in self.problem.outputs[k])
+
+    def started(self, k: int) -> None:
+        """Start task *k*; what it really writes counts in ``peak``."""
+        super().started(k)
+        self.unseen += self._surplus(k)
+        self.peak = max(self.peak, self.use + self.unseen)
+
+    def ended(self, k: int) -> list[int]:
+        """End task *k* with its real bytes; return the tasks it made ready."""
+        self.unseen -= self._surplus(k)
+        for f in self.problem.outputs[k]:
+            self.resize(k, f, self.real[f])
+        return super().ended(k)
+
+
+def noisy_runs(
+    problem: WorkDirectoryProblem, setting: Json, noise: Noise, deadline: Deadline
+) -> Json:
+    """Run the safe dispatcher with times and sizes drawn around the estimates.
+
+    The draws are log-normal. The dispatcher decides on estimates and counts the real
+    bytes of a task once it has ended. In the answer ``plan_bytes`` is a quota to plan
+    with under which all runs keep the quota of *problem*; ``tried`` says whether they
+    were run with it.
+    """
+    quota = problem.quota_bytes or 0
+    plan_bytes = quota
+    tried = False
+    first = _runs_planned_with(quota, problem, setting, noise, deadline)
+    runs = first
+    for _ in range(MOST_LOWERED):
+        if len(runs) < len(first):  # no order keeps it, or there is no time
+            break
+        peak = max(run.peak for run in runs)
+        stuck = any(run.seconds is None for run in runs)
+        tried = peak <= quota and not stuck
+        if tried:
+            break
+        plan_bytes = int(plan_bytes * min(LOWERED, quota / max(1, peak)))
+        runs = _runs_planned_with(plan_bytes, problem, setting, noise, deadline)
+    ends = sorted(run.seconds for run in first if run.seconds is not None)
+    median = None
+    worst = None
+    if ends:
+        median = ends[len(ends) // 2]
+        worst = ends[-1]
+    return {
+        "runs": len(first),
+        "stuck": len(first) - len(ends),
+        "plan_bytes": plan_bytes,
+        "tried": tried,
+        "peak_bytes": max(run.peak for run in first),
+        "median_seconds": median,
+        "worst_seconds": worst,
+    }
+
+
+def _runs_planned_with(
+    quota: int,
+    problem: WorkDirectoryProblem,
+    setting: Json,
+    noise: Noise,
+    deadline: Deadline,
+) -> list[NoisyRun]:
+    """Return the runs by seed when planned with *quota*: one at least.
+
+    Where no order is known to keep *quota* there is none.
+    """
+    asked = problem.model_copy(update={"quota_bytes": quota})
+    question = Question.of(asked, order=least_order(problem))
+    if question.walk is None:
+        return []
+    runs: list[NoisyRun] = []
+    for seed in range(NOISY_RUNS):
+        if runs and deadline.expired():
+            break
+        runs.append(_noisy_run(question, setting, noise, seed))
+    return runs
+
+
+def _noisy_run(question: Question, setting: Json, noise: Noise, seed: int) -> NoisyRun:
+    """Run *question* once with times and sizes drawn from *seed*."""
+    problem = question.problem
+    draw = random.Random(seed)
+    seconds: dict[str, float] = {}
+    for task in problem.tasks:
+        factor = draw.lognormvariate(0, noise.times)
+        seconds[task.id] = round(task.compute_seconds * factor, 3)
+    sizes = []
+    for file in problem.products:
+        sizes.append(ceil(file.bytes * draw.lognormvariate(0, noise.sizes)))
+    run = Surprised(question, setting, sizes)
+    try:
+        starts = dispatch(problem, run, seconds).starts
+    except Fault:
+        return NoisyRun(None, run.peak)
+    ends = (at + seconds[task] for at, task in starts)
+    return NoisyRun(max(ends, default=0.0), run.peak)
