@@ -173,10 +173,18 @@ RENAMED: dict[str, dict[str, str]] = {
     "batch-io": {"exact": "io-exact", "fixed-share": "base-line", "set-10+top": "fill"},
     "flexgang": {"exact": "flex-exact", "quantum-dp": "quantum-ip"},
     "gang": {"dedicated": "iogs"},
-    "replication": {"lp-rounding": "anneal", "lpt": "auto"},
+    "replication": {"lpt": "auto"},
 }
 """Names of 0.2 and what stands for them now: commands, options, solvers by family. They
 answer for one version, with a line that says so."""
+
+
+_ADDITIVE = "--solver ip or --measure additive_seconds"
+REMOVED_SOLVERS: dict[str, dict[str, str]] = {
+    "replication": {"anneal": _ADDITIVE, "lp-rounding": _ADDITIVE},
+}
+"""Solvers that were removed, by family, and what to take instead. A command or a
+stored result that names one is refused with a line that says so."""
 
 
 LEAST_LIKENESS = 0.6

@@ -17,7 +17,7 @@ from typing import Any
 from ioopt import errors, registry
 from ioopt.catalog import resolve
 from ioopt.formats.native import read_json, shown, validate
-from ioopt.options import Deadline, SolveOptions, suggest
+from ioopt.options import REMOVED_SOLVERS, Deadline, SolveOptions, suggest
 from ioopt.overtime import cut_off, processor_seconds_left
 from ioopt.problems.base import Json, Problem
 from ioopt.protocols import (
@@ -118,7 +118,14 @@ def result_from_dict(data: object, name: str) -> Result:
             f"{name}: format: wanted 'ioopt/result', not {shown(given)}"
         )
     require_finite(data, name)
-    return validate(Result, data, name)
+    result = validate(Result, data, name)
+    instead = REMOVED_SOLVERS.get(result.family, {}).get(result.solver)
+    if instead is not None:
+        raise errors.InstanceError(
+            f"{name}: solver: {result.solver} of {result.family} was removed; solve "
+            f"again with {instead}"
+        )
+    return result
 
 
 def require_finite(data: Mapping[str, Any], name: str) -> None:

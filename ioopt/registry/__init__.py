@@ -18,7 +18,7 @@ from importlib import metadata
 from typing import Any, Literal, TypeVar
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.options import RENAMED, nearest, parse_settings, shown
+from ioopt.options import REMOVED_SOLVERS, RENAMED, nearest, parse_settings, shown
 from ioopt.options import suggest as suggest
 from ioopt.registry import batch_io, flexgang, gang, replication, work_directory
 from ioopt.registry.types import Format as Format
@@ -206,6 +206,8 @@ def solver(name: str | Callable[..., object] | None, kind: KindSpec) -> SolverSp
             return spec
     if now := RENAMED.get(kind.family, {}).get(wanted):
         raise UsageError(f"{wanted} of {kind.family} is now {now}")
+    if instead := REMOVED_SOLVERS.get(kind.family, {}).get(wanted):
+        raise UsageError(f"{wanted} of {kind.family} was removed; take {instead}")
     names = [spec.name for spec in solvers_for(kind.kind)]
     if other:
         raise UsageError(

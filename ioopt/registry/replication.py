@@ -188,13 +188,6 @@ SOLVERS: tuple[SolverSpec, ...] = (
         settings=_AT + "rounds.two_stage:TreeSettings",
     ),
     _solver(
-        "anneal",
-        "search.anneal",
-        "simulated annealing of the additive objective, the start of ip",
-        "ours",
-        abilities={BOUND, THREADS},
-    ),
-    _solver(
         "link-aware",
         "search.link_aware",
         "annealing of the queues by their replay; never above MinMin nor the "

@@ -1,5 +1,4 @@
-"""Simulated annealing of the additive objective (ours): the start of ``ip``,
-and a solver itself.
+"""Simulated annealing of the additive objective (ours): the start of ``ip``.
 
 Tasks begin where few bytes have to come and loads are low; moves are a task to another
 node, two tasks exchanged, a file fetched elsewhere. The run is a function of
@@ -8,11 +7,7 @@ node, two tasks exchanged, a file fetched elsewhere. The run is a function of
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Annotated
-
-from pydantic import Field
 
 from ioopt.compiled import boxes, compiled
 from ioopt.compiled.choice import use_machine_code
@@ -20,25 +15,11 @@ from ioopt.models.replication import bounds
 from ioopt.models.replication.static import (
     Moves,
     StaticInstance,
-    enough_disk,
-    loads,
     reduce,
     tidied,
-    to_plan,
 )
 from ioopt.options import Deadline
-from ioopt.problems.base import Record
-from ioopt.problems.replication import ReplicationProblem
-from ioopt.protocols import Outcome, SolveRequest
-from ioopt.result import StopReason
-from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste
-from ioopt.solvers.replication.plans import (
-    flat,
-    lacking,
-    one_round_too_small,
-    require_batch,
-    tiny_batch,
-)
+from ioopt.solvers.replication.plans import flat, lacking, tiny_batch
 from ioopt.solvers.replication.search import anneal_kernel as kernel
 
 HOTTEST, COLDEST = 0.2, 0.0006
@@ -48,51 +29,6 @@ STEP_SECONDS, STEP_SECONDS_PER_READ, STEP_SECONDS_PER_NODE = 1e-5, 2e-6, 5e-7
 """What a step of the plain kernel takes on a busy machine, estimated."""
 COMPILED_TIMES = 20.0
 """How many times as fast the compiled kernel is, about."""
-
-
-class Settings(Record):
-    """``steps`` of the annealing (None: by size); ``replication`` off fetches
-    every file remotely.
-    """
-
-    steps: Annotated[int, Field(ge=0)] | None = None
-    replication: bool = True
-
-
-def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Anneal the static model; the bound is the area bound."""
-    require_batch(problem)
-    settings: Settings = request.settings or Settings()
-    if (hasty := in_haste(problem, request)) is not None:
-        return hasty
-    instance = reduce(problem)
-    if not enough_disk(instance):
-        raise one_round_too_small()
-    build = request.deadline.elapsed()
-    steps = settings.steps
-    if steps is None:  # 2,000 a task, between 20,000 and 4 million
-        steps = min(max(20_000, 2_000 * len(problem.tasks)), 4_000_000)
-    seeds = range(request.options.seed, request.options.seed + request.options.threads)
-
-    def one(seed: int) -> tuple[Moves | None, bool]:
-        return anneal(instance, settings.replication, seed, steps, request.deadline)
-
-    if len(seeds) > 1 and _takes_machine_code(instance, steps, request.deadline):
-        compiled(kernel.__name__, "run")  # once, before the threads ask for it
-    with ThreadPoolExecutor(len(seeds)) as pool:
-        found = [*pool.map(one, seeds)] if len(seeds) > 1 else [one(seeds[0])]
-    done = all(complete for _, complete in found)
-    plans = [moves for moves, _ in found if moves is not None]
-    moves = min(
-        plans, key=lambda moves: max(loads(instance, moves), default=0), default=None
-    )
-    if moves is None:
-        return answer_instead(
-            problem, request, "no assignment found that fits the disks in one round"
-        )
-    bound = instance.seconds(math.ceil(bounds.area(instance)))
-    stop = StopReason.ITERATIONS if done else StopReason.TIME
-    return Outcome(to_plan(instance, moves), bound, stop, build_seconds=build)
 
 
 def anneal(
