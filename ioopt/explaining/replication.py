@@ -14,7 +14,8 @@ from ioopt.units import quantity
 def told(problem: ReplicationProblem, result: Result) -> list[str]:
     """Shares of the makespan, and what was fetched more than once."""
     assert result.schedule is not None
-    tasks, transfers = result.schedule["tasks"], result.schedule["transfers"]
+    tasks = result.schedule["tasks"]
+    transfers = result.schedule["transfers"]
     span = max((row["end_seconds"] for row in tasks), default=0.0)
     if span <= 0:
         return ["The plan takes no time."]

@@ -147,12 +147,14 @@ class _Rows:
         self._staging = max(0.12 * kinds, 0.76 * kinds / (self._lanes + kinds))
 
     def __call__(self, item: Interval) -> tuple[float, float]:
-        low, row = -0.38, self._row_of[item.resource]
+        low = -0.38
+        row = self._row_of[item.resource]
         if self._split and item.kind in STAGING:
             each = self._staging / (1 + self._sending)
             return row + low + each * (item.kind == "save"), each
         lane = (0.76 - self._staging) / self._lanes
-        first, last = item.info.get("core"), _last_core(item)
+        first = item.info.get("core")
+        last = _last_core(item)
         if first is None:
             return row + low + self._staging, lane * self._lanes
         return row + low + self._staging + lane * int(first), lane * (
@@ -227,7 +229,8 @@ def _draw_marks(
     for kind in sorted({item.kind for item in marks}):
         rows = [row_of[item.resource] for item in marks if item.kind == kind]
         times = [item.start / unit.size for item in marks if item.kind == kind]
-        low, high = [row - 0.48 for row in rows], [row - 0.39 for row in rows]
+        low = [row - 0.48 for row in rows]
+        high = [row - 0.39 for row in rows]
         axes.vlines(times, low, high, color=role(kind)[1], lw=0.8)
 
 
@@ -235,7 +238,8 @@ def _boxes(shown: Sequence[Interval], place: _Rows, unit: Unit) -> Iterator[Box]
     """What has a name of its own, beside that of its row."""
     for item in (item for item in shown if item.label != item.resource):
         low, height = place(item)
-        start, width = item.start / unit.size, item.duration / unit.size
+        start = item.start / unit.size
+        width = item.duration / unit.size
         yield Box(start, low, width, height, item.label, role(item.kind)[1])
 
 

@@ -45,10 +45,14 @@ class AggregatedModel:
     ) -> None:
         self.instance = instance
         self.program = program = Program("replication", unit=instance.unit)
-        self.cycles, self.replication = cycles, replication
-        self.evictable, self.relays = evictable, relays
-        nodes, files = range(instance.num_nodes), range(instance.num_files)
-        self._nodes, self._files = nodes, files
+        self.cycles = cycles
+        self.replication = replication
+        self.evictable = evictable
+        self.relays = relays
+        nodes = range(instance.num_nodes)
+        files = range(instance.num_files)
+        self._nodes = nodes
+        self._files = files
         most = instance.num_nodes - 1
         self.T = [
             [program.whole(f"T_{k}_{i}", 0, group.count) for i in nodes]
@@ -331,7 +335,8 @@ def attach(
     waiting = sorted(receivers, key=lambda node: (-sends.get(node, 0), node))
     pairs: list[tuple[int, int]] = []
     while waiting and open_nodes:
-        source, target = open_nodes[0], waiting.pop(0)
+        source = open_nodes[0]
+        target = waiting.pop(0)
         pairs.append((source, target))
         left[source] -= 1
         if left.get(target, 0) > 0:
@@ -354,7 +359,8 @@ def _pass_round(sources: list[int], targets: list[int]) -> list[tuple[int, int]]
             continue
         for m, (other, place) in enumerate(pairs):
             if other != target and place != source:
-                pairs[k], pairs[m] = (other, target), (source, place)
+                pairs[k] = (other, target)
+                pairs[m] = (source, place)
                 break
     return pairs
 

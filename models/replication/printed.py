@@ -42,11 +42,13 @@ class PrintedModel:
         replication: bool = True,
     ) -> None:
         self.instance: StaticInstance = reduce(problem, merge=False)
-        self.cycles, self.replication = cycles, replication
+        self.cycles = cycles
+        self.replication = replication
         self._f = _names("f", [problem.files[k].id for k in self.instance.files])
         self._n = _names("n", [node.id for node in problem.nodes])
         self._t = _names("t", [task.id for task in problem.tasks])
-        self._nodes, self._files = range(len(self._n)), range(len(self._f))
+        self._nodes = range(len(self._n))
+        self._files = range(len(self._f))
         self.program = Program("replication")
         self._variables()
         self.program.objective[self.M] = 1
@@ -66,8 +68,11 @@ class PrintedModel:
             method()
 
     def _variables(self) -> None:
-        f, n, t = self._f, self._n, self._t
-        held, binary = self.instance.held, self.program.binary
+        f = self._f
+        n = self._n
+        t = self._t
+        held = self.instance.held
+        binary = self.program.binary
         self.T = {
             (k, i): binary(f"T_{t[k]}_{n[i]}")
             for k in range(len(t))
@@ -165,19 +170,22 @@ class PrintedModel:
         """(9): sum of (Y_jil + Y_ijl) x t_rep x size, both ends of a copy
         are charged (rule 4).
         """
-        near, seconds = self.instance.near, self.instance.seconds
+        near = self.instance.near
+        seconds = self.instance.seconds
         return [
             (y, seconds(near[l])) for (i, j, l), y in self.Y.items() if node in (i, j)
         ]
 
     def computation_seconds(self, node: int) -> list[Term]:
         """(10): sum of Comp_k x T_ki, divided by the node's speed."""
-        work, seconds = self.instance.work, self.instance.seconds
+        work = self.instance.work
+        seconds = self.instance.seconds
         return [(self.T[k, node], seconds(work[k][node])) for k in range(len(self._t))]
 
     def remote_seconds(self, node: int) -> list[Term]:
         """(11): sum of R_li x t_rem x size."""
-        far, seconds = self.instance.far, self.instance.seconds
+        far = self.instance.far
+        seconds = self.instance.seconds
         return [(self.R[l, node], seconds(far[l])) for l in self._files]
 
     def eq_13(self) -> None:

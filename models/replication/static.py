@@ -224,7 +224,8 @@ def tidied(instance: StaticInstance, moves: Moves) -> Moves:
     of a file stays (8).
     """
     read = read_pairs(instance, moves.assign)
-    remote, copies = set(moves.remote), set(moves.copies)
+    remote = set(moves.remote)
+    copies = set(moves.copies)
     while True:
         needed = read | {(file, source) for file, source, _ in copies}
         idle_far = _surplus(instance, remote, needed)
@@ -397,7 +398,8 @@ def past_relays(instance: StaticInstance, moves: Moves) -> Moves:
     """*moves* in which senders send past the nodes that get a copy and do not
     read it, as (2) asks.
     """
-    read, copies = read_pairs(instance, moves.assign), set(moves.copies)
+    read = read_pairs(instance, moves.assign)
+    copies = set(moves.copies)
     while relays := {move for move in copies if (move[0], move[2]) not in read}:
         file, source, relay = min(relays)
         onward = {move for move in copies if move[:2] == (file, relay)}

@@ -78,7 +78,8 @@ class SubBatchModel:
         ties: Literal["any", "bytes"] = "any",
     ) -> None:
         """Build all of (14)-(20); *thresh* None leaves out (17)."""
-        self.problem, self.places = problem, tuple(places)
+        self.problem = problem
+        self.places = tuple(places)
         self.groups = group_tasks(problem, tasks)
         self.program = Program("sub_batch", maximise=True)
         self.count = [
@@ -94,7 +95,8 @@ class SubBatchModel:
         self._objective_20(ties)
 
     def _count_variable(self, g: int, i: int) -> int:
-        group, place = self.groups[g], self.places[i]
+        group = self.groups[g]
+        place = self.places[i]
         size = sum(self.problem.files[file].bytes for file in group.files)
         fits = place.largest_disk is None or size <= place.largest_disk
         return self.program.whole(f"T_{g}_{i}", 0, len(group.tasks) if fits else 0)
@@ -138,7 +140,8 @@ class SubBatchModel:
         share = (1 + exact(thresh).limit_denominator(MOST_DENOMINATOR)) / len(
             self.places
         )
-        top, bottom = share.numerator, share.denominator
+        top = share.numerator
+        bottom = share.denominator
         loads, slack = self._whole_loads(MOST_SUM // (top + bottom))
         for i in range(len(self.places)):
             # bottom x load of place i <= top x load of all places

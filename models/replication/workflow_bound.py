@@ -38,7 +38,8 @@ class WorkflowBound:
         """Computing that starts at some instant or later, or is followed by
         some time, on all cores.
         """
-        tasks, nodes = self.problem.tasks, self.problem.nodes
+        tasks = self.problem.tasks
+        nodes = self.problem.nodes
         power = sum(node.cores * node.speed for node in nodes)
         area = [task.cores * task.compute_seconds / power for task in tasks]
         best = total = 0.0
@@ -47,7 +48,8 @@ class WorkflowBound:
         ):
             total += area[k]
             best = max(best, self.earliest_start[k] + total)
-        total, first = 0.0, float("inf")
+        total = 0.0
+        first = float("inf")
         for k in sorted(range(len(tasks)), key=self.tail.__getitem__, reverse=True):
             total += area[k]
             first = min(first, self.earliest_start[k])
@@ -59,7 +61,8 @@ class WorkflowBound:
         """All that must cross the remote link (all private links together)
         or one storage's disk.
         """
-        network, files = self.problem.network, self.problem.files
+        network = self.problem.network
+        files = self.problem.files
         nodes = len(self.problem.nodes)
         links = 1 if (self.link_model or network.remote_link) == "shared" else nodes
         # What crosses the links crosses the interfaces of nodes, too.
@@ -275,7 +278,8 @@ class TransferBound(WorkflowBound):
         """The largest over the tasks of the least over the nodes: what comes before,
         itself, what follows.
         """
-        heads, tails = self._heads, self._tails
+        heads = self._heads
+        tails = self._tails
         least = (
             min(heads[k][c] + self._work(k, node) + tails[k][c] for c, node in places)
             for k, places in enumerate(self._places)
@@ -289,14 +293,13 @@ class TransferBound(WorkflowBound):
         some core runs m + 1.
         """
         best = super().core_area
-        quick, all_cores = (
-            self.seconds_on_fastest,
-            sum(node.cores for node in self.problem.nodes),
-        )
+        quick = self.seconds_on_fastest
+        all_cores = sum(node.cores for node in self.problem.nodes)
         longest = sorted(range(len(quick)), key=quick.__getitem__, reverse=True)
         start = tail = float("inf")
         for place, k in enumerate(longest):
-            start, tail = min(start, self.earliest_start[k]), min(tail, self.tail[k])
+            start = min(start, self.earliest_start[k])
+            tail = min(tail, self.tail[k])
             if place and place % all_cores == 0:
                 shortest = longest[place - place // all_cores : place + 1]
                 best = max(best, start + sum(quick[j] for j in shortest) + tail)
@@ -342,7 +345,8 @@ class TransferBound(WorkflowBound):
         """Seconds that *tasks* take on all cores of a node of kind *c*; infinite
         if one does not fit.
         """
-        node, total = self._classes[c], 0.0
+        node = self._classes[c]
+        total = 0.0
         for k in tasks:
             if all(c != other for other, _ in self._places[k]):
                 return float("inf")
@@ -383,12 +387,14 @@ class TransferBound(WorkflowBound):
         """When *k* can start on a node of kind *c*: its producers ran there,
         or their files came.
         """
-        problem, byte = self.problem, self.problem.replica_seconds_per_byte
+        problem = self.problem
+        byte = self.problem.replica_seconds_per_byte
         wires = {p: 0.0 for p in problem.predecessors[k]}
         for f in problem.inputs[k]:
             if problem.producer[f] >= 0:
                 wires[problem.producer[f]] += problem.files[f].bytes * byte
-        best, shares = 0.0, []
+        best = 0.0
+        shares = []
         for p, wire in wires.items():
             here = end[p] + wire
             if c in heads[p]:
@@ -416,15 +422,20 @@ class TransferBound(WorkflowBound):
         """What follows *k* on a node of kind *c*: readers of its files
         there, or the files leave.
         """
-        problem, byte = self.problem, self.problem.replica_seconds_per_byte
-        node, quick = self._classes[c], self.seconds_on_fastest
-        best, shares, seen = 0.0, [], set[int]()
+        problem = self.problem
+        byte = self.problem.replica_seconds_per_byte
+        node = self._classes[c]
+        quick = self.seconds_on_fastest
+        best = 0.0
+        shares = []
+        seen = set[int]()
         after: list[float] = []
         stay: list[float] = []
         for f in problem.outputs[k]:
             if problem.files[f].keep:
                 best = max(best, problem.files[f].bytes / self.rates[f])
-            readers, wire = problem.readers[f], problem.files[f].bytes * byte
+            readers = problem.readers[f]
+            wire = problem.files[f].bytes * byte
             for j in readers:
                 least = wire + quick[j] + tail[j]
                 if c in tails[j]:
@@ -447,7 +458,8 @@ class TransferBound(WorkflowBound):
         """As in workflow rule 18; and what is fetched for some time to follow
         leaves that time after it.
         """
-        best, total = super()._crossing(fetched, kept, rate), 0.0
+        best = super()._crossing(fetched, kept, rate)
+        total = 0.0
         begun = min((self._asked[f] for f in fetched), default=0.0)
         after = {
             f: max(

@@ -80,7 +80,8 @@ def dispatch(
         if code != kernel.LOG_FULL:
             break
         # The log was too short: the same run once more, by its own record.
-        dispatcher, room = Recorded(run.record), 4 * room
+        dispatcher = Recorded(run.record)
+        room = 4 * room
     simulation = report(
         problem,
         link,
@@ -149,7 +150,8 @@ class _Run(DispatchView):
         fast: bool,
     ) -> None:
         link, eviction, self.prefetch, self.options, actual = options
-        self.problem, self.nodes = problem, problem.nodes
+        self.problem = problem
+        self.nodes = problem.nodes
         self.network = problem.network.model_copy(
             update={"remote_link": link} if link else {}
         )
@@ -170,9 +172,11 @@ class _Run(DispatchView):
         self._waits.prepare()
         self._release = [task.release_seconds for task in problem.tasks]
         self._to_arrive: list[tuple[float, int]] = []
-        self._ended, self._instant = 0, -1.0
+        self._ended = 0
+        self._instant = -1.0
         self._times: dict[int, list[float]] = {}
-        self.now, self.round = 0.0, 0
+        self.now = 0.0
+        self.round = 0
 
     def to_the_end(
         self, dispatcher: Dispatcher, deadline: Deadline | None
@@ -181,7 +185,8 @@ class _Run(DispatchView):
         makespan, code = self._go(kernel.BEGIN, 0)
         while code == kernel.ASKING:
             if deadline is not None and deadline.expired():
-                done, all_tasks = len(self.record), len(self.problem.tasks)
+                done = len(self.record)
+                all_tasks = len(self.problem.tasks)
                 text = (
                     f"the deadline passed with {done} of {all_tasks} tasks dispatched"
                 )
@@ -222,15 +227,11 @@ class _Run(DispatchView):
         makespan, code = self.step(
             self.inst, self.queues, self.state, self.log, 1 << 60, task, node
         )
-        self.now, self.round = (
-            float(self.state.clock[0]),
-            int(self.state.counters[ROUND]),
-        )
+        self.now = float(self.state.clock[0])
+        self.round = int(self.state.counters[ROUND])
         self._times.clear()
-        ended, self._instant = (
-            int(self.state.counters[ENDED]),
-            float(self.state.clock[2]),
-        )
+        ended = int(self.state.counters[ENDED])
+        self._instant = float(self.state.clock[2])
         self._waits.done(*map(int, self.state.finished[self._ended : ended]))
         self._ended = ended
         for k in self._waits.get_ready():
@@ -253,7 +254,8 @@ class _Run(DispatchView):
     def _legal(self, pair: Pair) -> Pair:
         """*pair*, where rule 11 allows it."""
         k, i = pair
-        tasks, nodes = self.problem.tasks, self.nodes
+        tasks = self.problem.tasks
+        nodes = self.nodes
         if not (0 <= k < len(tasks) and 0 <= i < len(nodes)):
             raise SimulationError(
                 f"the dispatcher answers {pair}: there is no such task or node"
@@ -306,7 +308,8 @@ class _Run(DispatchView):
 
     def complete(self, i: int) -> Sequence[int]:
         """The files that are complete on a node."""
-        state, first = self.state, i * self.inst.num_files
+        state = self.state
+        first = i * self.inst.num_files
         listed = state.residents[first : first + state.num_residents[i]]
         here = listed if isinstance(listed, list) else listed.tolist()
         return [f for f in here if state.has[first + f] == 1]
@@ -337,7 +340,8 @@ class _Run(DispatchView):
 
     def computing(self, i: int) -> Sequence[Computing]:
         """The tasks that compute on a node."""
-        first, last = self.inst.core_ptr[i], self.inst.core_ptr[i + 1]
+        first = self.inst.core_ptr[i]
+        last = self.inst.core_ptr[i + 1]
         tasks = sorted({int(k) for k in self.state.running[first:last] if k >= 0})
         starts = [(k, float(self.log.task_start[k])) for k in tasks]
         return [Computing(k, start, self._planned_end(k, i)) for k, start in starts]
@@ -354,7 +358,8 @@ class _Run(DispatchView):
         """Per core, since when it idles, or the planned end of its task; ascending."""
         if i not in self._times:
             cores = range(int(self.inst.core_ptr[i]), int(self.inst.core_ptr[i + 1]))
-            running, since = self.state.running, self.state.idle_since
+            running = self.state.running
+            since = self.state.idle_since
             self._times[i] = sorted(
                 self._planned_end(int(running[c]), i)
                 if running[c] >= 0

@@ -124,7 +124,8 @@ one, so time moves on.
 
 def reset(inst: Instance, plan: Queues, st: State) -> None:
     """Bring *st* to time 0: held files on the disks, nothing started."""
-    nodes, files = inst.num_nodes, inst.num_files
+    nodes = inst.num_nodes
+    files = inst.num_files
     for x in range(nodes * files):
         st.has[x] = 0
         st.pin[x] = 0
@@ -138,7 +139,9 @@ def reset(inst: Instance, plan: Queues, st: State) -> None:
         st.copies[f] = 0
         st.flying[f] = 0
         st.saved[f] = 0 if inst.product[f] else 2
-    st.clock[0], st.clock[1], st.clock[2] = 0.0, 0.0, JUST_AFTER
+    st.clock[0] = 0.0
+    st.clock[1] = 0.0
+    st.clock[2] = JUST_AFTER
     note_arrivals(inst, st)
     for r in range(plan.num_rounds):
         st.round_left[r] = 0
@@ -188,7 +191,8 @@ def open_rounds(inst: Instance, plan: Queues, st: State, log: Log, now: float) -
     ):
         r = st.counters[at.OPENED]
         for x in range(plan.drop_ptr[r], plan.drop_ptr[r + 1]):
-            i, f = plan.drop_node[x], plan.drop_file[x]
+            i = plan.drop_node[x]
+            f = plan.drop_file[x]
             if st.has[i * inst.num_files + f] == 1:
                 evict(inst, st, log, i, f, now)
         st.counters[at.OPENED] = r + 1
@@ -230,7 +234,8 @@ def complete(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> N
         st.counters[at.ROUND] = -1
     st.counters[at.ROUND] += 1
     instant = now + JUST_AFTER + RELATIVE_AFTER * now
-    st.clock[0], st.clock[2] = now, instant
+    st.clock[0] = now
+    st.clock[2] = instant
     for c in range(len(inst.core_node)):
         if st.run_end[c] <= instant:
             finish_task(inst, plan, st, log, c, now)

@@ -255,7 +255,8 @@ def carry(
         return False
     number = max(0, st.counters[at.OPENED] - 1)
     for m in range(plan.move_ptr[i], plan.move_ptr[i + 1]):
-        f, source = plan.move_file[m], plan.move_source[m]
+        f = plan.move_file[m]
+        source = plan.move_source[m]
         if plan.move_round[m] != number or st.has[i * inst.num_files + f] != 0:
             continue
         sent = source < 0 or st.has[source * inst.num_files + f] == 1
@@ -277,11 +278,13 @@ def least_loaded(inst: Instance, st: State, i: int, f: int) -> int:
             for x in range(3):
                 if st.use[x] >= 0:
                     st.crossing[st.use[x]] += 1
-    best, near = -1, 0.0
+    best = -1
+    near = 0.0
     for j in range(inst.num_nodes):
         share = inst.capacity[j] / (st.crossing[j] + 1)
         if st.has[j * inst.num_files + f] == 1 and share > near:
-            best, near = j, share
+            best = j
+            near = share
     if st.saved[f] == 2:
         far = float("inf")
         cross(inst, st, f, -1, i, 0)

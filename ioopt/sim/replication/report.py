@@ -168,10 +168,8 @@ def schedule_of(
 
 def timeline_of(problem: ReplicationProblem, schedule: Json) -> Timeline:
     """The intervals of a schedule, for traces and exports."""
-    sizes, nodes = (
-        {file.id: file.bytes for file in problem.files},
-        [n.id for n in problem.nodes],
-    )
+    sizes = {file.id: file.bytes for file in problem.files}
+    nodes = [n.id for n in problem.nodes]
     timeline = replication_timeline(schedule, nodes, sizes)
     if not problem.is_workflow:
         return timeline
@@ -233,7 +231,9 @@ def number_cores(problem: ReplicationProblem, runs: Rows) -> None:
     """
     since = {node.id: [0.0] * node.cores for node in problem.nodes}
     for run in runs:
-        start, end, idle = run["start_seconds"], run["end_seconds"], since[run["node"]]
+        start = run["start_seconds"]
+        end = run["end_seconds"]
+        idle = since[run["node"]]
         free = [c for c, time in enumerate(idle) if time <= start + _slack(start)]
         wanted = problem.tasks[problem.task_index[run["id"]]].cores
         run["cores"] = sorted(sorted(free, key=lambda c: (idle[c], c))[:wanted])
@@ -265,7 +265,8 @@ def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
     used: dict[str, dict[float, int]] = defaultdict(lambda: defaultdict(int))
     live: dict[str, dict[float, int]] = defaultdict(lambda: defaultdict(int))
     for node, f, start, end in _stays(problem, schedule):
-        size, last = problem.files[f].bytes, min(end, wanted_until[f])
+        size = problem.files[f].bytes
+        last = min(end, wanted_until[f])
         used[node][start] += size
         used[node][end] -= size
         if last > start:
@@ -316,7 +317,8 @@ def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> R
     file, else what came in before, else what let the task before start, which let the
     node stage; else whatever ended then.
     """
-    runs, moves = schedule["tasks"], schedule["transfers"]
+    runs = schedule["tasks"]
+    moves = schedule["transfers"]
     ending = _Ends([*moves, *runs])
     starting = _Ends(runs, "start_seconds")
     keep = {file.id for file in problem.files if file.keep}
@@ -356,7 +358,8 @@ class _Ends:
 
     def at(self, time: float) -> Rows:
         """The rows whose time is that instant."""
-        low, high = time - _slack(time), time + _slack(time)
+        low = time - _slack(time)
+        high = time + _slack(time)
         return self.rows[bisect_left(self.times, low) : bisect_right(self.times, high)]
 
 

@@ -67,7 +67,8 @@ class Entries:
         copy_files: list[int] = []
         queues: list[list[int]] = []
         for i, node in enumerate(problem.nodes):
-            queue, where = [], f"order of {node.id}"
+            queue = []
+            where = f"order of {node.id}"
             for item in plan.order.get(node.id, ()):
                 if isinstance(item, CopyEntry):
                     copy_files.append(
@@ -127,7 +128,8 @@ def _place(what: str, name: str, index: Mapping[str, int], where: str) -> int:
 
 
 def _fits(problem: ReplicationProblem, k: int, i: int) -> None:
-    node, task = problem.nodes[i], problem.tasks[k]
+    node = problem.nodes[i]
+    task = problem.tasks[k]
     wanted = problem.task_bytes(k)
     if task.cores > node.cores:
         raise SimulationError(
@@ -160,7 +162,8 @@ def _barriers(
     }
     places = []
     for i, queue in enumerate(queues):
-        present, row = 0, []
+        present = 0
+        row = []
         for entry in queue:
             if entry < len(problem.tasks):
                 name = problem.tasks[entry].id
@@ -330,7 +333,8 @@ def simulate(
         if fast
         else kernel.begin_or_advance
     )
-    room, instants = max(64, 2 * len(inst.files)), INSTANTS if until else 1 << 60
+    room = max(64, 2 * len(inst.files))
+    instants = INSTANTS if until else 1 << 60
     while True:
         log = new_log(inst, room, room, fast)
         state = new_state(inst, queues.num_rounds, fast)

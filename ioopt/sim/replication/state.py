@@ -238,7 +238,8 @@ def instance_arrays(
     """
     told = actual or {}
     storages = {storage.id: s for s, storage in enumerate(problem.storages)}
-    nodes, files = problem.nodes, problem.files
+    nodes = problem.nodes
+    files = problem.files
     rows = [*problem.inputs, *((file,) for file in copy_entries)]
     writes = [*problem.outputs, *(() for _ in copy_entries)]
     held = [(i, file) for i, held in enumerate(problem.holds) for file in sorted(held)]
@@ -301,7 +302,8 @@ def _capacities(problem: ReplicationProblem) -> list[float]:
     """Bytes a second of every NIC, storage, the shared link, and every
     node's private link.
     """
-    network, nodes = problem.network, problem.nodes
+    network = problem.network
+    nodes = problem.nodes
     # The same transfers cross the interface of a node and its disk.
     disks = [node.disk_bytes_per_second or float("inf") for node in nodes]
     return [
@@ -383,11 +385,15 @@ def queue_arrays(
 
 def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> State:
     """Room for the state of a replay of *inst*; values are set by the kernel."""
-    nodes, files = inst.num_nodes, inst.num_files
-    cells, resources = nodes * files, len(inst.capacity)
-    cores, flows = len(inst.core_node), inst.num_flows
+    nodes = inst.num_nodes
+    files = inst.num_files
+    cells = nodes * files
+    resources = len(inst.capacity)
+    cores = len(inst.core_node)
+    flows = inst.num_flows
     ints = partial(_zeros, compiled=compiled)
-    longs, floats = partial(ints, kind="int64"), partial(ints, kind="float64")
+    longs = partial(ints, kind="int64")
+    floats = partial(ints, kind="float64")
     return State(
         has=_zeros(cells, compiled, "int8"),
         pin=ints(cells),

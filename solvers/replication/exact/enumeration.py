@@ -63,7 +63,9 @@ def _kinds(instance: StaticInstance) -> list[tuple[int, int, int]]:
 
 def _order(instance: StaticInstance) -> list[int]:
     """Classes so that each shares as many bytes as it can with those before it."""
-    left, order, seen = set(range(len(instance.classes))), [], set()  # type: ignore[var-annotated]
+    left = set(range(len(instance.classes)))
+    order = []
+    seen = set()  # type: ignore[var-annotated]
     while left:
         best = max(
             left,
@@ -89,7 +91,8 @@ class _Options:
     def __init__(
         self, instance: StaticInstance, cycles: Cycles, replication: bool, relays: bool
     ) -> None:
-        self.kinds, nodes = _kinds(instance), instance.num_nodes
+        self.kinds = _kinds(instance)
+        nodes = instance.num_nodes
         self.every: list[FileOption] = []
         self.first = [0, 0]
         self.excess: list[int] = []
@@ -134,8 +137,11 @@ class Enumeration:
         compiled: bool = False,
         relays: bool = False,
     ) -> None:
-        self.instance, self.deadline, self.stuck = instance, deadline, False
-        self.compiled, self.relays = compiled, relays
+        self.instance = instance
+        self.deadline = deadline
+        self.stuck = False
+        self.compiled = compiled
+        self.relays = relays
         self.options = _Options(instance, cycles, replication, relays)
         order = _order(instance)
         self._tasks = [task for k in order for task in instance.classes[k].tasks]
@@ -148,12 +154,12 @@ class Enumeration:
         self.data, self.state = self._data(), self._state()
 
     def _data(self) -> kernel.Data:
-        instance, options, box = (
-            self.instance,
-            self.options,
-            machine_code.boxes(self.compiled),
-        )
-        tasks, kinds, room = len(self._tasks), options.kinds, instance.room[0]
+        instance = self.instance
+        options = self.options
+        box = machine_code.boxes(self.compiled)
+        tasks = len(self._tasks)
+        kinds = options.kinds
+        room = instance.room[0]
         inputs = [instance.classes[k].inputs for k in self._class]
         far = [time for time, _, _ in kinds]
         alike = [int(a == b) for a, b in pairwise(self._class)]
@@ -187,12 +193,11 @@ class Enumeration:
 
     def _state(self) -> kernel.State:
         box = machine_code.boxes(self.compiled)
-        nodes, files = self.instance.num_nodes, self.instance.num_files
-        depths, places, groups = (
-            len(self._tasks) + 1,
-            files + 1,
-            len(self.options.first) - 1,
-        )
+        nodes = self.instance.num_nodes
+        files = self.instance.num_files
+        depths = len(self._tasks) + 1
+        places = files + 1
+        groups = len(self.options.first) - 1
 
         def zeros(count: int) -> machine_code.Box:
             return box([0] * count)
@@ -261,12 +266,12 @@ class Enumeration:
         """The best plan within reach for the assignment at hand, by
         :class:`FileMix`; goes on from there.
         """
-        numbers, options, nodes = (
-            self.state.numbers,
-            self.options,
-            self.instance.num_nodes,
-        )
-        depth, room, spare = len(self._tasks), self.data.room, int(self.state.spare[0])
+        numbers = self.state.numbers
+        options = self.options
+        nodes = self.instance.num_nodes
+        depth = len(self._tasks)
+        room = self.data.room
+        spare = int(self.state.spare[0])
         groups = []
         for group, many in sorted(Counter(map(int, self.state.group[:-1])).items()):
             within = takewhile(
@@ -293,7 +298,9 @@ class Enumeration:
         """The plan of the assignment at hand: *chosen* options go to files of
         their groups in order.
         """
-        state, options, nodes = self.state, self.options, self.instance.num_nodes
+        state = self.state
+        options = self.options
+        nodes = self.instance.num_nodes
         assign = [0] * len(self._tasks)
         for task, node in zip(self._tasks, state.assign, strict=False):
             assign[task] = int(node)
@@ -307,7 +314,8 @@ class Enumeration:
         for at in chosen:
             option = options.every[at]
             file = waiting[bisect_right(options.first, at) - 1].pop()
-            roots, receivers = sorted(option.roots), sorted(option.receivers)
+            roots = sorted(option.roots)
+            receivers = sorted(option.receivers)
             remote += [(file, node) for node in roots]
             pairs = attach(roots, receivers, dict(enumerate(option.sends)))
             copies += [(file, source, target) for source, target in pairs]

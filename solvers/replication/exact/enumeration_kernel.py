@@ -79,7 +79,8 @@ def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
     After FOUND lower UPPER and call again: the same assignment is looked at once more.
     An assignment that takes more than *leaf_limit* nodes ends the search as STUCK.
     """
-    numbers, tasks = state.numbers, data.num_tasks
+    numbers = state.numbers
+    tasks = data.num_tasks
     while numbers[DEPTH] >= 0:
         if numbers[NODES] >= limit:
             return LIMIT
@@ -99,14 +100,16 @@ def place(data: Data, state: State, depth: int) -> bool:
     """Put task *depth* on its next node, if there is one, and go deeper
     where that may lead on.
     """
-    nodes, files = data.num_nodes, data.num_files
+    nodes = data.num_nodes
+    files = data.num_files
     state.assign[depth] += 1
     node = state.assign[depth]
     # Nodes are alike: a task goes to a used one or to the first that is not.
     if node > min(state.top[depth], nodes - 1):
         return False
     state.numbers[NODES] += 1
-    here, there = depth * files, (depth + 1) * files
+    here = depth * files
+    there = (depth + 1) * files
     for file in range(files):
         state.mask[there + file] = state.mask[here + file]
     cost = state.cost[depth]
@@ -161,7 +164,8 @@ def lay_out(data: Data, state: State, spare: int) -> None:
     """The files in their order, and what from each place on must still
     be fetched and loaded.
     """
-    nodes, files = data.num_nodes, data.num_files
+    nodes = data.num_nodes
+    files = data.num_files
     masks = 1 << nodes
     for group in range(data.num_kinds * masks):
         state.count[group] = 0
@@ -213,7 +217,8 @@ def may_fit(data: Data, state: State, place: int) -> bool:
     """Whether what is left to fetch from *place* on fits in whole common
     divisors of free room.
     """
-    nodes, upper = data.num_nodes, state.numbers[UPPER]
+    nodes = data.num_nodes
+    upper = state.numbers[UPPER]
     for i in range(nodes):
         if upper < state.total[place * nodes + i] + state.must[place * nodes + i]:
             return False
@@ -235,14 +240,17 @@ def may_fit(data: Data, state: State, place: int) -> bool:
 
 def choose(data: Data, state: State, leaf_limit: int) -> int:
     """Depth-first over the options of every file in turn."""
-    files, visited, place = data.num_files, 0, 0
+    files = data.num_files
+    visited = 0
+    place = 0
     if files == 0:
         return FOUND
     state.chosen[0] = data.opt_ptr[state.group[0]] - 1
     while place >= 0:
         visited += 1
         state.chosen[place] += 1
-        option, group = state.chosen[place], state.group[place]
+        option = state.chosen[place]
+        group = state.group[place]
         if (
             option >= data.opt_ptr[group + 1]
             or data.opt_excess[option] > state.spare[place]
@@ -272,7 +280,8 @@ def take(data: Data, state: State, place: int, option: int) -> bool:
     size = data.size[state.group[place] >> nodes]
     state.spare[place + 1] = state.spare[place] - data.opt_excess[option]
     for i in range(nodes):
-        here, there = place * nodes + i, (place + 1) * nodes + i
+        here = place * nodes + i
+        there = (place + 1) * nodes + i
         state.total[there] = state.total[here] + data.opt_load[option * nodes + i]
         state.stored[there] = (
             state.stored[here] + ((data.opt_has[option] >> i) & 1) * size

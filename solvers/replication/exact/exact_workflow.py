@@ -122,7 +122,8 @@ def searched(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """The plan of ``link-aware``; of few tasks with the bound of the relaxation, if
     there is time for it.
     """
-    limit, few = request.deadline, len(problem.tasks) <= MOST_TASKS
+    limit = request.deadline
+    few = len(problem.tasks) <= MOST_TASKS
     if few and RELAX_KEPT * limit.remaining() >= LEAST_RELAXED:
         limit = limit.within((1 - RELAX_KEPT) * limit.remaining())
     asked = replace(request, settings=link_aware.Settings(), deadline=limit)
@@ -149,8 +150,10 @@ class _Run:
         problem: ReplicationProblem,
         request: SolveRequest[Settings, ReplicationPlan],
     ) -> None:
-        self.problem, self.request = problem, request
-        self.floor, self.upper = TransferBound(problem).seconds, float("inf")
+        self.problem = problem
+        self.request = request
+        self.floor = TransferBound(problem).seconds
+        self.upper = float("inf")
         self.plan: ReplicationPlan | None = None
         self.proven: list[float] = []
         self.stop = StopReason.FINISHED
@@ -178,7 +181,8 @@ class _Run:
         except OutOfTime:
             seconds = float("inf")
         if self.plan is None or seconds < self.upper:
-            self.plan, self.upper = plan, seconds
+            self.plan = plan
+            self.upper = seconds
             self.request.incumbents.report(plan, seconds, self.floor)
 
     def search(self) -> None:
@@ -227,10 +231,8 @@ class _Run:
         while True:
             if not self.asked and self.replays >= PLAIN_REPLAYS:
                 left = self.deadline.remaining()
-                self.asked, self.fast = (
-                    True,
-                    use_machine_code("queues", self.deadline, left),
-                )
+                self.asked = True
+                self.fast = use_machine_code("queues", self.deadline, left)
                 tree.fast = self.fast
             ended = tree.run(max(0, min(PIECE[tree.fast], self.most - self.replays)))
             self.replays = before + tree.visited
@@ -297,8 +299,10 @@ class QueueSearch:
         upper: float,
         fast: bool,
     ) -> None:
-        self.problem, self.fast = problem, fast
-        tasks, nodes = len(problem.tasks), len(problem.nodes)
+        self.problem = problem
+        self.fast = fast
+        tasks = len(problem.tasks)
+        nodes = len(problem.nodes)
         self._inst = instance_arrays(problem)
         self._log = new_log(self._inst, 0, 0)
         queues = queue_arrays([range(tasks)] * nodes, eviction)
@@ -312,8 +316,11 @@ class QueueSearch:
         self._tree = self._stack(upper)
 
     def _paths(self) -> Path:
-        problem, bounds = self.problem, self._bounds
-        tasks, nodes, files = len(problem.tasks), len(problem.nodes), len(problem.files)
+        problem = self.problem
+        bounds = self._bounds
+        tasks = len(problem.tasks)
+        nodes = len(problem.nodes)
+        files = len(problem.files)
         urgent = sorted(range(tasks), key=lambda k: -bounds.tail[k])
         cores = sum(node.cores for node in problem.nodes)
         links = 1 if problem.network.remote_link == "shared" else nodes
@@ -341,8 +348,10 @@ class QueueSearch:
 
     def _stack(self, upper: float) -> kernel.Tree:
         problem = self.problem
-        tasks, nodes = len(problem.tasks), len(problem.nodes)
-        depths, width = tasks + nodes + 2, tasks + 2
+        tasks = len(problem.tasks)
+        nodes = len(problem.nodes)
+        depths = tasks + nodes + 2
+        width = tasks + 2
         below = [0] * tasks
         for k in reversed(self._bounds.order):
             for p in problem.predecessors[k]:
@@ -397,7 +406,8 @@ class QueueSearch:
         """No queues end sooner than that, in seconds: the least bound
         of what is still open.
         """
-        tree, width = self._tree, len(self.problem.tasks) + 2
+        tree = self._tree
+        width = len(self.problem.tasks) + 2
         if not tree.numbers[kernel.BEGUN]:
             return 0.0
         least = self.upper

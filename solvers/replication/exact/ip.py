@@ -81,7 +81,8 @@ def solve(
     """Solve the static model; without settings and a backend the replay, where
     its end is the measure.
     """
-    settings, plain = request.settings or Settings(), request.options.backend is None
+    settings = request.settings or Settings()
+    plain = request.options.backend is None
     if request.measure == "makespan_seconds" and settings == Settings() and plain:
         from ioopt.solvers.replication.exact import (
             exact_workflow,
@@ -229,7 +230,8 @@ def _outcome(
     search: Search, problem: ReplicationProblem, request: SolveRequest, build: float
 ) -> Outcome:
     """The answer: the best plan with its bound, minmin's where there is none."""
-    instance, notes = search.instance, list(search.notes)
+    instance = search.instance
+    notes = list(search.notes)
     if search.infeasible:
         raise one_round_too_small()
     bound = instance.seconds(search.common)

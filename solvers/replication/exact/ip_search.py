@@ -61,10 +61,16 @@ class Search:
         cycles: Cycles,
         replication: bool,
     ) -> None:
-        self.instance, self.request, self.deadline = instance, request, request.deadline
-        self.cycles, self.replication, self.loose = cycles, replication, False
+        self.instance = instance
+        self.request = request
+        self.deadline = request.deadline
+        self.cycles = cycles
+        self.replication = replication
+        self.loose = False
         self.moves: Moves | None = None
-        self.load, self.bound, self.common = 1 << 62, 0, 0
+        self.load = 1 << 62
+        self.bound = 0
+        self.common = 0
         whole = replication and cycles == "acyclic"
         self.relays = self.may_relay = whole and relays_matter(instance)
         self.infeasible = False
@@ -126,7 +132,8 @@ class Search:
         with self.lock:
             if load >= self.load or not fits(self.instance, moves):
                 return
-            self.moves, self.load = moves, load
+            self.moves = moves
+            self.load = load
         # The front door answers with the best plan if the search is interrupted.
         plan = to_plan(self.instance, moves, self.cycles == "printed")
         seconds = self.instance.seconds
@@ -233,7 +240,8 @@ class Search:
 
     def race(self) -> None:
         """CP-SAT and an enumeration that goes on, at once until one has a proof."""
-        cancel, going = threading.Event(), self.going
+        cancel = threading.Event()
+        going = self.going
 
         def enumerate_on() -> None:
             if going is not None:

@@ -90,7 +90,8 @@ def search(
     """Go on until *limit* children were replayed (LIMIT) or nothing
     better is left (DONE).
     """
-    numbers, width = tree.numbers, inst.num_tasks + 2
+    numbers = tree.numbers
+    width = inst.num_tasks + 2
     if not numbers[BEGUN]:
         begin(inst, plan, st, tree)
         numbers[BEGUN] = 1

@@ -198,7 +198,8 @@ class _Planner:
         """DataLeastLoaded: copy *f* to the least-loaded node that
         lacks it and can hold it.
         """
-        size, target = self.sizes[f], -1
+        size = self.sizes[f]
+        target = -1
         for i, limit in enumerate(self.limits):
             if f in self.disks[i] or (limit is not None and size > limit):
                 continue
@@ -214,7 +215,9 @@ class _Planner:
 
     def _bring(self, f: int, node: int, number: int, spared: Container[int]) -> None:
         """Make room on *node* by LRU, ties lowest file index, then place *f*."""
-        disk, limit, size = self.disks[node], self.limits[node], self.sizes[f]
+        disk = self.disks[node]
+        limit = self.limits[node]
+        size = self.sizes[f]
         self.moves.append((f, min(self.holders[f], default=-1), node))
         while limit is not None and self.used[node] + size > limit:
             victim = min((last, g) for g, last in disk.items() if g not in spared)[1]

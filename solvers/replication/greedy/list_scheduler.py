@@ -46,11 +46,10 @@ class Ticks:
     """
 
     def __init__(self, problem: ReplicationProblem) -> None:
-        nodes, tasks = problem.nodes, problem.tasks
-        far, near = (
-            problem.network.remote_bytes_per_second,
-            problem.copy_bytes_per_second,
-        )
+        nodes = problem.nodes
+        tasks = problem.tasks
+        far = problem.network.remote_bytes_per_second
+        near = problem.copy_bytes_per_second
         rates = [exact(far), exact(near)]
         speeds = {node.speed: exact(node.speed) for node in nodes}
         compute = [exact(task.compute_seconds) for task in tasks]
@@ -156,8 +155,10 @@ class Gaps:
         """Put *cores* to use from *start* to *end*."""
         if start == end:
             return
-        times, used = self.times, self.used
-        first, last = self._cut(start), self._cut(end)
+        times = self.times
+        used = self.used
+        first = self._cut(start)
+        last = self._cut(end)
         for count, stretches in self.idle.items():
             most = self.cores - count
             x = first
@@ -186,7 +187,8 @@ class Gaps:
 def _close(starts: list[int], ends: list[float], start: int, end: int) -> None:
     """Take [start, end) out of the stretch that holds it."""
     at = bisect_right(starts, start) - 1
-    left, right = starts[at] < start, end < ends[at]
+    left = starts[at] < start
+    right = end < ends[at]
     if left and right:
         starts.insert(at + 1, end)
         ends.insert(at, start)
@@ -222,7 +224,8 @@ class ListScheduler:
     """A plan being made: what is open, and what is where in it."""
 
     def __init__(self, problem: ReplicationProblem, components: Components) -> None:
-        self.problem, self.components = problem, components
+        self.problem = problem
+        self.components = components
         self.ticks = Ticks(problem)
         self.copy = self.ticks.copy if components.copies else self.ticks.fetch
         self.sizes = [file.bytes for file in problem.files]
@@ -267,7 +270,8 @@ class ListScheduler:
                 text = f"the deadline passed with {done} of {number} tasks planned"
                 raise OutOfTime(text + deadline.would_do(done / number))
             k, i, start, end = choose.next()
-            self.start[k], self.end[k] = start, end
+            self.start[k] = start
+            self.end[k] = end
             self.order.append((k, i))
             self.cores[i].take(self.need[k], start, end)
             for file, arrives, node in self._moves(k, i):
@@ -302,7 +306,8 @@ class ListScheduler:
     @cached_property
     def ranks(self) -> list[int]:
         """Upward rank of every task (workflow rule 15), in ticks."""
-        problem, found = self.problem, list(self.ticks.mean)
+        problem = self.problem
+        found = list(self.ticks.mean)
         copy = self.ticks.copy if self.components.rank == "path with files" else 0
         longest = [0] * len(found)
         for j in TopologicalSorter(dict(enumerate(self.successors))).static_order():
@@ -411,14 +416,15 @@ class _LongestPath:
 
     def next(self) -> tuple[int, int, int, int]:
         """Task, node, start and end."""
-        plan, k = self.plan, heappop(self._open)[1]
-        base, need, costs, work = (
-            plan.base[k],
-            plan.need[k],
-            plan.costs(k),
-            plan.ticks.work,
-        )
-        best, where, begin = float("inf"), -1, 0
+        plan = self.plan
+        k = heappop(self._open)[1]
+        base = plan.base[k]
+        need = plan.need[k]
+        costs = plan.costs(k)
+        work = plan.ticks.work
+        best = float("inf")
+        where = -1
+        begin = 0
         for hoped, i in sorted(
             [(base + costs[i] + work[i][k], i) for i in plan.problem.hosts[k]]
         ):
@@ -427,7 +433,9 @@ class _LongestPath:
             start = plan.cores[i].earliest(need, hoped - work[i][k], work[i][k], best)
             end = start + work[i][k]
             if end < best or (end == best and i < where):
-                best, where, begin = end, i, int(start)
+                best = end
+                where = i
+                begin = int(start)
         return k, where, begin, int(best)
 
 
@@ -444,12 +452,12 @@ class _FirstEnd:
     def __init__(self, plan: ListScheduler) -> None:
         import numpy as np
 
-        tasks, nodes = len(plan.problem.tasks), len(plan.problem.nodes)
-        self.plan, self.node = plan, -1
-        self.lengths, self.ends = (
-            np.full((tasks, nodes), np.inf),
-            np.full((tasks, nodes), np.inf),
-        )
+        tasks = len(plan.problem.tasks)
+        nodes = len(plan.problem.nodes)
+        self.plan = plan
+        self.node = -1
+        self.lengths = np.full((tasks, nodes), np.inf)
+        self.ends = np.full((tasks, nodes), np.inf)
         self.base = np.zeros(tasks)
         self.counts = sorted(set(plan.need))
         self.count = np.searchsorted(self.counts, plan.need)
@@ -462,7 +470,9 @@ class _FirstEnd:
 
     def open(self, k: int) -> None:
         """Task *k* may be next on every node that it fits on."""
-        plan, second, costs = self.plan, self.plan.ticks.second, self.plan.costs(k)
+        plan = self.plan
+        second = self.plan.ticks.second
+        costs = self.plan.costs(k)
         for i in plan.problem.hosts[k]:
             self.lengths[k, i] = (costs[i] + plan.ticks.work[i][k]) / second
         self.base[k] = plan.base[k] / second
@@ -472,12 +482,14 @@ class _FirstEnd:
         """The prices of the readers of a file that came to node
         *i* or left it change.
         """
-        plan, readers = self.plan, self.readers[file]
+        plan = self.plan
+        readers = self.readers[file]
         fetch, copy = (
             plan.sizes[file] * ticks / plan.ticks.second
             for ticks in (plan.ticks.fetch, plan.copy)
         )
-        others, sign = len(plan.holders[file]) - arrives, 1 if arrives else -1
+        others = len(plan.holders[file]) - arrives
+        sign = 1 if arrives else -1
         if not others:
             self.lengths[readers] += sign * (copy - fetch)
         self.lengths[readers, i] -= sign * copy
@@ -485,7 +497,8 @@ class _FirstEnd:
 
     def next(self) -> tuple[int, int, int, int]:
         """Task, node, start and end."""
-        plan, i = self.plan, self.node
+        plan = self.plan
+        i = self.node
         if i >= 0:
             for c, count in enumerate(self.counts):
                 if count <= plan.problem.nodes[i].cores:

@@ -113,5 +113,6 @@ def plan_minmin(
 
 def planning_seconds(problem: ReplicationProblem) -> float:
     """Seconds that MinMin takes on a busy machine, estimated."""
-    tasks, nodes = len(problem.tasks), len(problem.nodes)
+    tasks = len(problem.tasks)
+    nodes = len(problem.nodes)
     return tasks * (SECONDS_PER_TASK + SECONDS_PER_CELL * tasks * nodes)

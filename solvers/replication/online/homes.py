@@ -81,7 +81,9 @@ class Homes:
             view.task(k).compute_seconds * view.task(k).cores or 1e-9 for k in roots
         ]
         power = [node.cores * node.speed for node in view.nodes]
-        i, done, limit = 0, 0.0, power[0] / sum(power) * sum(work)
+        i = 0
+        done = 0.0
+        limit = power[0] / sum(power) * sum(work)
         for k, seconds in zip(roots, work):
             while i + 1 < len(power) and done + seconds / 2 > limit:
                 i += 1
@@ -137,7 +139,8 @@ class Homes:
                 saved = min(own, wait - view.staging_seconds(k, i) - made)
                 saved -= view.missing_seconds(k, i) + made
                 if saved > best and view.takes(k, i):
-                    best, pair = saved, (k, i)
+                    best = saved
+                    pair = (k, i)
         return pair
 
     def _worth_most(
@@ -148,14 +151,17 @@ class Homes:
         """
         best = 0.0
         found: tuple[float, int | None] = 0.0, None
-        ahead, node = view.unstarted(home), view.nodes[home]
+        ahead = view.unstarted(home)
+        node = view.nodes[home]
         wait = view.core_time(tasks[0], home) - view.now
         if ahead is not None:
             wait += view.task(ahead).compute_seconds / node.speed / node.cores
         for k in tasks:
-            own, links = self._places[k].seconds, self._places[k].links
+            own = self._places[k].seconds
+            links = self._places[k].links
             saved = min(own, wait - links) - links
             if saved > best:
-                best, found = saved, (wait, k)
+                best = saved
+                found = (wait, k)
             wait += own * view.task(k).cores / node.cores
         return found

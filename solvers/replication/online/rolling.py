@@ -100,7 +100,8 @@ class Rolling:
         self._given: set[int] = set()
         self._orders: list[list[int]] = []
         self._start: dict[int, float] = {}
-        self._late_binding, self._binds_late = LateBinding(), False
+        self._late_binding = LateBinding()
+        self._binds_late = False
         self._arrived = self._given_then = 0
         self._fast: bool | None = None
 
@@ -126,7 +127,8 @@ class Rolling:
         stale = gone > 0 and gone >= self.settings.share
         settled = self._binds_late and not _limited(view.nodes)
         if released > self._arrived or (stale and not settled):
-            self._arrived, self._given_then = released, len(self._given)
+            self._arrived = released
+            self._given_then = len(self._given)
             self._plan(view)
         pair = self._late_binding(view) if self._binds_late else self._next(view)
         if pair is None and all(
@@ -180,7 +182,8 @@ class Rolling:
             self.replays += 1
             if not best or found < limit:
                 # What follows the plan in force has to be better by a margin.
-                best, least = queues, found
+                best = queues
+                least = found
                 limit = found * (1 - MARGIN if queues is in_force else 1)
         self.replays += 1
         self._binds_late = late <= least * (1 + LATE)
@@ -294,7 +297,8 @@ class Remaining:
         """(node, task, compute seconds from now on at speed 1) of what is
         decided on node *i*.
         """
-        view, speed = self.view, self.view.nodes[i].speed
+        view = self.view
+        speed = self.view.nodes[i].speed
         rows = []
         for row in view.computing(i):
             left = row.end_seconds - view.now
@@ -308,11 +312,9 @@ class Remaining:
 
     def _name_files(self, k: int) -> Sequence[int]:
         """Note the files of task *k*; returns those it writes."""
-        task, reads, writes = (
-            self.view.task(k),
-            self.view.inputs(k),
-            self.view.outputs(k),
-        )
+        task = self.view.task(k)
+        reads = self.view.inputs(k)
+        writes = self.view.outputs(k)
         self._names.update(
             zip((*reads, *writes), (*task.inputs, *task.outputs), strict=True)
         )
@@ -335,7 +337,8 @@ class Remaining:
     @cached_property
     def _replay(self) -> Callable[[Queues], tuple[float, Log]]:
         inst = instance_arrays(self.problem, compiled=self.fast)
-        state, log = new_state(inst, compiled=self.fast), new_log(inst, 1, 1, self.fast)
+        state = new_state(inst, compiled=self.fast)
+        log = new_log(inst, 1, 1, self.fast)
         step = (
             compiled(kernel.__name__, ENTRY) if self.fast else kernel.begin_or_advance
         )

@@ -30,7 +30,9 @@ class Disks:
         policy: EvictionPolicy,
         room: Room = "largest",
     ) -> None:
-        self.problem, self.policy, self.room = problem, policy, room
+        self.problem = problem
+        self.policy = policy
+        self.room = room
         self.present = [set(files) for files in problem.holds]
         self.last_use: dict[Removal, int] = {}
         self.access: Counter[int] = Counter()
@@ -86,7 +88,8 @@ class Disks:
         return gone
 
     def _rank(self, file: int, node: int) -> tuple[Fraction | int, ...]:
-        copies, readers = self.copies[file], self.access[file]
+        copies = self.copies[file]
+        readers = self.access[file]
         if self.policy == "popularity":
             return (popularity(readers, self.problem.files[file].bytes, copies),)
         if self.policy == "lru":

@@ -115,7 +115,8 @@ def greedy_selection(
     row_of = {task: row for row, task in enumerate(rows)}
     total = np.array([problem.task_bytes(task) for task in rows], dtype=np.int64)
     missing = np.tile(total, (len(places), 1))
-    used, load = [0] * len(places), [0.0] * len(places)
+    used = [0] * len(places)
+    load = [0.0] * len(places)
     stored: list[set[int]] = [set() for _ in places]
     open_rows = np.ones(len(rows), dtype=bool)
     chosen: list[list[int]] = [[] for _ in places]
@@ -291,7 +292,8 @@ def _improved(
         lower=int(area(instance)),
         upper=before,
     )
-    read, hint = read_pairs(instance, best.assign), model.hint(best)
+    read = read_pairs(instance, best.assign)
+    hint = model.hint(best)
     hint.update({variable: int(pair in read) for pair, variable in model.K.items()})
     limits = limits.after(time.monotonic() - begun)
     answer = solve_by_cpsat(model.program, limits, hint, parameters=HINTED)

@@ -85,7 +85,9 @@ class Rounds:
         settings: Settings,
         levels: tuple[int, ...],
     ) -> None:
-        self.problem, self.request, self.settings = problem, request, settings
+        self.problem = problem
+        self.request = request
+        self.settings = settings
         self.levels = levels
         self.disks = Disks(problem, settings.eviction, settings.room or "largest")
         self.rounds: list[Round] = []
@@ -111,7 +113,8 @@ class Rounds:
             except KeyboardInterrupt:
                 if self.interrupted:
                     raise
-                self.interrupted, self.disks.present = True, saved
+                self.interrupted = True
+                self.disks.present = saved
                 continue
             pending = [task for task in pending if task not in done]
         return self._plan()
@@ -172,7 +175,8 @@ class Rounds:
                 nodes[i]: list(part) for i, part in enumerate(chosen.tasks) if part
             }
             present = [frozenset(files) for files in self.disks.present]
-            limits, copies = self._limits(left), self.settings.replication
+            limits = self._limits(left)
+            copies = self.settings.replication
             return [allocate(self.problem, start, nodes, present, limits, copies)]
         share = None if left is None else left / width
         return [

@@ -110,7 +110,8 @@ def _data(
 ) -> kernel.Data:
     """The kernel's view of *instance*; loads are judged against *scale* units."""
     of_task = instance.class_of
-    nodes, files = instance.num_nodes, instance.num_files
+    nodes = instance.num_nodes
+    files = instance.num_files
     ptr, listed = flat(instance.classes[k].inputs for k in of_task)
     work = [units for k in of_task for units in instance.work[k]]
     held = [int(f in instance.held[i]) for f in range(files) for i in range(nodes)]
@@ -151,7 +152,8 @@ def _state(
     """The state of *assign* with every root at its first reader's node
     (a holder where held).
     """
-    nodes, files = data.num_nodes, data.num_files
+    nodes = data.num_nodes
+    files = data.num_files
     root = [0] * files
     for task in reversed(range(data.num_tasks)):
         for x in range(data.ptr[task], data.ptr[task + 1]):
@@ -199,7 +201,8 @@ def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -
     wanted = lacking(instance, assign)
     if not data.copying:
         return Moves(assign, tuple(wanted), ())
-    remote, copies = set(), []
+    remote = set()
+    copies = []
     for file, node in wanted:
         root = int(state.best_root[file])
         if not data.fixed_root[file]:
@@ -213,11 +216,9 @@ def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
     """Node of every task, most work first, where its files fit, loads are low and
     fewest bytes are new.
     """
-    sizes, nodes, ceiling = (
-        instance.sizes,
-        range(instance.num_nodes),
-        bounds.area(instance),
-    )
+    sizes = instance.sizes
+    nodes = range(instance.num_nodes)
+    ceiling = bounds.area(instance)
     disks = [node.disk_bytes for node in instance.problem.nodes]
     files = [set(held) for held in instance.held]
     known = set().union(*files)
@@ -226,7 +227,9 @@ def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
     where = [0] * len(instance.problem.tasks)
 
     def rank(k: int, wanted: int, i: int) -> tuple[int, ...]:
-        disk, room, there = disks[i], instance.room[i], files[i]
+        disk = disks[i]
+        room = instance.room[i]
+        there = files[i]
         new = sum(
             [sizes[file] for file in instance.classes[k].inputs if file not in there]
         )
@@ -238,7 +241,8 @@ def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
     for k in sorted(
         range(len(instance.classes)), key=lambda k: (-sum(instance.work[k]), k)
     ):
-        group, chosen = instance.classes[k], []
+        group = instance.classes[k]
+        chosen = []
         wanted = sum(sizes[file] for file in group.inputs)
         for _ in group.tasks:
             node = min(nodes, key=partial(rank, k, wanted))

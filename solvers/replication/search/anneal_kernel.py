@@ -97,7 +97,8 @@ def reroot(data: Data, state: State, file: int, node: int) -> None:
     from there, when held).
     """
     root = state.root[file]
-    far, near = data.far[file], data.near[file]
+    far = data.far[file]
+    near = data.near[file]
     fixed = data.fixed_root[file]
     fetch = 0 if fixed else far
     state.load[root] -= fetch + near * state.others[file]
@@ -180,7 +181,8 @@ def keep_best(data: Data, state: State) -> None:
     """Store the state when its largest load is the least so far among
     those that fit the disks.
     """
-    most, over = 0, 0
+    most = 0
+    over = 0
     for node in range(data.num_nodes):
         most = max(most, state.load[node])
         if data.room[node] >= 0 and state.used[node] > data.room[node]:
@@ -189,7 +191,8 @@ def keep_best(data: Data, state: State) -> None:
         return
     if over == state.numbers[BEST_OVER] and most >= state.numbers[BEST]:
         return
-    state.numbers[BEST], state.numbers[BEST_OVER] = most, over
+    state.numbers[BEST] = most
+    state.numbers[BEST_OVER] = over
     for k in range(data.num_tasks):
         state.best_node[k] = state.node[k]
     for file in range(data.num_files):
@@ -221,7 +224,10 @@ def run(data: Data, state: State, steps: int, total: int) -> None:
         limit = now * (1.0 + heat * data.logs[draw(state, LOG_TABLE)] / data.num_nodes)
         kind = draw(state, 8)
         state.numbers[TRAIL] = 0
-        first, second, at, back = -1, -1, 0, 0
+        first = -1
+        second = -1
+        at = 0
+        back = 0
         if kind < 3 and data.copying == 1 and data.num_files > 0:
             file = draw(state, data.num_files)
             target = other_node(data, state, state.root[file])

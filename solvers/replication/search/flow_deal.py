@@ -88,7 +88,8 @@ def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
     power = list(accumulate(node.cores * node.speed for node in problem.nodes))
     work = [task.compute_seconds * task.cores for task in problem.tasks]
     queues: list[list[int]] = [[] for _ in problem.nodes]
-    done, total = 0.0, sum(work)
+    done = 0.0
+    total = sum(work)
     for k in order:
         first = bisect_right(power, done / total * power[-1]) if total else 0
         done += work[k]
@@ -111,7 +112,8 @@ class LiveBytes:
     def __init__(
         self, problem: ReplicationProblem, order: list[int], strict: bool = True
     ) -> None:
-        self.problem, self.strict = problem, strict
+        self.problem = problem
+        self.strict = strict
         self.rank = {k: place for place, k in enumerate(order)}
         self.size = [file.bytes for file in problem.files]
         self.fetch = 1.0 / problem.network.remote_bytes_per_second
@@ -169,7 +171,8 @@ class LiveBytes:
         bytes beyond its *room*.
         """
         copy = 1.0 / view.network.replica_bytes_per_second
-        seconds, wanted = 0.0, sum([self.size[f] for f in self.problem.outputs[k]])
+        seconds = 0.0
+        wanted = sum([self.size[f] for f in self.problem.outputs[k]])
         for f in self.problem.inputs[k]:
             if f not in self.there[i] and not view.holds(i, f):
                 wanted += self.size[f]

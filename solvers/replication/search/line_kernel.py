@@ -67,7 +67,8 @@ def batch_time(inst: Instance, plan: Queues, st: State, log: Log, line: Line) ->
         for p in range(plan.ptr[i], plan.ptr[i + 1]):
             busy[i] += inst.compute[plan.entry[p]] / inst.speed[i]
     for n in range(st.counters[TRANSFERS]):
-        size, source = inst.size[log.file[n]], log.source[n]
+        size = inst.size[log.file[n]]
+        source = log.source[n]
         if source >= 0:
             busy[source] += size * line.costs[1]
         busy[log.destination[n]] += size * line.costs[1 if source >= 0 else 0]
@@ -86,7 +87,9 @@ def anneal(
     do not change it. Without steps the queues, or the order, are only scored: a kernel
     of its own for that would take as long again to compile.
     """
-    first, hot, cold = schedule.first, schedule.hot, schedule.cold
+    first = schedule.first
+    hot = schedule.hot
+    cold = schedule.cold
     if schedule.steps == 0:
         if schedule.by_bytes:
             line.values[NOW] = seconds(inst, line, float("inf"))
@@ -140,9 +143,12 @@ def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
 
     Ties go to the lowest file index.
     """
-    base, tasks = i * inst.num_files, inst.num_tasks
+    base = i * inst.num_files
+    tasks = inst.num_tasks
     while line.used[i] + size > inst.disk[i]:
-        best, worth, first = -1, -1, -1
+        best = -1
+        worth = -1
+        first = -1
         for s in range(line.num_residents[i]):
             g = line.residents[base + s]
             if line.wanted[g] == p:
@@ -153,7 +159,9 @@ def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
             elif line.copies[g] > 1:
                 value += tasks
             if value > worth or (value == worth and g < first):
-                best, worth, first = s, value, g
+                best = s
+                worth = value
+                first = g
         line.num_residents[i] -= 1
         line.residents[base + best] = line.residents[base + line.num_residents[i]]
         line.on[base + first] = 0
@@ -167,7 +175,8 @@ def begin(inst: Instance, line: Line) -> None:
     """Only held files on the disks, no byte moved, and the next
     reader of every file.
     """
-    files, tasks = inst.num_files, inst.num_tasks
+    files = inst.num_files
+    tasks = inst.num_tasks
     for f in range(files):
         line.nxt[f] = tasks
         line.wanted[f] = -1

@@ -221,7 +221,8 @@ def change(inst: Instance, line: Line) -> None:
     """
     random = line.random
     kind = draw(random, 100)
-    k, q = draw(random, inst.num_tasks), draw(random, inst.num_tasks)
+    k = draw(random, inst.num_tasks)
+    q = draw(random, inst.num_tasks)
     if kind < 10:
         i = line.node[k]
         send(inst, line, k, line.node[q])
@@ -269,10 +270,12 @@ def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
     """In a batch, task *k* and those behind it go to place *to*, on their
     nodes or all to node *i*.
     """
-    p, stay = line.place[k], draw(line.random, 2)
+    p = line.place[k]
+    stay = draw(line.random, 2)
     length = min(1 + draw(line.random, LONGEST_BLOCK), inst.num_tasks - p)
     to = min(to, inst.num_tasks - length)
-    first, end = min(p, to), max(p, to) + length
+    first = min(p, to)
+    end = max(p, to) + length
     for q in range(first, end):
         line.flag[line.order[q]] = 0
     for x in range(p, p + length):
@@ -317,11 +320,13 @@ def change_barriers(inst: Instance, line: Line) -> None:
     """One random move: a barrier set, taken away or shifted, or
     one of :func:`change`.
     """
-    tasks, random = inst.num_tasks, line.random
+    tasks = inst.num_tasks
+    random = line.random
     if draw(random, 100) >= BARRIER_MOVES:
         change(inst, line)
         return
-    p, kind = draw(random, tasks), draw(random, 3)
+    p = draw(random, tasks)
+    kind = draw(random, 3)
     if kind == 0:
         line.cut[p] = 1 - line.cut[p]
         return

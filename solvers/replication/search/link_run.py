@@ -54,14 +54,18 @@ class Budget:
     def __init__(
         self, effort: float, seconds: float, clock: Callable[[], float]
     ) -> None:
-        self.effort, self.clock = effort, clock
-        self.evaluations, self.replay_seconds = 0, 0.0
+        self.effort = effort
+        self.clock = clock
+        self.evaluations = 0
+        self.replay_seconds = 0.0
         self.end = clock() + seconds
-        self._first, self.size = 0, 1
+        self._first = 0
+        self.size = 1
 
     def begin(self, size: int) -> None:
         """Begin a restart of *size* replays."""
-        self._first, self.size = self.evaluations, max(1, size)
+        self._first = self.evaluations
+        self.size = max(1, size)
 
     def left(self) -> float:
         """Seconds left."""
@@ -141,7 +145,9 @@ class LinkAwareRun:
         request: SolveRequest,
         evaluations: int | None,
     ) -> None:
-        self.problem, self.request, self.params = problem, request, params.PARAMS
+        self.problem = problem
+        self.request = request
+        self.params = params.PARAMS
         self.additive = (
             request.measure == "additive_seconds" and not problem.is_workflow
         )
@@ -159,7 +165,8 @@ class LinkAwareRun:
         self._said = -1.0
         self._cells = params.cells(problem)
         self._slow_replays = self._cells > self.params.slow_cells
-        limit, left = request.options.time_limit_seconds, request.deadline.remaining()
+        limit = request.options.time_limit_seconds
+        left = request.deadline.remaining()
         asked = limit is not None and not isinstance(limit, AtMost)
         effort = evaluations or (
             inf if asked else self.params.evaluations(problem, limit)
@@ -356,7 +363,8 @@ class LinkAwareRun:
         """Replays of a restart: twice those of the one before, up to what
         serves an annealing.
         """
-        knobs, tasks = self.params, len(self.problem.tasks)
+        knobs = self.params
+        tasks = len(self.problem.tasks)
         most = (
             knobs.evaluations_per_round
             if self._orders_pay
@@ -377,7 +385,8 @@ class LinkAwareRun:
         if place == CYCLE // 2:
             self._elite = self.best
         elif fresh and turn:
-            self._elite, self._ordered = Best(), None
+            self._elite = Best()
+            self._ordered = None
         self.deal(fresh, first=turn == 0)
         if self.over():
             return
@@ -400,7 +409,8 @@ class LinkAwareRun:
         """
         if not fresh or (self._orders_pay and self._many and not first):
             return
-        nodes, order = len(self.problem.nodes), self._order
+        nodes = len(self.problem.nodes)
+        order = self._order
         starts = {"in turn": [order[i::nodes] for i in range(nodes)]}
         starts["in stretches"] = stretches(self.problem, order)
         for how, queues in starts.items():
@@ -414,7 +424,8 @@ class LinkAwareRun:
         """Anneal one order of all tasks, from the best of the cycle on, then with
         barriers by replays.
         """
-        knobs, now = self.params, self.budget.progress()
+        knobs = self.params
+        now = self.budget.progress()
         if self._ordered is None:
             line = by_bytes(self.engine, self._order, in_turn=turn % 2 == 0)
             hot = self._heat(self.bound, knobs.order_hot[turn % 2])
@@ -449,14 +460,15 @@ class LinkAwareRun:
         self, annealing: Annealing, until: float, hot: float, origin: str
     ) -> None:
         """Anneal until share *until* of the restart is over, from *hot* seconds on."""
-        budget, falls = self.budget, self.params.cold / self.params.heats[0]
-        base, cost = budget.evaluations, annealing.steps_per_replay
-        total, steps = (
-            cost * max(1, round((until - budget.progress()) * budget.size)),
-            1,
-        )
+        budget = self.budget
+        falls = self.params.cold / self.params.heats[0]
+        base = budget.evaluations
+        cost = annealing.steps_per_replay
+        total = cost * max(1, round((until - budget.progress()) * budget.size))
+        steps = 1
         while not self.over() and (first := annealing.evaluations) < total:
-            begun, steps = budget.clock(), min(steps, total - first)
+            begun = budget.clock()
+            steps = min(steps, total - first)
             annealing.run(steps, hot, hot * falls, self.target, first, total)
             made = annealing.evaluations - first
             budget.evaluations = base + -(-annealing.evaluations // cost)
@@ -467,7 +479,8 @@ class LinkAwareRun:
             fitting = max(1, int(cost * seconds / max(budget.replay_seconds, 1e-7)))
             steps = min(self.params.most_steps, fitting, 2 * steps)
             if annealing.best_score < self._elite.score:
-                queues, rounds = annealing.best_queues(), annealing.best_rounds()
+                queues = annealing.best_queues()
+                rounds = annealing.best_rounds()
                 self.offer(
                     Best(annealing.best_score, queues, origin=origin, rounds=rounds)
                 )

@@ -59,7 +59,9 @@ class Engine:
         options: ReplayOptions = RULES,
         additive: bool = False,
     ) -> None:
-        self.problem, self.fast, self.options = problem, fast, options
+        self.problem = problem
+        self.fast = fast
+        self.options = options
         self.inst = instance_arrays(problem, compiled=fast)
         self._state = new_state(self.inst, self.inst.num_tasks + 1, fast)
         moves = 2 * len(self.inst.files) + 1 if additive else 0
@@ -74,8 +76,11 @@ class Engine:
         """The state of a search that begins from *order*, task k on node
         ``node[k]``, without barriers.
         """
-        problem, inst, box = self.problem, self.inst, boxes(self.fast)
-        tasks, nodes = len(order), inst.num_nodes
+        problem = self.problem
+        inst = self.inst
+        box = boxes(self.fast)
+        tasks = len(order)
+        nodes = inst.num_nodes
         files = inst.num_files if by_bytes else 0
         place = [0] * tasks
         for p, k in enumerate(order):
@@ -84,7 +89,8 @@ class Engine:
         after_ptr, after = map(box, flat(successors(problem)))
         reader_ptr, readers = map(box, flat(problem.readers))
         fits = [int(problem.fits(k, i)) for k in range(tasks) for i in range(nodes)]
-        none, cells = [0] * tasks, [0] * (nodes * files)
+        none = [0] * tasks
+        cells = [0] * (nodes * files)
         costs = [problem.remote_seconds_per_byte, 1.0 / problem.copy_bytes_per_second]
         return Line(
             order=box(order),
@@ -166,7 +172,9 @@ class Annealing:
         steps_per_replay: int,
         by_bytes: bool = False,
     ) -> None:
-        self._engine, self.arrays, self.line = engine, arrays, line
+        self._engine = engine
+        self.arrays = arrays
+        self.line = line
         self.steps_per_replay = steps_per_replay
         """Moves in the time of a replay."""
         self.by_bytes = by_bytes
@@ -240,7 +248,8 @@ def by_bytes(engine: Engine, order: Sequence[int], in_turn: bool = False) -> Ann
     It begins from *order* with the nodes taking turns, or from stretches of it, one
     a node, side by side.
     """
-    nodes, tasks = engine.inst.num_nodes, len(order)
+    nodes = engine.inst.num_nodes
+    tasks = len(order)
     cuts = [tasks * i // nodes for i in range(nodes + 1)]
     rows = [
         order[i::nodes] if in_turn else order[cuts[i] : cuts[i + 1]]
