@@ -94,7 +94,7 @@ def test_auto_is_never_above_the_planners(
     }
     assert best["auto"] == best.min() < best.max()
     result = ioopt.solve(name, time_limit=10)
-    assert result.notes[0].startswith("auto: link-aware, because ")
+    assert result.notes[0].startswith("auto chose link-aware (")
     fifo = quantity("makespan_seconds", best["fifo"], unit=time_unit(list(best)))
     assert f"fifo {fifo}" in result.notes[2] and result.violations == ()
 

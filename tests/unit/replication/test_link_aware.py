@@ -232,7 +232,7 @@ def test_additive_time_on_small_disks_is_searched(seed: int) -> None:
     assert short.bound <= short.objective < min(cheap)
     again = solve(warm_start=short, time_limit=0.2)
     assert again.objective <= short.objective + 1e-9
-    assert again.notes[0].startswith("auto: link-aware")
+    assert again.notes[0].startswith("auto chose link-aware")
 
 
 def test_moves_of_barriers_are_taken_back_whole() -> None:
@@ -425,11 +425,11 @@ def test_auto_says_what_it_picks_and_why() -> None:
     data = chain()
     few = ioopt.solve({**data, "tasks": data["tasks"][:2]}, time_limit=None)
     assert few.notes[0] == (
-        "auto: exact-workflow, because 2 tasks are few enough to try every queue"
+        "auto chose exact-workflow (2 tasks: small enough to enumerate)"
     )
     tasks = [{"id": f"t{k}", "compute_seconds": 1} for k in range(9)]
     many = ioopt.solve({**data, "tasks": tasks}, settings=None, time_limit=None)
-    assert many.notes[0].startswith("auto: link-aware, because 9 tasks are too many")
+    assert many.notes[0].startswith("auto chose link-aware (9 tasks: too many to")
 
 
 def test_the_engine_is_chosen_after_the_cheap_plans(
