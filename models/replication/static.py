@@ -140,9 +140,11 @@ def reduce(problem: ReplicationProblem, merge: bool = True) -> StaticInstance:
     near = [size / exact(problem.copy_bytes_per_second) for size in sizes]
     speeds = [exact(node.speed) for node in problem.nodes]
     times = _compute_times(classes, set(speeds))
-    total = sum(group.count * max(times[group.seconds].values()) for group in classes)
-    total += len(speeds) * (sum(far) + 2 * sum(near))
-    unit, is_exact = _unit([*far, *near], times, Fraction(total))
+    moving = len(speeds) * (sum(far) + 2 * sum(near))
+    computing = sum(
+        group.count * max(times[group.seconds].values()) for group in classes
+    )
+    unit, is_exact = _unit([*far, *near], times, Fraction(moving + computing))
     work = {
         seconds: tuple(math.floor(by_speed[speed] / unit) for speed in speeds)
         for seconds, by_speed in times.items()
@@ -347,8 +349,9 @@ def enough_disk(instance: StaticInstance) -> bool:
 
 
 def queue_order(instance: StaticInstance, tasks: Iterable[int]) -> list[int]:
-    """Return an order for the tasks of one node: next is the one that misses the fewest
-    bytes.
+    """Return an order for the tasks of one node.
+
+    Next is always the task that misses the fewest bytes.
     """
     problem = instance.problem
     missing = {task: problem.task_bytes(task) for task in tasks}
@@ -430,7 +433,10 @@ def from_plan(instance: StaticInstance, plan: ReplicationPlan) -> Moves | None:
 
 
 def roomy(instance: StaticInstance) -> bool:
-    """Return whether every disk takes all files at once, so that evicting never pays."""
+    """Return whether every disk takes all files at once.
+
+    Then no plan is the better for evicting one.
+    """
     total = sum(instance.sizes)
     return all(room is None or room >= total for room in instance.room)
 
@@ -446,14 +452,17 @@ def relays_matter(instance: StaticInstance) -> bool:
 
 
 def past_relays(instance: StaticInstance, moves: Moves) -> Moves:
-    """Return *moves* in which senders send past the nodes that do not read a copy, as
-    (2) asks.
+    """Return *moves* without relays, as (2) asks.
+
+    Senders send past the nodes that get a copy and do not read it.
     """
     read = read_pairs(instance, moves.assign)
     copies = set(moves.copies)
-    while relays := {move for move in copies if (move[0], move[2]) not in read}:
+    while True:
+        relays = {move for move in copies if (move[0], move[2]) not in read}
+        if not relays:
+            return Moves(moves.assign, moves.remote, tuple(sorted(copies)))
         file, source, relay = min(relays)
         onward = {move for move in copies if move[:2] == (file, relay)}
         copies -= onward | {(file, source, relay)}
         copies |= {(file, source, target) for *_, target in onward}
-    return Moves(moves.assign, moves.remote, tuple(sorted(copies)))

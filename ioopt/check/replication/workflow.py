@@ -36,7 +36,7 @@ class Stay:
 
 @dataclass
 class Stays:
-    """Hold all stays by (file, node) in time order, and what contradicts itself there."""
+    """Hold all stays by (file, node) in time order, and their contradictions."""
 
     of: dict[tuple[str, str], list[Stay]] = field(
         default_factory=lambda: defaultdict(list)

@@ -305,8 +305,8 @@ def _outcome(
 
 
 def one_round_note(seconds: float) -> str:
-    """What was proven of plans of one round where the bound of
-    all plans is below it.
+    """Return what was proven of plans of one round where the bound of all plans is
+    below it.
     """
     return (
         "no plan of one round that evicts nothing and copies files only to nodes "
@@ -316,7 +316,7 @@ def one_round_note(seconds: float) -> str:
 
 
 def cycle_notes(problem: ReplicationProblem, plan: ReplicationPlan) -> list[str]:
-    """Return a note where the printed model copies files in a cycle without a source."""
+    """Return a note where copies of the printed model run in a cycle."""
     strict = plan.model_copy(update={"moves": "static"})
     cycles = [v for v in check(problem, strict, None).violations if v.rule == "forest"]
     if not cycles:

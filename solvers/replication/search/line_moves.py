@@ -37,7 +37,8 @@ SHIFTS = 85
 """From there to this per cent they shift one task; above, in batches, a block."""
 EVALUATIONS = 0
 """Cell of ``counts``: plans scored."""
-NOW, BEST = 0, 1
+NOW = 0
+BEST = 1
 """Cells of ``values``: the score of the present plan and of the best, in seconds."""
 
 

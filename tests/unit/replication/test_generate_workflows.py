@@ -124,7 +124,8 @@ def test_a_plan_that_there_was_no_time_to_replay_is_an_answer(
         raise OutOfTime("no time is left")
 
     monkeypatch.setattr(solving, "simulate", late)
-    monkeypatch.setattr(exact_workflow, "LEAST_RELAXED", float("inf"))
+    limits = exact_workflow.LIMITS.model_copy(update={"least_relaxed": float("inf")})
+    monkeypatch.setattr(exact_workflow, "LIMITS", limits)
     few = {"fewest_evaluations": 30, "evaluations_per_task": 0}
     monkeypatch.setattr(params, "PARAMS", params.PARAMS.model_copy(update=few))
     result = ioopt.solve("flow-chains", solver)

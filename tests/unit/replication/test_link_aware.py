@@ -23,7 +23,6 @@ from ioopt.registry import solvers_for
 from ioopt.result import StopReason
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.search import (
-    flow_run,
     line_kernel,
     line_moves,
     link_aware,
@@ -305,6 +304,8 @@ def test_a_longer_limit_goes_on_where_a_shorter_one_ended(
         first_restart=10,
         evaluations_per_restart=1,
         evaluations_per_round=2,
+        # Else a short limit may cut a dispatch short.
+        deal_share=1.0 if kind == "workflow" else 0.0,
         **small,
     )
     monkeypatch.setattr(params, "PARAMS", knobs)
@@ -314,8 +315,6 @@ def test_a_longer_limit_goes_on_where_a_shorter_one_ended(
         "disk": "unlimited" if kind == "batch" else "450MB",
     }
     problem = generate("bipartite-85", settings, 1)
-    # Else a short limit may cut a dispatch short.
-    monkeypatch.setattr(flow_run, "DEAL_SHARE", 1.0 if kind == "workflow" else 0.0)
     if kind.startswith("workflow"):
         problem = generate(
             "many-small-groups", {"groups": 4, "nodes": 2, "disk_share": 1.5}, 4
