@@ -17,7 +17,7 @@ With ``cycles="printed"`` A and B are one variable; (3) and (6) follow from X be
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, product
 
 from ioopt.models.program import Number, Program, Term
@@ -289,7 +289,15 @@ class AggregatedModel:
                     assign[next(waiting)] = node
         remote = [pair for pair, variable in self.R.items() if value(variable)]
         kept = [pair for pair, variable in self.K.items() if value(variable)]
-        there = {*remote, *kept}
+        copies = self._copies_of({*remote, *kept}, value)
+        return Moves(tuple(assign), tuple(remote), tuple(copies))
+
+    def _copies_of(
+        self, there: set[tuple[int, int]], value: Callable[[int], int]
+    ) -> list[tuple[int, int, int]]:
+        """Return who copies to whom, where *there* are fetched and kept (file,
+        node).
+        """
         receivers: dict[int, list[int]] = defaultdict(list)
         for (file, node), variable in self.N.items():
             if value(variable):
@@ -305,7 +313,7 @@ class AggregatedModel:
                 if (file, node) in there or self.always(file, node):
                     roots.append(node)
             copies.extend((file, i, j) for i, j in attach(roots, nodes, sends))
-        return Moves(tuple(assign), tuple(remote), tuple(copies))
+        return copies
 
 
 def attach(

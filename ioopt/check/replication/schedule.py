@@ -458,8 +458,7 @@ def _rooms(
             if plan.rounds and round_of.get(before) == round_of.get(after):
                 continue
             room = _room_wanted(plan.room, [size_of[name] for name in queue[place:]])
-            sent = _files_sent(schedule, node.id, ends[before])
-            kept = _bytes_kept(problem, stays, node.id, ends[before], sent)
+            kept = _bytes_kept(problem, schedule, stays, node.id, ends[before])
             if kept + room > node.disk_bytes:
                 text = (
                     f"keeps {kept} bytes after {before}, where {room} of "
@@ -489,12 +488,17 @@ def _files_sent(schedule: Schedule, node: str, time: float) -> set[str]:
 
 
 def _bytes_kept(
-    problem: ReplicationProblem, stays: Stays, node: str, time: float, sent: set[str]
+    problem: ReplicationProblem,
+    schedule: Schedule,
+    stays: Stays,
+    node: str,
+    time: float,
 ) -> int:
     """Return the bytes on *node* just before and just after an instant.
 
-    Files that are *sent* are not counted.
+    Files that the node is sending then are not counted.
     """
+    sent = _files_sent(schedule, node, time)
     total = 0
     for (file, where), listed in stays.of.items():
         if where != node or file in sent:

@@ -257,20 +257,16 @@ def _carried(
         raise SimulationError(
             f"carry_out: {kind} cannot be carried out; they are advice"
         )
-    nodes = problem.node_index
-    rank: dict[Carried, int] = {}
-    for i, queue in enumerate(queues):
-        for place, entry in enumerate(queue):
-            for file in inputs[entry]:
-                number = rounds[i][place] if rounds is not None else 0
-                rank.setdefault((number, i, file), len(rank))
+    rank = _reading_order(queues, inputs, rounds)
     moves: list[list[Carried]] = [[] for _ in queues]
     for number, (remote, copies) in enumerate(plan.moves_by_round()):
         sent = {(name, source) for name, source, _ in copies}
-        rows = [*((f, None, i) for f, i in remote), *copies]
+        rows = [*((name, None, target) for name, target in remote), *copies]
         for name, source, target in rows:
-            start = -1 if source is None else _place("node", source, nodes, "carry_out")
-            end = _place("node", target, nodes, "carry_out")
+            start = -1
+            if source is not None:
+                start = _place("node", source, problem.node_index, "carry_out")
+            end = _place("node", target, problem.node_index, "carry_out")
             file = _place("file", name, problem.file_index, "carry_out")
             if (number, end, file) not in rank and (name, target) not in sent:
                 text = (
@@ -282,6 +278,25 @@ def _carried(
     for i, row in enumerate(moves):
         row.sort(key=lambda move: (move[2], rank.get((move[2], i, move[0]), -1), move))
     return moves
+
+
+def _reading_order(
+    queues: list[list[int]],
+    inputs: Sequence[Sequence[int]],
+    rounds: list[list[int]] | None,
+) -> dict[tuple[int, int, int], int]:
+    """Number each (round, node, file) in the order in which the queues first
+    read it.
+    """
+    rank: dict[tuple[int, int, int], int] = {}
+    for i, queue in enumerate(queues):
+        for place, entry in enumerate(queue):
+            number = 0
+            if rounds is not None:
+                number = rounds[i][place]
+            for file in inputs[entry]:
+                rank.setdefault((number, i, file), len(rank))
+    return rank
 
 
 REPORT_SECONDS_PER_READ = 3e-5
