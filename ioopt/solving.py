@@ -109,7 +109,14 @@ def result_from_dict(data: object, name: str) -> Result:
             f"{name}: format: wanted 'ioopt/result', not {shown(given)}"
         )
     require_finite(data, name)
-    return validate(Result, data, name)
+    result = validate(Result, data, name)
+    instead = registry.removed_solver(result.family, result.solver)
+    if instead is not None:
+        raise errors.InstanceError(
+            f"{name}: solver: {result.solver} of {result.family} was removed; solve "
+            f"again with {instead}"
+        )
+    return result
 
 
 def require_finite(data: Mapping[str, Any], name: str) -> None:

@@ -218,6 +218,11 @@ class Kind(Format):
     """The commands of ``ioopt export`` that take its instances."""
     renamed: Mapping[str, str] = {}
     """Names of solvers in the last version -> what stands for them now."""
+    removed: Mapping[str, str] = {}
+    """Solvers of the last version that were removed -> what to take instead."""
+    knob_units: Mapping[str, str] = {}
+    """What there is more of, by resource of :meth:`knobs`, where its name does not
+    say it."""
 
     @property
     def objective(self) -> Metric:

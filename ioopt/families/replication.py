@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ioopt.protocols import CheckReport, Schedule, Simulation
     from ioopt.result import Result
 
-_RENAMED = {"lp-rounding": "anneal", "lpt": "auto"}
+_ADDITIVE = "--solver ip or --measure additive_seconds"
 
 
 class Replication(Kind):
@@ -59,7 +59,9 @@ class Replication(Kind):
         {"--link", "--actual", "--actual-noise", "--solver", "--set"}
     )
     exports = frozenset({"lp", "mps", "wfformat"})
-    renamed = _RENAMED
+    renamed = {"lpt": "auto"}
+    removed = {"anneal": _ADDITIVE, "lp-rounding": _ADDITIVE}
+    knob_units = {"the remote link": "bandwidth", "the nodes' network": "bandwidth"}
 
     def problem_class(self) -> type[ReplicationProblem]:
         from ioopt.problems.replication import ReplicationProblem
@@ -368,20 +370,6 @@ def _hierarchical_settings() -> type[BaseModel]:
 
 
 @Loader
-def _anneal() -> Solve:
-    from ioopt.solvers.replication.search.anneal import solve
-
-    return solve
-
-
-@Loader
-def _anneal_settings() -> type[BaseModel]:
-    from ioopt.solvers.replication.search.anneal import Settings
-
-    return Settings
-
-
-@Loader
 def _link_aware() -> Solve:
     from ioopt.solvers.replication.search.link_aware import solve
 
@@ -543,14 +531,6 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "Khanna et al., Section 4.4",
         abilities={BOUND, THREADS},
         settings=_hierarchical_settings,
-    ),
-    _solver(
-        "anneal",
-        _anneal,
-        "simulated annealing of the additive objective, the start of ip",
-        "ours",
-        abilities={BOUND, THREADS},
-        settings=_anneal_settings,
     ),
     _solver(
         "link-aware",

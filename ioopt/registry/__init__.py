@@ -254,6 +254,8 @@ def solver(name: str | Callable[..., object] | None, kind: Kind) -> SolverSpec:
             return spec
     if now := kind.renamed.get(wanted):
         raise UsageError(f"{wanted} of {kind.family} is now {now}")
+    if instead := kind.removed.get(wanted):
+        raise UsageError(f"{wanted} of {kind.family} was removed; take {instead}")
     names = [spec.name for spec in solvers_for(kind.kind)]
     if other:
         raise UsageError(
@@ -262,6 +264,16 @@ def solver(name: str | Callable[..., object] | None, kind: Kind) -> SolverSpec:
         )
     near = _broken(wanted) or f"; {_nearest_solver(wanted, names)}"
     raise UsageError(f"no solver {wanted!r} for {kind.kind}{near}")
+
+
+def removed_solver(family: str, name: str) -> str | None:
+    """Return what to take instead of a solver of *family* that was removed; None for
+    any other name.
+    """
+    for kind in KINDS.values():
+        if kind.family == family and name in kind.removed:
+            return kind.removed[name]
+    return None
 
 
 def _nearest_solver(wanted: str, names: Sequence[str]) -> str:

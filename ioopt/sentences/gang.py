@@ -67,5 +67,5 @@ def _remote(data: Json) -> bool:
 KNOBS = {
     "the speed of remote files": _remote,
     "the speed of migration": _migration,
-    "rows of the matrix (at least one)": _row,
+    "the height of the matrix (at least one row)": _row,
 }

@@ -46,7 +46,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "ip-printed": {"cycles": "acyclic"},
     "exact-workflow": {"replays": 5_000},
     "link-aware": {"evaluations": 100},
-    "anneal": {"steps": 5_000},
 }
 """Of solvers by name: without the first it answers another question (copies that feed
 each other in a cycle), the others count what they do."""

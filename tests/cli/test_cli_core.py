@@ -489,3 +489,18 @@ def test_an_old_solver_names_the_new_one(name, old, new, capsys):
     assert main(["solve", name, "--solver", old]) == 2
     assert capsys.readouterr().err.endswith(f" is now {new}\n")
     assert main(["solve", name, "--solver", new]) == 0
+
+
+@pytest.mark.parametrize("solver", ["anneal", "lp-rounding"])
+def test_a_solver_that_was_removed_names_what_to_take(solver, tmp_path, capsys):
+    assert main(["solve", "cycle3", "--solver", solver]) == 2
+    instead = "--solver ip or --measure additive_seconds"
+    said = f"ioopt: {solver} of replication was removed; take {instead}\n"
+    assert capsys.readouterr().err == said
+    stored = tmp_path / "result.json"
+    assert main(["-q", "solve", "cycle3", "--solver", "minmin", "-o", str(stored)]) == 0
+    stored.write_text(stored.read_text().replace('"minmin"', f'"{solver}"'))
+    capsys.readouterr()
+    assert main(["check", "cycle3", str(stored)]) == 2
+    told = f"solver: {solver} of replication was removed; solve again with {instead}\n"
+    assert capsys.readouterr().err == f"ioopt: {stored}: {told}"

@@ -1409,7 +1409,7 @@ MORE = (
     ("held", "auto"),
     ("idle-root", "hierarchical"),
     ("sat-16x3", "minmin"),
-    ("image-16x3", "anneal"),
+    ("image-16x3", "job-data-present"),
     ("eight-tasks", "locality"),
     ("eight-tasks", "exact-workflow"),
     ("flow-chains", "b-level"),

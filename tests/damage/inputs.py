@@ -31,7 +31,7 @@ INSTANCES: dict[str, tuple[str, ...]] = {
 }
 """Kind -> bundled instances, small ones."""
 SOLVERS = {
-    "replication": ("minmin", "two-stage", "ip", "anneal", "link-aware"),
+    "replication": ("minmin", "two-stage", "ip", "link-aware"),
     "batch-io": ("adaptive", "cons-max-util", "base-line", "set-10", "fill"),
     "io-requests": ("adaptive", "cons-max-util", "fill", "base-line"),
     "gang": ("guarded-iogs", "gs", "index-iogs", "migrate-iogs"),

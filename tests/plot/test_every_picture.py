@@ -242,7 +242,7 @@ def test_bounds_and_references_of_a_comparison_are_lines():
     rows = [
         row("one", "ip", 1200.0, bound=600.0),
         row("one", "minmin", 2400.0, bound=300.0),
-        row("one", "anneal", None),
+        row("one", "two-stage", None),
         row("one", "free", 900.0, reference=True, bound=900.0),
     ]
     axes = plot_comparison(rows, "makespan_seconds")

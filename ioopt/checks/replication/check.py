@@ -1,10 +1,12 @@
-"""Independent checker of replication plans: it imports the problem and the
-plan, never a solver.
+"""Check replication plans independently of the solvers.
 
-What is checked follows ``plan.moves`` (see
-:class:`ioopt.problems.replication.ReplicationPlan`); of static moves the rules (1)-(8),
-(21), held files and the forest rule, round by round.
+The module imports the problem and the plan, never a solver. What is checked follows
+``plan.moves`` (see :class:`ioopt.problems.replication.ReplicationPlan`). Static moves
+are held, round by round, to the rules (1)-(8), to the disks (21), to the held files and
+to the forest rule.
 """
+
+from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
@@ -28,13 +30,13 @@ from ioopt.result import Violation, violation
 
 @dataclass(frozen=True)
 class Stage:
-    """One round by positions: where its tasks run, what is on disk
-    before it, what it moves.
+    """State one round by positions: where its tasks run and what it moves.
 
-    ``assign`` task -> node for the tasks of the round; ``present`` per node the files
-    on disk; ``remote`` (file, node); ``copies`` (file, source, destination); ``wanted``
-    (file, node) pairs that a ``{"copy": file}`` queue entry asks for; ``forest`` False
-    allows copies in a cycle.
+    ``assign`` maps the tasks of the round to nodes; ``present`` has, per node, the
+    files on its disk before the round; ``remote`` are (file, node) pairs; ``copies``
+    are (file, source, destination); ``wanted`` are the (file, node) pairs that a
+    ``{"copy": file}`` entry of a queue asks for. ``forest`` is False where copies may
+    run in a cycle. ``where`` names the round in messages.
     """
 
     assign: Mapping[int, int]
@@ -46,9 +48,7 @@ class Stage:
     where: str = ""
 
     def on_disk(self) -> list[set[int]]:
-        """Per node, the files it has once all transfers are done
-        (the X of the model).
-        """
+        """Return, per node, the files it has after all transfers (X in the model)."""
         have = [set(files) for files in self.present]
         for file, node in self.remote:
             have[node].add(file)
@@ -76,67 +76,114 @@ def check(
     reader = _PlanReader(problem, plan)
     stages = reader.stages()
     found = reader.found
-    static = not problem.is_workflow and plan.moves != "replay" and _states_moves(plan)
-    if problem.is_workflow and (
-        plan.rounds is not None or plan.moves in ("static", "printed")
-    ):
-        text = (
-            "rounds and static moves are for batches; plans of workflows are replayed"
-        )
-        found.append(violation("moves", plan.moves or "rounds", text))
-    if static and reader.complete():
-        for stage in stages:
-            found.extend(stage_violations(problem, stage))
-    elif not static:
-        found.extend(_too_big(problem, reader.assign))
-    objectives: dict[str, float] = {}
+    found.extend(_move_violations(reader, stages))
     metrics: Json = {"compute_imbalance": _compute_imbalance(problem, reader.assign)}
-    ranges: dict[str, tuple[float, float]] = {}
     if plan.rounds is not None:
         metrics["rounds"] = len(plan.rounds)
+    objectives: dict[str, float] = {}
     if schedule is not None:
-        broken = schedule_violations(
-            problem, reader.queues, schedule, reader.copies_wanted()
-        )
-        found.extend(broken)
-        if not any(item.rule in ("unknown", "instants") for item in broken):
-            found.extend(option_violations(problem, plan, schedule))
-            metrics |= schedule_metrics(problem, schedule)
-            objectives["makespan_seconds"] = metrics["makespan_seconds"]
-            if problem.is_workflow:
-                # With actual times no bound need hold.
-                actual = schedule.get("actual_compute_seconds")
-                most = math.inf if actual else metrics["makespan_seconds"]
-                ranges["transfer_bound_seconds"] = (
-                    metrics["lower_bound_seconds"],
-                    most,
-                )
+        replayed = _replay_metrics(reader, schedule)
+        metrics |= replayed
+        if replayed:
+            objectives["makespan_seconds"] = replayed["makespan_seconds"]
     if plan.dispatches is not None:
         found.extend(dispatch_violations(problem, plan, reader.queues, schedule))
-    stated = None
-    if not problem.is_workflow:
-        stated = stages if _states_moves(plan) else _replayed(reader, schedule)
-    if stated is not None and reader.complete():
-        objectives["additive_seconds"] = _additive_seconds(problem, plan, stated)
-        metrics["additive_seconds"] = objectives["additive_seconds"]
+    additive = _additive_of(reader, stages, schedule)
+    if additive is not None:
+        objectives["additive_seconds"] = additive
+        metrics["additive_seconds"] = additive
     rounding = 1e-14 * max(objectives.values(), default=0.0)
-    limits = (
-        {}
-        if problem.is_workflow
-        else {"additive_seconds": _least_additive_seconds(problem)}
-    )
-    limits |= dict.fromkeys(("remote_bytes", "replica_bytes", "evictions"), 0.0)
-    if schedule is not None and not schedule.get("actual_compute_seconds"):
-        limits["makespan_seconds"] = metrics.get("lower_bound_seconds", 0.0)
+    ranges = _bound_ranges(problem, metrics, schedule)
+    limits = _least_values(problem, metrics, schedule)
     return CheckReport(tuple(found), objectives, metrics, ranges, rounding, limits)
 
 
-def _least_additive_seconds(problem: ReplicationProblem) -> float:
-    """Return a batch time (13) that no plan is below: the mean of what
-    all nodes have to do.
+def _move_violations(reader: _PlanReader, stages: list[Stage]) -> Iterable[Violation]:
+    """Judge the moves of a plan: static ones by round, else each task's files alone."""
+    problem = reader.problem
+    plan = reader.plan
+    if problem.is_workflow:
+        if plan.rounds is not None or plan.moves in ("static", "printed"):
+            text = (
+                "rounds and static moves are for batches; plans of workflows are "
+                "replayed"
+            )
+            yield violation("moves", plan.moves or "rounds", text)
+        yield from _too_big(problem, reader.assign)
+        return
+    if plan.moves == "replay" or not _states_moves(plan):
+        yield from _too_big(problem, reader.assign)
+        return
+    if reader.complete():
+        for stage in stages:
+            yield from stage_violations(problem, stage)
 
-    Each file that is read and held nowhere is fetched at least once, and tasks run
-    on the fastest node.
+
+def _replay_metrics(reader: _PlanReader, schedule: Schedule) -> Json:
+    """Judge the schedule of the replay and return its metrics.
+
+    The result is empty where the schedule names unknown items or has impossible
+    instants, since nothing can be computed from it then.
+    """
+    problem = reader.problem
+    broken = schedule_violations(
+        problem, reader.queues, schedule, reader.copies_wanted()
+    )
+    reader.found.extend(broken)
+    if any(item.rule in ("unknown", "instants") for item in broken):
+        return {}
+    reader.found.extend(option_violations(problem, reader.plan, schedule))
+    return dict(schedule_metrics(problem, schedule))
+
+
+def _additive_of(
+    reader: _PlanReader, stages: list[Stage], schedule: Schedule | None
+) -> float | None:
+    """Return the batch time (13) of the stated moves, else of the replayed ones.
+
+    None for workflows, for plans with unknown names, and where no moves are known.
+    """
+    problem = reader.problem
+    if problem.is_workflow or not reader.complete():
+        return None
+    if _states_moves(reader.plan):
+        return _additive_seconds(problem, reader.plan, stages)
+    if schedule is None:
+        return None
+    return _additive_seconds(problem, reader.plan, [_replayed(reader, schedule)])
+
+
+def _bound_ranges(
+    problem: ReplicationProblem, metrics: Json, schedule: Schedule | None
+) -> dict[str, tuple[float, float]]:
+    """Return the interval in which a stated bound of a workflow must lie."""
+    if not problem.is_workflow or "makespan_seconds" not in metrics:
+        return {}
+    assert schedule is not None
+    most = metrics["makespan_seconds"]
+    if schedule.get("actual_compute_seconds"):
+        most = math.inf  # no bound need hold with actual times
+    return {"transfer_bound_seconds": (metrics["lower_bound_seconds"], most)}
+
+
+def _least_values(
+    problem: ReplicationProblem, metrics: Json, schedule: Schedule | None
+) -> dict[str, float]:
+    """Return the least value that each measure can have on this problem."""
+    least: dict[str, float] = {}
+    if not problem.is_workflow:
+        least["additive_seconds"] = _least_additive_seconds(problem)
+    least |= dict.fromkeys(("remote_bytes", "replica_bytes", "evictions"), 0.0)
+    if schedule is not None and not schedule.get("actual_compute_seconds"):
+        least["makespan_seconds"] = metrics.get("lower_bound_seconds", 0.0)
+    return least
+
+
+def _least_additive_seconds(problem: ReplicationProblem) -> float:
+    """Return a batch time (13) that no plan is below: the mean load of the nodes.
+
+    Each file that is read and held nowhere is fetched at least once, and tasks run on
+    the fastest node.
     """
     held = {name for node in problem.nodes for name in node.holds}
     read = {name for task in problem.tasks for name in task.inputs}
@@ -148,17 +195,20 @@ def _least_additive_seconds(problem: ReplicationProblem) -> float:
 
 
 def _states_moves(plan: ReplicationPlan) -> bool:
-    if plan.moves in ("static", "printed") or (
-        plan.rounds is not None and plan.moves != "replay"
-    ):
+    """Return whether the plan itself says what is moved, so that no replay decides."""
+    if plan.moves in ("static", "printed"):
         return True
-    return bool(plan.remote or plan.copies or (plan.assign and plan.moves is None))
+    if plan.rounds is not None and plan.moves != "replay":
+        return True
+    if plan.remote or plan.copies:
+        return True
+    return bool(plan.assign) and plan.moves is None
 
 
 @dataclass
 class _PlanReader:
-    """The plan by positions, and what is wrong with its names,
-    assignment and queues.
+    """Translate a plan to positions, and note what is wrong with its names, its
+    assignment and its queues.
     """
 
     problem: ReplicationProblem
@@ -174,12 +224,15 @@ class _PlanReader:
         self._compare_assign()
 
     def complete(self) -> bool:
-        """Whether every name in the plan is known, so that its moves can be judged."""
+        """Return whether every name in the plan is known, so that its moves can be
+        judged.
+        """
         return self.unknown == 0
 
     def copies_wanted(self) -> dict[tuple[str, str], int]:
-        """How often each (file, node) is a copy entry, by id."""
-        files, nodes = self.problem.files, self.problem.nodes
+        """Count how often each (file, node) is a copy entry, by id."""
+        files = self.problem.files
+        nodes = self.problem.nodes
         return Counter(
             (files[file].id, nodes[node].id) for file, node in self.copy_entries
         )
@@ -211,7 +264,8 @@ class _PlanReader:
                 self._broken("(4) one node", item.id, "stands in no node's queue")
 
     def _queue(self, task: int, node: int) -> None:
-        name, where = self.problem.tasks[task].id, self.problem.nodes[node].id
+        name = self.problem.tasks[task].id
+        where = self.problem.nodes[node].id
         if task in self.assign:
             first = self.problem.nodes[self.assign[task]].id
             self._broken(
@@ -228,7 +282,8 @@ class _PlanReader:
 
     def _compare_assign(self) -> None:
         for name, node_id in self.plan.assign.items():
-            task, node = self._find("task", name), self._find("node", node_id)
+            task = self._find("task", name)
+            node = self._find("node", node_id)
             queued = None if task is None else self.assign.get(task)
             if node is not None and queued is not None and queued != node:
                 where = self.problem.nodes[queued].id
@@ -267,11 +322,13 @@ class _PlanReader:
         ]
 
     def stages(self) -> list[Stage]:
-        """The plan as rounds; one round that begins with the held
-        files when it has none.
+        """Return the plan as rounds.
+
+        A plan without rounds is one round that begins with the held files.
         """
         forest = self.plan.moves != "printed"
-        remote, copies = self._remote(self.plan.remote), self._copies(self.plan.copies)
+        remote = self._remote(self.plan.remote)
+        copies = self._copies(self.plan.copies)
         wanted = frozenset(self.copy_entries)
         if self.plan.rounds is None:
             return [
@@ -284,7 +341,9 @@ class _PlanReader:
             self._evict(part, present, where)
             tasks = [self._find("task", name) for name in part.tasks]
             assign = {
-                t: self.assign[t] for t in tasks if t is not None and t in self.assign
+                task: self.assign[task]
+                for task in tasks
+                if task is not None and task in self.assign
             }
             stage = Stage(
                 assign,
@@ -302,7 +361,8 @@ class _PlanReader:
 
     def _evict(self, part: Round, present: list[set[int]], where: str) -> None:
         for file, node in self._remote(part.evicted):
-            name, node_id = self.problem.files[file].id, self.problem.nodes[node].id
+            name = self.problem.files[file].id
+            node_id = self.problem.nodes[node].id
             if file not in present[node]:
                 self._broken("eviction", f"{where}: {name}", f"is not on {node_id}")
             present[node].discard(file)
@@ -313,54 +373,59 @@ class _PlanReader:
         remote: list[tuple[int, int]],
         copies: list[tuple[int, int, int]],
     ) -> None:
-        """Every task in one round, queues in round order, moves of the plan
-        those of its rounds.
+        """Check that rounds and plan agree.
+
+        Every task is in one round, queues keep the order of the rounds, and the moves
+        of the plan are those of its rounds.
         """
         assert self.plan.rounds is not None
+        round_of = self._rounds_of_tasks(self.plan.rounds)
+        for queue in self.queues.values():
+            self._compare_queue(queue, round_of)
+        fetched: list[tuple[int, int]] = []
+        copied: list[tuple[int, int, int]] = []
+        for stage in stages:
+            fetched.extend(stage.remote)
+            copied.extend(stage.copies)
+        same = sorted(remote) == sorted(fetched) and sorted(copies) == sorted(copied)
+        if (remote or copies) and not same:
+            text = "remote and copies of the plan differ from its rounds'"
+            self._broken("rounds", "moves", text)
+
+    def _rounds_of_tasks(self, rounds: Sequence[Round]) -> dict[str, int]:
+        """Return the first round of each task, from 1 on; note contradictions."""
         round_of: dict[str, int] = {}
-        for number, part in enumerate(self.plan.rounds, start=1):
+        for number, part in enumerate(rounds, start=1):
             for name in part.tasks:
                 if name in round_of:
-                    self._broken(
-                        "rounds", name, f"is in rounds {round_of[name]} and {number}"
-                    )
+                    text = f"is in rounds {round_of[name]} and {number}"
+                    self._broken("rounds", name, text)
                 round_of.setdefault(name, number)
             for name, node_id in part.assign.items():
                 if self.plan.assign.get(name, node_id) != node_id:
-                    self._broken(
-                        "rounds", name, f"round {number} assigns it to {node_id}"
-                    )
-        for queue in self.queues.values():
-            numbers = [(round_of.get(name, 0), name) for name in queue]
-            for number, name in numbers:
-                if number == 0:
-                    self._broken("rounds", name, "is in no round")
-            for before, after in pairwise(numbers):
-                if 0 < after[0] < before[0]:
-                    self._broken(
-                        "rounds",
-                        after[1],
-                        f"is queued behind {before[1]} of a later round",
-                    )
-        listed = sorted(remote) == sorted(
-            move for stage in stages for move in stage.remote
-        )
-        same = sorted(copies) == sorted(
-            move for stage in stages for move in stage.copies
-        )
-        if (remote or copies) and not (listed and same):
-            self._broken(
-                "rounds",
-                "moves",
-                "remote and copies of the plan differ from its rounds'",
-            )
+                    text = f"round {number} assigns it to {node_id}"
+                    self._broken("rounds", name, text)
+        return round_of
+
+    def _compare_queue(self, queue: Sequence[str], round_of: Mapping[str, int]) -> None:
+        """Check that a queue has tasks of rounds only, in the order of the rounds."""
+        for name in queue:
+            if name not in round_of:
+                self._broken("rounds", name, "is in no round")
+        for before, after in pairwise(queue):
+            if 0 < round_of.get(after, 0) < round_of.get(before, 0):
+                text = f"is queued behind {before} of a later round"
+                self._broken("rounds", after, text)
 
 
 def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Violation]:
-    """(21) for one task at a time: what a node that evicts on demand still needs."""
+    """Apply (21) to one task at a time: a node that evicts on demand still needs room
+    for all inputs of a task, and as many cores as it takes.
+    """
     found = []
     for task, node in sorted(assign.items()):
-        limit, need = problem.nodes[node].disk_bytes, problem.task_bytes(task)
+        limit = problem.nodes[node].disk_bytes
+        need = problem.task_bytes(task)
         more = problem.tasks[task].cores - problem.nodes[node].cores
         if more > 0:
             text = f"takes {more} cores more than {problem.nodes[node].id} has"
@@ -376,29 +441,32 @@ def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Vio
     return found
 
 
-def _replayed(reader: _PlanReader, schedule: Schedule | None) -> list[Stage] | None:
-    """What the replay moved, as one stage; None without a schedule."""
-    if schedule is None:
-        return None
+def _replayed(reader: _PlanReader, schedule: Schedule) -> Stage:
+    """Return as one stage what the replay moved."""
     problem = reader.problem
-    files, nodes = problem.file_index, problem.node_index
-    remote, copies = [], []
+    files = problem.file_index
+    nodes = problem.node_index
+    remote = []
+    copies = []
     for move in schedule.get("transfers", ()):
-        file, target = files.get(move["file"]), nodes.get(move["destination"])
+        file = files.get(move["file"])
+        target = nodes.get(move["destination"])
         if file is None or target is None:
             continue
         if move["source"] is None:
             remote.append((file, target))
         elif move["source"] in nodes:
             copies.append((file, nodes[move["source"]], target))
-    return [Stage(reader.assign, problem.holds, remote, copies)]
+    return Stage(reader.assign, problem.holds, remote, copies)
 
 
 def _additive_seconds(
     problem: ReplicationProblem, plan: ReplicationPlan, stages: list[Stage]
 ) -> float:
-    """Batch time (13); with barriers the rounds add up, without them
-    each node's rounds do.
+    """Return the batch time (13).
+
+    With barriers the longest load of each round counts; without them each node adds up
+    its rounds, and the longest sum counts.
     """
     per_round = [stage_seconds(problem, stage) for stage in stages]
     if plan.barriers:
@@ -408,15 +476,18 @@ def _additive_seconds(
 
 
 def _compute_imbalance(problem: ReplicationProblem, assign: Mapping[int, int]) -> float:
+    """Return largest / mean compute time of a node - 1; 0 where nothing computes."""
     seconds = [0.0] * len(problem.nodes)
     for task, node in sorted(assign.items()):
         seconds[node] += problem.tasks[task].compute_seconds / problem.nodes[node].speed
     total = sum(seconds)
-    return max(seconds) * len(seconds) / total - 1.0 if total > 0 else 0.0
+    if total <= 0:
+        return 0.0
+    return max(seconds) * len(seconds) / total - 1.0
 
 
 def stage_violations(problem: ReplicationProblem, stage: Stage) -> list[Violation]:
-    """All static rules that *stage* breaks, in the order of their equation numbers."""
+    """Return what *stage* breaks of the static rules, by their equation numbers."""
     have = stage.on_disk()
     found = [
         *_sources(problem, stage, have),
@@ -439,7 +510,7 @@ def _names(problem: ReplicationProblem, file: int, node: int) -> tuple[str, str]
 def _sources(
     problem: ReplicationProblem, stage: Stage, have: Sequence[set[int]]
 ) -> Iterable[Violation]:
-    """(1): a node copies only a file that it has, and not to itself."""
+    """Check (1): a node copies only a file that it has, and not to itself."""
     for file, source, target in stage.copies:
         name, node = _names(problem, file, source)
         if source == target:
@@ -453,8 +524,8 @@ def _sources(
 
 
 def _for_readers(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """(2): a file is copied only to a node where a task reads it, or
-    whose queue asks for it.
+    """Check (2): a file is copied only to a node with a reader, or whose queue asks for
+    it.
     """
     for file, _, target in stage.copies:
         read = any(stage.assign.get(task) == target for task in problem.readers[file])
@@ -466,14 +537,15 @@ def _for_readers(problem: ReplicationProblem, stage: Stage) -> Iterable[Violatio
 
 
 def _arrivals(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """(3), (6) and held files: a file reaches a node at most once,
-    and never where it is.
+    """Check (3), (6) and held files: a file reaches a node at most once, and never a
+    node that already has it.
     """
     fetched = Counter(stage.remote)
     copied = Counter((file, node) for file, _, node in stage.copies)
     for file, node in sorted(fetched.keys() | copied.keys()):
         name, where = _names(problem, file, node)
-        far, near = fetched[file, node], copied[file, node]
+        far = fetched[file, node]
+        near = copied[file, node]
         if file in stage.present[node]:
             yield violation("held", name, f"brought to {where}, which already holds it")
         if near > 1:
@@ -493,7 +565,7 @@ def _arrivals(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
 def _inputs(
     problem: ReplicationProblem, stage: Stage, have: Sequence[set[int]]
 ) -> Iterable[Violation]:
-    """(7): all inputs of a task are on its node."""
+    """Check (7): all inputs of a task are on its node."""
     for task, node in sorted(stage.assign.items()):
         for file in problem.inputs[task]:
             if file not in have[node]:
@@ -503,21 +575,20 @@ def _inputs(
 
 
 def _fetched(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """(8): a file that a task reads and that no disk holds is fetched at least once."""
-    roots = {file for files in stage.present for file in files}
-    roots.update(file for file, _ in stage.remote)
-    needed = sorted(
-        {file for task in stage.assign for file in problem.inputs[task]} - roots
-    )
-    for file in needed:
+    """Check (8): a file that is read and held nowhere is fetched at least once."""
+    read: set[int] = set()
+    for task in stage.assign:
+        read.update(problem.inputs[task])
+    roots = {file for file, _ in stage.remote}
+    for files in stage.present:
+        roots.update(files)
+    for file in sorted(read - roots):
         text = "read, held by no node, and never fetched from remote storage"
         yield violation("(8) remote transfer", problem.files[file].id, text)
 
 
 def _forest(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """Forest rule: every copy descends from a remote transfer or a file
-    that was there before.
-    """
+    """Check the forest rule: every copy descends from a fetch or a held file."""
     if not stage.forest:
         return
     for file, cycle in stage_cycles(stage).items():
@@ -527,8 +598,9 @@ def _forest(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
 
 
 def stage_cycles(stage: Stage) -> dict[int, list[int]]:
-    """Per file, the nodes whose copy descends from no root; files without
-    such nodes are left out.
+    """Return, per file, the nodes whose copy descends from no fetch and no held file.
+
+    Files without such nodes are left out.
     """
     sends: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for file, source, target in stage.copies:
@@ -556,7 +628,7 @@ def stage_cycles(stage: Stage) -> dict[int, list[int]]:
 def _disk(
     problem: ReplicationProblem, stage: Stage, have: Sequence[set[int]]
 ) -> Iterable[Violation]:
-    """(21): the files on a node fit its disk."""
+    """Check (21): the files on a node fit its disk."""
     for node, files in enumerate(have):
         limit = problem.nodes[node].disk_bytes
         used = sum(problem.files[file].bytes for file in files)
@@ -566,12 +638,12 @@ def _disk(
 
 
 def stage_seconds(problem: ReplicationProblem, stage: Stage) -> list[float]:
-    """Exec_i of (12) per node in seconds: copies at both ends (9),
-    compute (10), remote (11).
+    """Return Exec_i of (12) per node in seconds.
 
-    The printed (9) and (11) omit the file size; the cost is per byte, of a copy
-    by the slowest disk where that is slower than the interfaces (rule 1). Compute
-    is divided by speed.
+    It is the sum of copies at both ends (9), computing (10) and remote transfers (11).
+    The printed (9) and (11) omit the file size; the cost is per byte, of a copy by the
+    slowest disk where that is slower than the interfaces (rule 1). Compute is divided
+    by speed.
     """
     disks = (node.disk_bytes_per_second or math.inf for node in problem.nodes)
     far = problem.network.remote_bytes_per_second

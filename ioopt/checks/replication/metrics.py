@@ -1,5 +1,4 @@
-"""The metrics of a replication schedule and the published bounds,
-recomputed by the checker.
+"""Recompute the metrics of a replication schedule and its published bounds.
 
 Written from the rules alone: nothing of the simulator or the models is used.
 """
@@ -7,41 +6,24 @@ Written from the rules alone: nothing of the simulator or the models is used.
 import math
 from graphlib import TopologicalSorter
 
+from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Metrics, Schedule
 
 
 def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics:
-    """Makespan, bytes and counts of a schedule whose names are all
-    known, and the link bound.
-    """
+    """Return makespan, bytes, counts and bounds of a schedule with known names."""
     sizes = {file.id: file.bytes for file in problem.files}
     far: list[int] = []
     near: list[int] = []
-    saved: list[int] = []
-    kept = {file.id for file in problem.files if file.keep}
-    made = {name for task in problem.tasks for name in task.outputs}
-    ends = [row["end_seconds"] for row in schedule.get("tasks", ())]
-    spills = again = 0
     for move in schedule.get("transfers", ()):
-        file = move["file"]
         if move["destination"] is None:
-            saved.append(sizes[file])
-            spills += file not in kept
-            ends += [move["end_seconds"]] * (file in kept)
-        else:
-            (far if move["source"] is None else near).append(sizes[file])
-            again += move["source"] is None and file in made
-    ends += [row["seconds"] for row in schedule.get("copy_entries", ())]
+            continue
+        kind = far if move["source"] is None else near
+        kind.append(sizes[move["file"]])
+    makespan = _makespan(problem, schedule)
     link = problem.network.remote_link
-    makespan = max(ends, default=0.0)
-    products = {
-        "saved_bytes": sum(saved),
-        "spills": spills,
-        "products_refetched": again,
-        "cores_busy": _cores_busy(problem, schedule, makespan),
-    }
-    return {
+    metrics: Json = {
         "makespan_seconds": makespan,
         "link_bound_seconds": _link_bound(problem) if link == "shared" else None,
         "lower_bound_seconds": lower_bound(problem),
@@ -51,14 +33,54 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics
         "remote_transfers": len(far),
         "replications": len(near),
         "evictions": len(schedule.get("evictions", ())),
-        **(products if problem.is_workflow else {}),
+    }
+    if problem.is_workflow:
+        metrics |= _product_metrics(problem, schedule, makespan)
+    return metrics
+
+
+def _makespan(problem: ReplicationProblem, schedule: Schedule) -> float:
+    """Return when the last task, copy entry or save of a file to keep ends."""
+    kept = {file.id for file in problem.files if file.keep}
+    ends = [row["end_seconds"] for row in schedule.get("tasks", ())]
+    ends += [row["seconds"] for row in schedule.get("copy_entries", ())]
+    for move in schedule.get("transfers", ()):
+        if move["destination"] is None and move["file"] in kept:
+            ends.append(move["end_seconds"])
+    return max(ends, default=0.0)
+
+
+def _product_metrics(
+    problem: ReplicationProblem, schedule: Schedule, makespan: float
+) -> Metrics:
+    """Return what a workflow saves, saves for want of space, and fetches again."""
+    files = {file.id: file for file in problem.files}
+    made: set[str] = set()
+    for task in problem.tasks:
+        made.update(task.outputs)
+    saved = 0
+    spills = 0
+    again = 0
+    for move in schedule.get("transfers", ()):
+        file = files[move["file"]]
+        if move["destination"] is None:
+            saved += file.bytes
+            if not file.keep:
+                spills += 1
+        elif move["source"] is None and file.id in made:
+            again += 1
+    return {
+        "saved_bytes": saved,
+        "spills": spills,
+        "products_refetched": again,
+        "cores_busy": _cores_busy(problem, schedule, makespan),
     }
 
 
 def _cores_busy(
     problem: ReplicationProblem, schedule: Schedule, makespan: float
 ) -> float:
-    """The part of all core-seconds up to the makespan that tasks take."""
+    """Return the share of all core-seconds up to the makespan that tasks take."""
     cores = {task.id: task.cores for task in problem.tasks}
     taken = [
         cores[row["id"]] * (row["end_seconds"] - row["start_seconds"])
@@ -69,6 +91,9 @@ def _cores_busy(
 
 
 def _link_bound(problem: ReplicationProblem) -> float:
+    """Return the seconds to fetch everything once over the shared link, and to run the
+    shortest task.
+    """
     far = sum(problem.files[f].bytes for f in _fetched(problem))
     fastest = max(node.speed for node in problem.nodes)
     least = min((task.compute_seconds for task in problem.tasks), default=0.0) / fastest
@@ -76,17 +101,23 @@ def _link_bound(problem: ReplicationProblem) -> float:
 
 
 def _fetched(problem: ReplicationProblem) -> list[int]:
-    """The files that are read and that no node holds or makes: each comes
-    from remote storage.
+    """Return the files that must come from the remote storage.
+
+    They are read, and no node holds or makes them.
     """
-    held = {name for node in problem.nodes for name in node.holds}
-    read = {name for task in problem.tasks for name in task.inputs}
-    far = read - held - {name for task in problem.tasks for name in task.outputs}
+    near: set[str] = set()
+    for node in problem.nodes:
+        near.update(node.holds)
+    read: set[str] = set()
+    for task in problem.tasks:
+        near.update(task.outputs)
+        read.update(task.inputs)
+    far = read - near
     return [f for f, file in enumerate(problem.files) if file.id in far]
 
 
 def lower_bound(problem: ReplicationProblem) -> float:
-    """The largest of critical path, core area and link, in seconds."""
+    """Return the largest of critical path, core area and link bound, in seconds."""
     if not problem.tasks:
         return 0.0
     start, tail, work = times(problem)
@@ -96,36 +127,37 @@ def lower_bound(problem: ReplicationProblem) -> float:
 
 
 def _asked(problem: ReplicationProblem) -> list[float]:
-    return [
-        min((problem.tasks[k].release_seconds for k in readers), default=math.inf)
-        for readers in problem.readers
-    ]
+    """Return by file when the first of its readers arrives, in seconds."""
+    asked = []
+    for readers in problem.readers:
+        arrivals = [problem.tasks[k].release_seconds for k in readers]
+        asked.append(min(arrivals, default=math.inf))
+    return asked
 
 
 def reach_seconds(problem: ReplicationProblem, file: int) -> float:
-    """Least time in which a file crosses everything between a node
-    and the remote storage.
-    """
-    entry, network = problem.files[file], problem.network
+    """Return the least time in which a file gets from the remote storage to a node."""
+    entry = problem.files[file]
+    network = problem.network
     speeds = [network.remote_bytes_per_second, network.replica_bytes_per_second]
     speeds += [s.bytes_per_second for s in problem.storages if s.id == entry.storage]
     return entry.bytes / min(speeds)
 
 
 def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[float]]:
-    """What comes before, after and in each task at least: start, tail
-    and work in seconds.
-    """
-    tasks, nodes = problem.tasks, problem.nodes
-    touched, asked = set(_fetched(problem)), _asked(problem)
+    """Return, by task, least seconds before its start, after its end, and in it."""
+    tasks = problem.tasks
+    nodes = problem.nodes
+    touched = set(_fetched(problem))
+    asked = _asked(problem)
     order = list(
         TopologicalSorter(dict(enumerate(problem.predecessors))).static_order()
     )
-    work = [
-        task.compute_seconds
-        / max(nodes[i].speed for i in problem.hosts[k] or range(len(nodes)))
-        for k, task in enumerate(tasks)
-    ]
+    work = []
+    for k, task in enumerate(tasks):
+        hosts = problem.hosts[k] or range(len(nodes))
+        fastest = max(nodes[i].speed for i in hosts)
+        work.append(task.compute_seconds / fastest)
     start = [0.0] * len(tasks)
     tail = [0.0] * len(tasks)
     for k in order:
@@ -147,19 +179,24 @@ def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[f
 def _together(
     problem: ReplicationProblem, born: list[int], asked: list[float], k: int
 ) -> float:
-    """All inputs from outside through one interface, on the node that misses least."""
+    """Return when task *k* can have all its inputs from outside, in seconds.
+
+    They pass one interface, of the node that misses the fewest bytes of them.
+    """
     if not born or not problem.hosts[k]:
         return 0.0
-    disks = {problem.holds[i] for i in problem.hosts[k]}
-    missing = [
-        sum(problem.files[f].bytes for f in born if f not in held) for held in disks
-    ]
+    missing = []
+    for held in {problem.holds[i] for i in problem.hosts[k]}:
+        missing.append(sum(problem.files[f].bytes for f in born if f not in held))
     rate = problem.network.replica_bytes_per_second
     return min(asked[f] for f in born) + min(missing) / rate
 
 
 def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> float:
-    """All computing on all cores, from each instant on and up to each tail."""
+    """Return the bound of all computing on all cores.
+
+    It holds from each instant on, and up to the least time that follows each task.
+    """
     tasks = problem.tasks
     power = sum(node.cores * node.speed for node in problem.nodes)
     share = [task.cores * task.compute_seconds / power for task in tasks]
@@ -167,9 +204,11 @@ def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> 
     for k in sorted(range(len(tasks)), key=lambda k: -start[k]):
         total += share[k]
         best = max(best, start[k] + total)
-    first, total = math.inf, 0.0
+    first = math.inf
+    total = 0.0
     for k in sorted(range(len(tasks)), key=lambda k: -tail[k]):
-        first, total = min(first, start[k]), total + share[k]
+        first = min(first, start[k])
+        total += share[k]
         best = max(best, first + total + tail[k])
     return best
 
@@ -177,33 +216,52 @@ def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> 
 def links(
     problem: ReplicationProblem, end: list[float], tail: list[float], work: list[float]
 ) -> float:
-    """All that must cross the remote link, or all private ones, or a storage's disk."""
+    """Return the bound of all bytes over the remote link, and over each storage's disk.
+
+    The link is shared, or all private ones together.
+    """
     network = problem.network
     nodes = len(problem.nodes)
     many = 1 if network.remote_link == "shared" else nodes
     most = min(
         many * network.remote_bytes_per_second, nodes * network.replica_bytes_per_second
     )
-    pipes: list[tuple[str | None, float]] = [(None, most)]
-    pipes += [(storage.id, storage.bytes_per_second) for storage in problem.storages]
-    touched, first = set(_fetched(problem)), _asked(problem)
+    everything = range(len(problem.files))
+    touched = set(_fetched(problem))
+    best = _pipe_seconds(problem, list(everything), most, touched, end, tail, work)
+    for storage in problem.storages:
+        own = [f for f in everything if problem.files[f].storage == storage.id]
+        rate = storage.bytes_per_second
+        seconds = _pipe_seconds(problem, own, rate, touched, end, tail, work)
+        best = max(best, seconds)
+    return best
+
+
+def _pipe_seconds(
+    problem: ReplicationProblem,
+    files: list[int],
+    rate: float,
+    touched: set[int],
+    end: list[float],
+    tail: list[float],
+    work: list[float],
+) -> float:
+    """Return the bound of the fetches and saves of *files* over a pipe of *rate*."""
+    first = _asked(problem)
+    come = [f for f in files if f in touched]
+    kept = [f for f in files if problem.producer[f] >= 0 and problem.files[f].keep]
+    asked = min((first[f] for f in come), default=math.inf)
+    made = min((end[problem.producer[f]] for f in kept), default=math.inf)
+    fetching = sum(problem.files[f].bytes for f in come) / rate
+    saving = sum(problem.files[f].bytes for f in kept) / rate
     best = 0.0
-    for name, rate in pipes:
-        own = [
-            f for f, file in enumerate(problem.files) if name in (None, file.storage)
-        ]
-        come = [f for f in own if f in touched]
-        kept = [f for f in own if problem.producer[f] >= 0 and problem.files[f].keep]
-        asked = min((first[f] for f in come), default=math.inf)
-        made = min((end[problem.producer[f]] for f in kept), default=math.inf)
-        fetching, saving = (
-            sum(problem.files[f].bytes for f in part) / rate for part in (come, kept)
-        )
-        if come:
-            last = min(work[k] + tail[k] for f in come for k in problem.readers[f])
-            best = max(best, asked + fetching + last)
-        if kept:
-            best = max(best, made + saving)
-        if come and kept:
-            best = max(best, min(asked, made) + fetching + saving)
+    if come:
+        after: list[float] = []
+        for f in come:
+            after.extend(work[k] + tail[k] for k in problem.readers[f])
+        best = max(best, asked + fetching + min(after))
+    if kept:
+        best = max(best, made + saving)
+    if come and kept:
+        best = max(best, min(asked, made) + fetching + saving)
     return best

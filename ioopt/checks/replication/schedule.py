@@ -1,9 +1,8 @@
-"""Check of a replayed schedule: what no timeline may do, whatever
-planner and policy made it.
+"""Check a replayed schedule: what no timeline may do, whatever planner made it.
 
-Options beyond the rules (workflow rules 21 and 22) are judged from the schedule too.
-What happens within one instant has an order that it does not tell, so a choice is wrong
-only if it is, whatever the order.
+Options beyond the rules (workflow rules 21 and 22) are judged from the schedule too. A
+schedule does not tell the order of events within one instant, so a choice is a
+violation only if it is one in every order.
 """
 
 import math
@@ -11,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from ioopt.checks import Load, overloads, time_slack, too_fast
 from ioopt.checks.replication.workflow import (
@@ -20,7 +20,13 @@ from ioopt.checks.replication.workflow import (
     saved_at,
     workflow_violations,
 )
-from ioopt.problems.replication import File, ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import (
+    File,
+    Node,
+    ReplicationPlan,
+    ReplicationProblem,
+    Room,
+)
 from ioopt.protocols import Schedule
 from ioopt.result import Violation, violation
 
@@ -31,7 +37,7 @@ def schedule_violations(
     schedule: Schedule,
     copies: Mapping[tuple[str, str], int],
 ) -> list[Violation]:
-    """Everything that *schedule* (tasks, transfers, evictions) does wrong.
+    """Return everything that *schedule* (tasks, transfers, evictions) does wrong.
 
     *queues* are the tasks of each node in order, by id; *copies* how often each (file,
     node) is a copy entry of a queue.
@@ -40,19 +46,23 @@ def schedule_violations(
     if unknown:
         return unknown
     stays = stays_of(problem, schedule)
-    return [
+    found = [
         *_tasks(problem, queues, schedule),
         *_staging(problem, schedule, stays),
         *_copy_entries(schedule, stays, copies),
         *_transfers(problem, schedule, stays),
         *_rates(problem, schedule),
-        *(v for v in stays.found if v.rule == "eviction"),
+        *(item for item in stays.found if item.rule == "eviction"),
         *_disks(problem, stays),
-        *(workflow_violations(problem, schedule, stays) if problem.is_workflow else ()),
     ]
+    if problem.is_workflow:
+        found += workflow_violations(problem, schedule, stays)
+    return found
 
 
 def _unknown(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
+    """Find names of the schedule that the problem does not have."""
+
     def missing(where: str, what: str, name: str) -> Violation:
         return violation("unknown", str(name), f"{where} names no {what}")
 
@@ -70,23 +80,28 @@ def _unknown(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violat
             if row[key] not in index:
                 yield missing(f"schedule.{part}", what, row[key])
     for row in schedule.get("transfers", ()):
-        ends = row["source"], row["destination"]
-        # From the remote storage to a node, between nodes or, a save
-        # of a workflow, back.
-        saved = problem.is_workflow and ends[0] is not None
-        for name, remote in zip(ends, (True, saved), strict=True):
-            if not (name is None and remote) and name not in problem.node_index:
-                yield missing("schedule.transfers", "node", name)
+        source = row["source"]
+        target = row["destination"]
+        # None is the remote storage: any file may come from there; only a save of
+        # a workflow goes there, from a node.
+        if source is not None and source not in problem.node_index:
+            yield missing("schedule.transfers", "node", source)
+        is_save = target is None and problem.is_workflow and source is not None
+        if not is_save and target not in problem.node_index:
+            yield missing("schedule.transfers", "node", target)
     for name in schedule.get("actual_compute_seconds") or ():
         if name not in problem.task_index:
             yield missing("schedule.actual_compute_seconds", "task", name)
 
 
 def _instants(schedule: Schedule) -> Iterable[Violation]:
-    """Every instant is a number from 0 on, and nothing ends before it starts."""
+    """Check that every instant is a number from 0 on, and that nothing ends before it
+    starts.
+    """
     for part, name in (("tasks", "id"), ("transfers", "file")):
         for row in schedule.get(part, ()):
-            start, end = row["start_seconds"], row["end_seconds"]
+            start = row["start_seconds"]
+            end = row["end_seconds"]
             if not 0 <= start <= end < math.inf:
                 text = f"is said to last from {start!r} to {end!r} s"
                 yield violation("instants", str(row[name]), text)
@@ -98,7 +113,7 @@ def _instants(schedule: Schedule) -> Iterable[Violation]:
 
 
 def stays_of(problem: ReplicationProblem, schedule: Schedule) -> Stays:
-    """When each file was on each node, and what of that does not fit together."""
+    """Return when each file was on each node, with what contradicts itself in that."""
     stays = Stays()
     for node in problem.nodes:
         for file in node.holds:
@@ -143,18 +158,21 @@ def _match(stays: Stays, key: tuple[str, str], times: list[float]) -> None:
 def _tasks(
     problem: ReplicationProblem, queues: Mapping[str, Sequence[str]], schedule: Schedule
 ) -> Iterable[Violation]:
-    """Each task once, on its node, in queue order, one at a time, for
-    compute / speed seconds.
+    """Check that each task runs once, on its node, in the order of the queue.
+
+    It lasts compute / speed seconds, and a node of one core runs one task at a time.
     """
-    ran: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
+    rows_of: dict[str, list[_Run]] = defaultdict(list)
     seen: set[str] = set()
     actual = schedule.get("actual_compute_seconds") or {}
     for row in schedule.get("tasks", ()):
-        name, start, end = row["id"], row["start_seconds"], row["end_seconds"]
+        name = row["id"]
+        start = row["start_seconds"]
+        end = row["end_seconds"]
         if name in seen:
             yield violation("schedule", name, "runs twice")
         seen.add(name)
-        ran[row["node"]].append((start, end, name))
+        rows_of[row["node"]].append(_Run(start, end, name))
         node = problem.nodes[problem.node_index[row["node"]]]
         planned = problem.tasks[problem.task_index[name]].compute_seconds
         wanted = actual.get(name, planned) / node.speed
@@ -165,30 +183,47 @@ def _tasks(
         if task.id not in seen:
             yield violation("schedule", task.id, "never runs")
     for node in problem.nodes:
-        place = {name: k for k, name in enumerate(queues.get(node.id, ()))}
-        rows = ran[node.id]
-        for _, _, name in rows:
-            if name not in place:
-                yield violation("order", name, f"not in the queue of {node.id}")
-        alone = node.cores == 1
-        rows.sort(
-            key=lambda row: (row[0], row[1] if alone else 0.0, place.get(row[2], 0))
-        )
-        for before, after in pairwise(rows):
-            if place.get(before[2], -1) > place.get(after[2], len(place)):
-                text = (
-                    f"runs on {node.id} before {after[2]}, which is queued ahead of it"
-                )
-                yield violation("order", before[2], text)
-            if alone and late(before[1], after[0]):
-                text = f"starts on {node.id} while {before[2]} still computes"
-                yield violation("overlap", after[2], text, before[1] - after[0])
+        yield from _queue_order(node, queues.get(node.id, ()), rows_of[node.id])
+
+
+class _Run(NamedTuple):
+    """One run of a task on a node, from start to end in seconds."""
+
+    start: float
+    end: float
+    task: str
+
+
+def _queue_order(
+    node: Node, queue: Sequence[str], runs: list[_Run]
+) -> Iterable[Violation]:
+    """Check that the runs of a node begin in the order of its queue."""
+    place = {name: k for k, name in enumerate(queue)}
+    for run in runs:
+        if run.task not in place:
+            yield violation("order", run.task, f"not in the queue of {node.id}")
+    alone = node.cores == 1
+
+    def by_start(run: _Run) -> tuple[float, float, int]:
+        """Sort by start; on one core a task without duration comes first."""
+        end = run.end if alone else 0.0
+        return run.start, end, place.get(run.task, 0)
+
+    for before, after in pairwise(sorted(runs, key=by_start)):
+        if place.get(before.task, -1) > place.get(after.task, len(place)):
+            text = f"runs on {node.id} before {after.task}, which is queued ahead of it"
+            yield violation("order", before.task, text)
+        if alone and late(before.end, after.start):
+            text = f"starts on {node.id} while {before.task} still computes"
+            yield violation("overlap", after.task, text, before.end - after.start)
 
 
 def _staging(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterable[Violation]:
-    """All inputs are complete on the node from the start of the task to its end."""
+    """Check that all inputs are complete on the node from the start of the task to its
+    end.
+    """
     for row in schedule.get("tasks", ()):
         for file in problem.tasks[problem.task_index[row["id"]]].inputs:
             if not stays.covers(
@@ -203,12 +238,14 @@ def _staging(
 def _copy_entries(
     schedule: Schedule, stays: Stays, copies: Mapping[tuple[str, str], int]
 ) -> Iterable[Violation]:
-    """Every copy entry of a queue is done once, at an instant at which its
-    file is complete there.
+    """Check that every copy entry of a queue is done once, when its file is complete
+    there.
     """
     left = dict(copies)
     for row in schedule.get("copy_entries", ()):
-        file, node, at = row["file"], row["node"], row["seconds"]
+        file = row["file"]
+        node = row["node"]
+        at = row["seconds"]
         left[file, node] = left.get((file, node), 0) - 1
         if not stays.covers(file, node, at, at):
             text = (
@@ -225,13 +262,16 @@ def _copy_entries(
 def _transfers(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterable[Violation]:
-    """Copies come from complete holders that keep the file; so many at a
-    time as a node stages.
+    """Check that copies come from complete holders that keep the file meanwhile.
+
+    No more files arrive at a time than the node stages.
     """
     yield from (v for v in stays.found if v.rule == "transfer")
     into: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     for move in schedule.get("transfers", ()):
-        file, source, start = move["file"], move["source"], move["start_seconds"]
+        file = move["file"]
+        source = move["source"]
+        start = move["start_seconds"]
         if move["destination"] is None:
             continue
         into[move["destination"]].append((start, move["end_seconds"], file))
@@ -257,8 +297,8 @@ def _transfers(
 
 
 def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
-    """No transfer is faster than its slowest pipe; at every instant each
-    pipe can carry its own.
+    """Check that no transfer is faster than its slowest pipe, and that at every instant
+    each pipe can carry what crosses it.
     """
     pipes: dict[str, tuple[float, list[Load]]] = {}
     for move in schedule.get("transfers", ()):
@@ -285,29 +325,33 @@ def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violatio
 def pipes_of(
     problem: ReplicationProblem, move: Schedule, file: File
 ) -> list[tuple[str, float]]:
-    """Names and rates of what a transfer passes (timeline rule 5): nodes,
-    remote link, storage disk.
+    """Return names and rates of what a transfer passes (timeline rule 5): nodes, the
+    remote link, the disk of a storage.
     """
-    network, target, source = problem.network, move["destination"], move["source"]
+    network = problem.network
+    target = move["destination"]
+    source = move["source"]
     if target is None:  # a save crosses what a fetch to its sender would
-        target, source = source, None
+        target = source
+        source = None
 
     def door(name: str) -> tuple[str, float]:
-        """What of a node is slower, its interface or its disk: the same
-        transfers pass both.
-        """
-        disk = problem.nodes[problem.node_index[name]].disk_bytes_per_second or math.inf
-        nic = network.replica_bytes_per_second
-        return (
-            f"the {'disk' if disk < nic else 'interface'} of {name}",
-            min(nic, disk),
-        )
+        """Return the slower of a node's interface and disk: transfers pass both."""
+        disk = problem.nodes[problem.node_index[name]].disk_bytes_per_second
+        interface = network.replica_bytes_per_second
+        if disk is not None and disk < interface:
+            return f"the disk of {name}", disk
+        return f"the interface of {name}", interface
 
     through = [door(target)]
     if source is not None:
-        return through if source == target else [*through, door(source)]
-    owner = f" of {target}" if network.remote_link == "per-node" else ""
-    through.append((f"the remote link{owner}", network.remote_bytes_per_second))
+        if source != target:
+            through.append(door(source))
+        return through
+    link = "the remote link"
+    if network.remote_link == "per-node":
+        link = f"the remote link of {target}"
+    through.append((link, network.remote_bytes_per_second))
     if file.storage is not None:
         speeds = {storage.id: storage.bytes_per_second for storage in problem.storages}
         through.append((f"storage {file.storage}", speeds[file.storage]))
@@ -315,7 +359,9 @@ def pipes_of(
 
 
 def _disks(problem: ReplicationProblem, stays: Stays) -> Iterable[Violation]:
-    """At every instant the files on a node, arriving ones included, fit its disk."""
+    """Check that at every instant the files on a node, arriving ones included, fit its
+    disk.
+    """
     sizes = {file.id: file.bytes for file in problem.files}
     changes: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for (file, where), listed in stays.of.items():
@@ -333,7 +379,8 @@ def _disks(problem: ReplicationProblem, stays: Stays) -> Iterable[Violation]:
         for time, change in sorted(changes[node.id]):
             used += change
             if used > worst:
-                worst, when = used, time
+                worst = used
+                when = time
         if worst > node.disk_bytes:
             text = (
                 f"holds {worst} bytes at {when:g} s, but its disk holds "
@@ -343,32 +390,32 @@ def _disks(problem: ReplicationProblem, stays: Stays) -> Iterable[Violation]:
 
 
 SAME_RATE = 1e-9
-"""Rates that differ by a smaller share are the same."""
+"""Rates that differ by a smaller share count as equal."""
 
 
 def option_violations(
     problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule
 ) -> list[Violation]:
-    """What *schedule*, whose names are all known, does that the options of
-    *plan* do not allow.
+    """Return what *schedule* does that the options of *plan* do not allow.
+
+    All names of the schedule must be known.
     """
-    found = list(_depths(problem, schedule)) if plan.dispatches is None else []
+    found: list[Violation] = []
+    if plan.dispatches is None:
+        found.extend(_depths(problem, schedule))
     if plan.carry_out:
         return [*found, *_carried(plan, schedule)]
     if plan.sources == "least-loaded":
         found += _sources(problem, schedule, stays_of(problem, schedule))
-    if (
-        plan.room != "missing"
-        and not plan.barriers
-        and not schedule.get("copy_entries")
-    ):
+    by_entries = bool(schedule.get("copy_entries"))
+    if plan.room != "missing" and not plan.barriers and not by_entries:
         found += _rooms(problem, plan, schedule, stays_of(problem, schedule))
     return found
 
 
 def _carried(plan: ReplicationPlan, schedule: Schedule) -> Iterator[Violation]:
-    """Timeline rule 7: the moves of the plan, each as often as it
-    states it, and no others.
+    """Check timeline rule 7: each move of the plan is made as often as stated, and no
+    other.
     """
     wanted: Counter[tuple[str, str | None, str]] = Counter()
     for remote, copies in plan.moves_by_round():
@@ -391,16 +438,16 @@ def _carried(plan: ReplicationPlan, schedule: Schedule) -> Iterator[Violation]:
 def _rooms(
     problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule, stays: Stays
 ) -> Iterator[Violation]:
-    """Timeline rule 8: as a task ends, so many bytes are free
-    beside what is being sent.
+    """Check timeline rule 8: as a task ends, so many bytes are free.
+
+    Files that are being sent at that instant may stay beside them.
     """
-    sizes = {file.id: file.bytes for file in problem.files}
     size_of = {task.id: problem.task_bytes(k) for k, task in enumerate(problem.tasks)}
-    part_of = {
-        name: r for r, part in enumerate(plan.rounds or ()) for name in part.tasks
-    }
     ends = {row["id"]: row["end_seconds"] for row in schedule.get("tasks", ())}
-    moves = schedule.get("transfers", ())
+    round_of: dict[str, int] = {}
+    for number, part in enumerate(plan.rounds or ()):
+        for name in part.tasks:
+            round_of[name] = number
     for node in problem.nodes:
         if node.disk_bytes is None:
             continue
@@ -408,28 +455,10 @@ def _rooms(
             entry for entry in plan.order.get(node.id, ()) if isinstance(entry, str)
         ]
         for place, (before, after) in enumerate(pairwise(queue), start=1):
-            if plan.rounds and part_of.get(before) == part_of.get(after):
+            if plan.rounds and round_of.get(before) == round_of.get(after):
                 continue
-            waiting = [size_of[name] for name in queue[place:]]
-            mean = math.ceil(sum(waiting) / len(waiting))
-            room = {"next": waiting[0], "mean": mean, "largest": max(waiting)}[
-                plan.room
-            ]
-            time = ends[before]
-            sent = {
-                row["file"]
-                for row in moves
-                if row["source"] == node.id
-                and not late(row["start_seconds"], time)
-                and not late(time, row["end_seconds"])
-            }
-            kept = sum(
-                sizes[file]
-                for (file, where), listed in stays.of.items()
-                if where == node.id
-                and file not in sent
-                and any(late(time, s.start) and late(s.end, time) for s in listed)
-            )
+            room = _room_wanted(plan.room, [size_of[name] for name in queue[place:]])
+            kept = _bytes_kept(problem, schedule, stays, node.id, ends[before])
             if kept + room > node.disk_bytes:
                 text = (
                     f"keeps {kept} bytes after {before}, where {room} of "
@@ -438,9 +467,51 @@ def _rooms(
                 yield violation("room", node.id, text, kept + room - node.disk_bytes)
 
 
+def _room_wanted(room: Room, waiting: Sequence[int]) -> int:
+    """Return the bytes that option *room* frees for the tasks *waiting*, by size."""
+    if room == "next":
+        return waiting[0]
+    if room == "mean":
+        return math.ceil(sum(waiting) / len(waiting))
+    return max(waiting)
+
+
+def _files_sent(schedule: Schedule, node: str, time: float) -> set[str]:
+    """Return the files that *node* is sending at an instant."""
+    sent = set()
+    for row in schedule.get("transfers", ()):
+        begun = not late(row["start_seconds"], time)
+        ended = late(time, row["end_seconds"])
+        if row["source"] == node and begun and not ended:
+            sent.add(row["file"])
+    return sent
+
+
+def _bytes_kept(
+    problem: ReplicationProblem,
+    schedule: Schedule,
+    stays: Stays,
+    node: str,
+    time: float,
+) -> int:
+    """Return the bytes on *node* just before and just after an instant.
+
+    Files that the node is sending then are not counted.
+    """
+    sent = _files_sent(schedule, node, time)
+    total = 0
+    for (file, where), listed in stays.of.items():
+        if where != node or file in sent:
+            continue
+        if any(late(time, stay.start) and late(stay.end, time) for stay in listed):
+            total += problem.files[problem.file_index[file]].bytes
+    return total
+
+
 def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violation]:
-    """Where several files may come in at once: each for one of the first so
-    many unstarted tasks.
+    """Check how far ahead files arrive where several may come in at once.
+
+    Each must be for one of the first so many tasks that have not started.
     """
     if schedule.get("copy_entries"):
         return  # they stand in the queues too, and no row tells when they began to wait
@@ -456,12 +527,12 @@ def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violati
         target = row["destination"]
         if target is None:
             continue
-        depth, start = (
-            problem.nodes[problem.node_index[target]].staging,
-            row["start_seconds"],
-        )
+        depth = problem.nodes[problem.node_index[target]].staging
+        start = row["start_seconds"]
         after = [
-            t for t in readers[row["file"], target] if not late(row["end_seconds"], t)
+            time
+            for time in readers[row["file"], target]
+            if not late(row["end_seconds"], time)
         ]
         before = bisect_right(starts[target], start + time_slack(start))
         first = bisect_left(starts[target], min(after, default=math.inf))
@@ -476,7 +547,9 @@ def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violati
 def _holders(
     problem: ReplicationProblem, stays: Stays, file: str, time: float
 ) -> list[str]:
-    """The nodes on which a file is complete just before and just after an instant."""
+    """Return the nodes on which a file is complete just before and just after an
+    instant.
+    """
     return [
         node.id
         for node in problem.nodes
@@ -488,9 +561,10 @@ def _holders(
 
 
 class _Loads:
-    """How many transfers cross each pipe at an instant."""
+    """Count the transfers that cross each pipe at an instant."""
 
     def __init__(self, problem: ReplicationProblem, moves: Iterable[Schedule]) -> None:
+        self._problem = problem
         self._of: dict[str, tuple[list[float], list[float]]] = defaultdict(
             lambda: ([], [])
         )
@@ -504,8 +578,10 @@ class _Loads:
             ends.sort()
 
     def share(self, pipe: tuple[str, float], time: float, most: bool) -> float:
-        """The most, or least, that one more transfer gets of a pipe by
-        what may be under way.
+        """Return the most, or the least, of a pipe's rate that one more transfer can
+        get.
+
+        Transfers that begin or end at that very instant may count or not.
         """
         name, rate = pipe
         starts, ends = self._of[name]
@@ -516,33 +592,46 @@ class _Loads:
             count = bisect_right(starts, time + slack) - bisect_left(ends, time - slack)
         return rate / (max(0, count) + 1)
 
+    def rate(
+        self, file: File, source: str | None, target: str, time: float, most: bool
+    ) -> float:
+        """Return the most, or the least, rate at which *file* could come to *target*.
+
+        The target's own interface is left out: all sources share it.
+        """
+        move = {"source": source, "destination": target}
+        way = pipes_of(self._problem, move, file)[1:]
+        return min(self.share(pipe, time, most) for pipe in way)
+
 
 def _sources(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterator[Violation]:
-    """No other source would have been faster, by equal shares of what was under way."""
-    moves, saved = schedule.get("transfers", ()), saved_at(schedule)
+    """Check that no other source would have been faster.
+
+    Rates are equal shares of what was under way.
+    """
+    moves = schedule.get("transfers", ())
+    saved = saved_at(schedule)
     loads = _Loads(problem, moves)
     for row in moves:
-        name, target, time = row["file"], row["destination"], row["start_seconds"]
+        target = row["destination"]
         if target is None:
             continue
-        holders = [
-            node for node in _holders(problem, stays, name, time) if node != target
-        ]
+        name = row["file"]
+        time = row["start_seconds"]
         file = problem.files[problem.file_index[name]]
+        others: list[str | None] = []
+        for node in _holders(problem, stays, name, time):
+            if node != target and node != row["source"]:
+                others.append(node)
         product = problem.producer[problem.file_index[name]] >= 0
-        others: list[str | None] = [node for node in holders if node != row["source"]]
         if row["source"] and (not product or late(time, saved.get(name, math.inf))):
             others.append(None)
-
-        def rate(source: str | None, most: bool) -> float:
-            way = pipes_of(problem, {"source": source, "destination": target}, file)[1:]  # noqa: B023
-            return min(loads.share(pipe, time, most) for pipe in way)  # noqa: B023
-
-        own = rate(row["source"], True)
+        own = loads.rate(file, row["source"], target, time, most=True)
         for source in others:
-            if rate(source, False) > own * (1 + SAME_RATE):
+            rate = loads.rate(file, source, target, time, most=False)
+            if rate > own * (1 + SAME_RATE):
                 text = (
                     f"comes to {target} at {time:g} s from a source slower than "
                     f"{source or 'the storage'}"

@@ -1,4 +1,4 @@
-"""What only schedules of workflows can do wrong: cores, arrivals, saves, lost
+"""Check what only schedules of workflows can do wrong: cores, arrivals, saves, lost
 products, dispatches.
 
 That a task starts after those that write its inputs is part of the staging check: a
@@ -18,14 +18,15 @@ from ioopt.result import Violation, violation
 
 
 def late(first: float, second: float) -> bool:
-    """Whether *first* lies after *second* by more than rounding."""
+    """Return whether *first* lies after *second* by more than rounding."""
     return first > second + time_slack(second)
 
 
 @dataclass
 class Stay:
-    """One stay of a file on a node: space counts from ``start``,
-    readable in [ready, end].
+    """State one stay of a file on a node.
+
+    It takes space from ``start`` on and can be read from ``ready`` to ``end``.
     """
 
     start: float
@@ -35,7 +36,7 @@ class Stay:
 
 @dataclass
 class Stays:
-    """All stays by (file, node) in time order, and what does not fit together."""
+    """Hold all stays by (file, node) in time order, and their contradictions."""
 
     of: dict[tuple[str, str], list[Stay]] = field(
         default_factory=lambda: defaultdict(list)
@@ -43,7 +44,7 @@ class Stays:
     found: list[Violation] = field(default_factory=list)
 
     def covers(self, file: str, node: str, start: float, end: float) -> bool:
-        """Whether *file* is complete on *node* from *start* to *end* seconds."""
+        """Return whether *file* is complete on *node* from *start* to *end* seconds."""
         return any(
             not late(stay.ready, start) and not late(end, stay.end)
             for stay in self.of.get((file, node), ())
@@ -53,8 +54,9 @@ class Stays:
 def workflow_violations(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> list[Violation]:
-    """Cores, arrivals, saves and lost products of a schedule whose
-    names are all known.
+    """Return what a schedule does wrong with cores, arrivals, saves and lost products.
+
+    All its names must be known.
     """
     return [
         *cores(problem, schedule),
@@ -66,19 +68,18 @@ def workflow_violations(
 
 
 def cores(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
-    """At every instant the tasks that compute on a node take no
-    more cores than it has.
-    """
+    """Check that at no instant tasks take more cores of a node than it has."""
     changes: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
     for row in schedule.get("tasks", ()):
         taken = problem.tasks[problem.task_index[row["id"]]].cores
-        if row["end_seconds"] > row["start_seconds"]:
-            start = row["start_seconds"] + min(
-                time_slack(row["start_seconds"]),
-                row["end_seconds"] - row["start_seconds"],
-            )
-            changes[row["node"]].append((start, taken, row["id"]))
-            changes[row["node"]].append((row["end_seconds"], -taken, row["id"]))
+        start = row["start_seconds"]
+        end = row["end_seconds"]
+        if end <= start:
+            continue
+        # A start that follows an end but for rounding does not overlap it.
+        begun = start + min(time_slack(start), end - start)
+        changes[row["node"]].append((begun, taken, row["id"]))
+        changes[row["node"]].append((end, -taken, row["id"]))
     for node in problem.nodes:
         busy = 0
         for time, change, task in sorted(changes[node.id]):
@@ -94,63 +95,79 @@ def cores(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation
 def arrivals(
     problem: ReplicationProblem, schedule: Schedule, given: Mapping[str, float]
 ) -> Iterable[Violation]:
-    """No task starts, and nothing is staged for it, before it has arrived and
-    (*given*) was given.
+    """Check that no task starts, and no file comes for it, before it is there.
 
-    Files come for the next reader, or for any later one where tasks
-    are staged behind it.
+    A task is there once it has arrived and, by task in *given*, was dispatched.
     """
-    begins = {
-        task.id: max(task.release_seconds, given.get(task.id, 0.0))
-        for task in problem.tasks
-    }
+    begins: dict[str, float] = {}
+    for task in problem.tasks:
+        begins[task.id] = max(task.release_seconds, given.get(task.id, 0.0))
     readers: dict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
     for row in schedule.get("tasks", ()):
-        name, start = row["id"], row["start_seconds"]
+        name = row["id"]
+        start = row["start_seconds"]
         if late(begins[name], start):
             text = f"starts at {start:g} s, before {begins[name]:g} s, when it may"
             yield violation("release", name, text, begins[name] - start)
         for file in problem.tasks[problem.task_index[name]].inputs:
             readers[file, row["node"]].append((start, name))
-    first = {
-        file.id: min((problem.tasks[k].release_seconds for k in tasks), default=0.0)
-        for file, tasks in zip(problem.files, problem.readers, strict=True)
-    }
     wanted = {(row["file"], row["node"]) for row in schedule.get("copy_entries", ())}
-    several = {node.id for node in problem.nodes if node.staging > 1}
     for move in schedule.get("transfers", ()):
-        key = move["file"], move["destination"]
-        after = [
-            (start, name)
-            for start, name in readers[key]
-            if not late(move["end_seconds"], start)
-        ]
-        soonest = min((start for start, _ in after), default=math.inf)
-        possible = [
-            name for start, name in after if start == soonest or key[1] in several
-        ]
-        may = min((begins[name] for name in possible), default=math.inf)
+        node = move["destination"]
+        if node is None:
+            continue
+        key = move["file"], node
+        may = _may_come(problem, readers[key], node, move["end_seconds"], begins)
         if key in wanted:
-            may = min(may, first[move["file"]])
-        if key[1] is not None and late(may, move["start_seconds"]):
+            may = min(may, _first_arrival(problem, move["file"]))
+        if late(may, move["start_seconds"]):
             text = (
-                f"moves to {key[1]} at {move['start_seconds']:g} s for no task that "
+                f"moves to {node} at {move['start_seconds']:g} s for no task that "
                 "waits there"
             )
             yield violation("release", move["file"], text)
 
 
+def _may_come(
+    problem: ReplicationProblem,
+    readers: list[tuple[float, str]],
+    node: str,
+    arrival: float,
+    begins: Mapping[str, float],
+) -> float:
+    """Return from when on a file may come to *node* for one of its *readers* there.
+
+    It comes for the next one that starts after its *arrival*, or for any later one
+    where the node stages files of several tasks.
+    """
+    after = [(start, name) for start, name in readers if not late(arrival, start)]
+    if not after:
+        return math.inf
+    soonest = min(start for start, _ in after)
+    several = problem.nodes[problem.node_index[node]].staging > 1
+    return min(begins[name] for start, name in after if several or start == soonest)
+
+
+def _first_arrival(problem: ReplicationProblem, file: str) -> float:
+    """Return when the first reader of *file* arrives; 0 where nothing reads it."""
+    tasks = problem.readers[problem.file_index[file]]
+    return min((problem.tasks[k].release_seconds for k in tasks), default=0.0)
+
+
 def saves(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterable[Violation]:
-    """Products alone are saved, once, from a complete copy; all to keep are; a node
-    saves one at a time.
+    """Check what is saved: products alone, once, from a complete copy.
+
+    All files to keep are saved, and a node saves one file at a time.
     """
     out: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     seen: set[str] = set()
     for move in schedule.get("transfers", ()):
-        file, source = move["file"], move["source"]
-        start, end = move["start_seconds"], move["end_seconds"]
+        file = move["file"]
+        source = move["source"]
+        start = move["start_seconds"]
+        end = move["end_seconds"]
         if move["destination"] is not None:
             continue
         if problem.producer[problem.file_index[file]] < 0:
@@ -168,7 +185,7 @@ def saves(
     for node, rows in out.items():
         for before, after in pairwise(sorted(rows)):
             if late(before[1], after[0]):
-                text = f"is saved from {node} while {before[2]} is"
+                text = f"is saved from {node} while {before[2]} is being saved"
                 yield violation("save", after[2], text)
     for file, maker in zip(problem.files, problem.producer, strict=True):
         if maker >= 0 and file.keep and file.id not in seen:
@@ -176,7 +193,7 @@ def saves(
 
 
 def saved_at(schedule: Schedule) -> dict[str, float]:
-    """When the save of each file ended, in seconds."""
+    """Return when the save of each file ended, in seconds."""
     rows = schedule.get("transfers", ())
     return {
         row["file"]: row["end_seconds"] for row in rows if row["destination"] is None
@@ -184,16 +201,15 @@ def saved_at(schedule: Schedule) -> dict[str, float]:
 
 
 def refetches(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
-    """A product comes from the remote storage only after its save has ended."""
+    """Check that a product is fetched from the storage only after it was saved."""
     saved = saved_at(schedule)
     for move in schedule.get("transfers", ()):
-        file, start = move["file"], move["start_seconds"]
+        file = move["file"]
+        start = move["start_seconds"]
         product = problem.producer[problem.file_index[file]] >= 0
-        if (
-            product
-            and move["source"] is None
-            and late(saved.get(file, math.inf), start)
-        ):
+        if not product or move["source"] is not None:
+            continue
+        if late(saved.get(file, math.inf), start):
             text = (
                 f"is fetched at {start:g} s from the storage, where it is not saved "
                 "by then"
@@ -204,9 +220,9 @@ def refetches(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Viola
 def losses(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterable[Violation]:
-    """The last copy of a product leaves only when it is saved, or read no more.
+    """Check that the last copy of a product is evicted only when saved or read no more.
 
-    One that is to be kept then lacks its save, which is a violation of its own.
+    A file to keep then lacks its save, which is a violation of its own.
     """
     saved = saved_at(schedule)
     starts = {row["id"]: row["start_seconds"] for row in schedule.get("tasks", ())}
@@ -214,7 +230,8 @@ def losses(
     for (file, _), listed in stays.of.items():
         copies[file] += listed
     for row in schedule.get("evictions", ()):
-        name, time = row["file"], row["seconds"]
+        name = row["file"]
+        time = row["seconds"]
         f = problem.file_index[name]
         if problem.producer[f] < 0 or not late(saved.get(name, math.inf), time):
             continue
@@ -235,8 +252,8 @@ def dispatch_violations(
     queues: Mapping[str, Sequence[str]],
     schedule: Schedule | None,
 ) -> list[Violation]:
-    """The record of a dispatch (workflow rule 11): the queues it makes, and that
-    each pair was legal.
+    """Check the record of a dispatch (workflow rule 11): its queues, and that each
+    dispatch was allowed.
     """
     found: list[Violation] = []
     made: dict[str, list[str]] = {node.id: [] for node in problem.nodes}
@@ -265,15 +282,15 @@ def dispatch_violations(
 def _legal(
     problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule
 ) -> Iterable[Violation]:
-    """Each task is given when it is ready, to a node without unstarted task
-    and with idle cores.
+    """Check that each task is given when it is ready, to a node that takes it.
+
+    The node has idle cores, and no task waits there to start.
     """
     runs = {row["id"]: row for row in schedule.get("tasks", ())}
     before: dict[str, list[str]] = defaultdict(list)
     for seconds, _, name, node in plan.dispatches or ():
         k = problem.task_index[name]
-        waits = [problem.tasks[p].id for p in problem.predecessors[k]]
-        for task in waits:
+        for task in (problem.tasks[p].id for p in problem.predecessors[k]):
             if task in runs and late(runs[task]["end_seconds"], seconds):
                 text = (
                     f"given at {seconds:g} s, before {task} has written what it reads"
@@ -284,12 +301,20 @@ def _legal(
         if any(late(row["start_seconds"], seconds) for row in earlier):
             text = f"given to {node} at {seconds:g} s, where another has not started"
             yield violation("dispatch", name, text)
-        busy = sum(
-            problem.tasks[problem.task_index[row["id"]]].cores
-            for row in earlier
-            if row["start_seconds"] <= seconds and late(row["end_seconds"], seconds)
-        )
-        room = problem.nodes[problem.node_index[node]].cores - busy
+        room = problem.nodes[problem.node_index[node]].cores
+        room -= _busy_cores(problem, earlier, seconds)
         if not plan.prefetch and problem.tasks[k].cores > room:
             text = f"given to {node} at {seconds:g} s, where {room} cores idle"
             yield violation("dispatch", name, text)
+
+
+def _busy_cores(
+    problem: ReplicationProblem, runs: Sequence[Schedule], seconds: float
+) -> int:
+    """Return the cores that *runs* take at an instant."""
+    busy = 0
+    for row in runs:
+        ended = not late(row["end_seconds"], seconds)
+        if row["start_seconds"] <= seconds and not ended:
+            busy += problem.tasks[problem.task_index[row["id"]]].cores
+    return busy

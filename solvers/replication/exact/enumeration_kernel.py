@@ -1,5 +1,5 @@
-"""Every assignment of a few tasks to a few equal nodes, cut off by
-what copies must cost.
+"""Every assignment of a few tasks to a few equal nodes, cut off by what copies must
+cost.
 
 Branch and bound in two layers, tasks on nodes and then an option for every file of a
 whole assignment (docs/replication-models.md, How ``ip`` searches). Plain Python over
@@ -12,15 +12,16 @@ from ioopt.compiled import Box
 
 
 class Data(NamedTuple):
-    """The instance: ``ptr``/``files`` list the tasks' files, ``work`` and ``alike``
-    (1: equal to the task before) are per task, ``kind`` per file, ``far`` and
+    """Hold the instance: ``ptr``/``files`` list the tasks' files, ``work`` and
+    ``alike`` (1: equal to the task before) are per task, ``kind`` per file, ``far`` and
     ``size`` per kind, kinds by falling ``far``. ``base`` is (kind, reader nodes) at
-    ``kind * (num_nodes + 1) + p``, p = 0 as p = 1; ``divisor`` (kind, later kind)
-    the common divisor of the fetch times between. Options of (kind, mask of reader
-    nodes) are those from ``opt_ptr[(kind << num_nodes) + mask]``, by rising
-    ``excess`` over ``base``; ``opt_load`` and ``opt_low`` (load without a fetch) are
-    (option, node), ``opt_has`` the mask of nodes that store the file. ``room`` bytes
-    of a node, -1 without limit."""
+    ``kind * (num_nodes + 1) + p``, p = 0 as p = 1; ``divisor`` (kind, later kind) the
+    common divisor of the fetch times between. Options of (kind, mask of reader nodes)
+    are those from ``opt_ptr[(kind << num_nodes) + mask]``, by rising ``excess`` over
+    ``base``; ``opt_load`` and ``opt_low`` (load without a fetch) are (option, node),
+    ``opt_has`` the mask of nodes that store the file. ``room`` bytes of a node, -1
+    without limit.
+    """
 
     num_nodes: int
     num_tasks: int
@@ -46,7 +47,8 @@ class Data(NamedTuple):
 class State(NamedTuple):
     """What a run changes, by depth of the first layer (``assign`` .. ``used``) and by
     place in the second (``group`` .. ``stored``); ``count`` files and ``low``
-    unavoidable units of each group."""
+    unavoidable units of each group.
+    """
 
     assign: Box
     mask: Box
@@ -67,19 +69,27 @@ class State(NamedTuple):
     numbers: Box
 
 
-DEPTH, UPPER, NODES = 0, 1, 2
+# Cells of ``State.numbers``.
+DEPTH = 0
+UPPER = 1
+NODES = 2
 NUMBERS = 3
-DONE, FOUND, LIMIT, STUCK = 0, 1, 2, 3
+# Verdicts of a search.
+DONE = 0
+FOUND = 1
+LIMIT = 2
+STUCK = 3
 
 
 def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
-    """Go on until a plan within UPPER is FOUND, all is DONE, or
-    *limit* nodes were visited.
+    """Go on until a plan within UPPER is FOUND, all is DONE, or *limit* nodes were
+    visited.
 
     After FOUND lower UPPER and call again: the same assignment is looked at once more.
     An assignment that takes more than *leaf_limit* nodes ends the search as STUCK.
     """
-    numbers, tasks = state.numbers, data.num_tasks
+    numbers = state.numbers
+    tasks = data.num_tasks
     while numbers[DEPTH] >= 0:
         if numbers[NODES] >= limit:
             return LIMIT
@@ -99,14 +109,16 @@ def place(data: Data, state: State, depth: int) -> bool:
     """Put task *depth* on its next node, if there is one, and go deeper
     where that may lead on.
     """
-    nodes, files = data.num_nodes, data.num_files
+    nodes = data.num_nodes
+    files = data.num_files
     state.assign[depth] += 1
     node = state.assign[depth]
     # Nodes are alike: a task goes to a used one or to the first that is not.
     if node > min(state.top[depth], nodes - 1):
         return False
     state.numbers[NODES] += 1
-    here, there = depth * files, (depth + 1) * files
+    here = depth * files
+    there = (depth + 1) * files
     for file in range(files):
         state.mask[there + file] = state.mask[here + file]
     cost = state.cost[depth]
@@ -136,7 +148,7 @@ def place(data: Data, state: State, depth: int) -> bool:
 
 
 def bits(mask: int) -> int:
-    """How many bits are set."""
+    """Return how many bits are set."""
     count = 0
     while mask:
         mask &= mask - 1
@@ -145,8 +157,8 @@ def bits(mask: int) -> int:
 
 
 def settle(data: Data, state: State, leaf_limit: int) -> int:
-    """Whether the files of a whole assignment can be fetched and
-    copied within UPPER.
+    """Return whether the files of a whole assignment can be fetched and copied within
+    UPPER.
     """
     spare = data.num_nodes * state.numbers[UPPER] - state.cost[data.num_tasks]
     if spare < 0:
@@ -158,10 +170,11 @@ def settle(data: Data, state: State, leaf_limit: int) -> int:
 
 
 def lay_out(data: Data, state: State, spare: int) -> None:
-    """The files in their order, and what from each place on must still
-    be fetched and loaded.
+    """Order the files, and note what from each place on must still be fetched
+    and loaded.
     """
-    nodes, files = data.num_nodes, data.num_files
+    nodes = data.num_nodes
+    files = data.num_files
     masks = 1 << nodes
     for group in range(data.num_kinds * masks):
         state.count[group] = 0
@@ -196,7 +209,7 @@ def lay_out(data: Data, state: State, spare: int) -> None:
 
 
 def unavoidable(data: Data, state: State, group: int, spare: int) -> None:
-    """Per node the least that a file of *group* loads it with beside a fetch."""
+    """Note, per node, the least that a file of *group* loads it with beside a fetch."""
     nodes = data.num_nodes
     first = data.opt_ptr[group]
     for i in range(nodes):
@@ -210,10 +223,12 @@ def unavoidable(data: Data, state: State, group: int, spare: int) -> None:
 
 
 def may_fit(data: Data, state: State, place: int) -> bool:
-    """Whether what is left to fetch from *place* on fits in whole common
-    divisors of free room.
+    """Return whether what is left to fetch from *place* on fits the nodes' free room.
+
+    Of that room whole multiples of the common divisor of fetch times count.
     """
-    nodes, upper = data.num_nodes, state.numbers[UPPER]
+    nodes = data.num_nodes
+    upper = state.numbers[UPPER]
     for i in range(nodes):
         if upper < state.total[place * nodes + i] + state.must[place * nodes + i]:
             return False
@@ -234,15 +249,18 @@ def may_fit(data: Data, state: State, place: int) -> bool:
 
 
 def choose(data: Data, state: State, leaf_limit: int) -> int:
-    """Depth-first over the options of every file in turn."""
-    files, visited, place = data.num_files, 0, 0
+    """Search the options of every file in turn, depth first."""
+    files = data.num_files
+    visited = 0
+    place = 0
     if files == 0:
         return FOUND
     state.chosen[0] = data.opt_ptr[state.group[0]] - 1
     while place >= 0:
         visited += 1
         state.chosen[place] += 1
-        option, group = state.chosen[place], state.group[place]
+        option = state.chosen[place]
+        group = state.group[place]
         if (
             option >= data.opt_ptr[group + 1]
             or data.opt_excess[option] > state.spare[place]
@@ -272,7 +290,8 @@ def take(data: Data, state: State, place: int, option: int) -> bool:
     size = data.size[state.group[place] >> nodes]
     state.spare[place + 1] = state.spare[place] - data.opt_excess[option]
     for i in range(nodes):
-        here, there = place * nodes + i, (place + 1) * nodes + i
+        here = place * nodes + i
+        there = (place + 1) * nodes + i
         state.total[there] = state.total[here] + data.opt_load[option * nodes + i]
         state.stored[there] = (
             state.stored[here] + ((data.opt_has[option] >> i) & 1) * size

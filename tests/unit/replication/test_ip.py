@@ -18,8 +18,9 @@ from ioopt.checking import check
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.aggregated import AggregatedModel
-from ioopt.models.replication.static import reduce
+from ioopt.models.replication.static import loads, reduce
 from ioopt.options import Deadline, SolveOptions
+from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Incumbents, SolveRequest
 from ioopt.result import Result, Status, StopReason
 from ioopt.solvers.replication.exact import ip
@@ -152,7 +153,7 @@ def test_one_round_that_cannot_hold_the_batch() -> None:
             solve(problem, solver, time_limit=20)
     assert solve(problem, "minmin").status is Status.FEASIBLE
     with pytest.raises(NotApplicableError, match="one round cannot hold"):
-        solve(generate("image-85", {"tasks": 40, "disk": "300MB"}, 0), "anneal")
+        solve(generate("image-85", {"tasks": 40, "disk": "300MB"}, 0), "ip")
 
 
 @pytest.mark.parametrize("files", [0, 1])
@@ -161,7 +162,7 @@ def test_hardly_anything_to_do(files: int, tasks: int) -> None:
     problem = made(
         1, {"f": 3} if files else {}, {"t": (2, "f" * files)} if tasks else {}, 1, 2
     )
-    for solver in ("ip", "ip-printed", "anneal"):
+    for solver in ("ip", "ip-printed"):
         result = solve(problem, solver, time_limit=10)
         assert result.objective == tasks * (2.0 + 3.0 * files)
         assert result.status is Status.OPTIMAL
@@ -267,23 +268,32 @@ def test_annealing_leaves_a_small_disk_alone() -> None:
     """A disk of 10 bytes holds one file: one task there, three on the other node, 30
     s. The even share is 20 s. With no disk at all everything takes 40 s. The larger
     batch is as lopsided."""
-    assert solve(_pair(disk_bytes=10), "anneal").objective == 30
-    assert solve(_pair(disk_bytes=0), "anneal").objective == 40
+    assert _annealed_seconds(load(_pair(disk_bytes=10))) == 30
+    assert _annealed_seconds(load(_pair(disk_bytes=0))) == 40
     problem = load("image-16x3").model_dump(mode="json", by_alias=True)
     problem["nodes"][0]["disk_bytes"] = 0
-    result = solve(problem, "anneal")
     # Two nodes without the first are at 60.26 s by a proven bound.
-    assert result.status is Status.FEASIBLE and result.objective < 62
+    assert 60.26 < _annealed_seconds(load(problem)) < 62
 
 
-def test_annealing_without_a_plan_is_answered_by_minmin(
+def _annealed_seconds(problem: ReplicationProblem) -> float:
+    """Return the additive time of the best moves of 32,000 steps of annealing."""
+    instance = reduce(problem)
+    moves, complete = anneal(instance, True, 0, 32_000, Deadline(None))
+    assert moves is not None and complete
+    return instance.seconds(max(loads(instance, moves)))
+
+
+def test_no_plan_of_one_round_in_time_is_answered_by_minmin(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(annealing, "anneal", lambda *_: (None, True))
-    result = solve(_pair(disk_bytes=10), "anneal")
+    monkeypatch.setattr(ip.Search, "offer", lambda *_: None)
+    result = solve(
+        _pair(disk_bytes=10), "ip", measure="additive_seconds", backend="HiGHS"
+    )
     assert result.stop is StopReason.FALLBACK and result.plan is not None
     assert (
-        "no assignment found" in result.notes[-1]
+        "no plan that keeps (21)" in result.notes[-1]
         and "answered by minmin" in result.notes[-1]
     )
 
@@ -363,16 +373,6 @@ def test_unequal_speeds_decide_where_tasks_go() -> None:
     problem = made([{}, {"speed": 100}], dict.fromkeys("abcd", 1), tasks, 1, 1)
     instance = reduce(problem)
     assert placed_by_disk(instance) == (1, 1, 1, 1)
-
-
-def test_two_threads_anneal_from_two_seeds() -> None:
-    how = {"settings": {"steps": 300}, "bound": False}
-    alone = [solve("image-16x3", "anneal", seed=seed, **how) for seed in (0, 1)]
-    assert (
-        alone[0].objective > alone[1].objective
-    )  # so that the other thread's plan is the answer
-    both = solve("image-16x3", "anneal", seed=0, threads=2, **how)
-    assert both.plan == alone[1].plan
 
 
 LEAST = {

@@ -22,7 +22,7 @@ from ioopt.solvers.replication.greedy import (
     minmin,
 )
 from ioopt.solvers.replication.rounds import two_stage
-from ioopt.solvers.replication.search import anneal, link_aware
+from ioopt.solvers.replication.search import link_aware
 
 SMALL = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 3)
 
@@ -64,7 +64,7 @@ def test_file_order_keeps_unequal_disks(seed: int) -> None:
 
 
 SOLVERS = [
-    *(module.solve for module in (minmin, job_data_present, two_stage, ip, anneal)),
+    *(module.solve for module in (minmin, job_data_present, two_stage, ip)),
     two_stage.solve_hierarchical,
 ]
 
@@ -82,7 +82,7 @@ def test_a_limit_that_is_too_short_gives_tasks_in_file_order(
     monkeypatch.setattr(minmin, "MODEL_SECONDS_PER_READ", 1.0)
     request = SolveRequest(SolveOptions(5.0), ticking(5.0))
     outcome = solve(SMALL, request)
-    instead = solve in (ip.solve, anneal.solve)
+    instead = solve is ip.solve
     assert outcome.stop is (StopReason.FALLBACK if instead else StopReason.TIME)
     assert "tasks in the order of the file" in outcome.notes[0]
     assert outcome.plan == job_data_present.plan_in_file_order(SMALL)
