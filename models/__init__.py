@@ -1,3 +1,1 @@
-"""Formulations: one file each, named after the system they
-model. Models never solve.
-"""
+"""Formulations, one file each, named after the system they model; they never solve."""

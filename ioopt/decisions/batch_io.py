@@ -31,7 +31,7 @@ class Limits(NamedTuple):
     (b unit)) and ``saturating_units``, the smallest allocation whose peak is
     BW_max, are computed with Fractions. ``slack`` is 1 + ``eps``; ``own_peaks``
     says that some request has a peak below that of its nodes (rule 24);
-    ``interference`` is c of rule 29.
+    ``interference`` is c of rule 29. ``zero`` is 0 in the arithmetic of the limits.
     """
 
     node_rate: Number
@@ -44,10 +44,12 @@ class Limits(NamedTuple):
     exact: bool
     interference: Number = 0
     own_peaks: bool = False
+    zero: Number = 0.0
 
     @classmethod
     def of(cls, machine: Machine, use_exact: bool = False) -> Limits:
-        """The limits of *machine*, as Fractions when *use_exact*."""
+        """Return the limits of *machine*, as Fractions when *use_exact*."""
+        number = exact if use_exact else float
         rate, storage, units = _fractions(
             machine.node_bytes_per_second,
             machine.storage_bytes_per_second,
@@ -62,7 +64,8 @@ class Limits(NamedTuple):
             eps=0 if use_exact else FIT_TOLERANCE,
             slack=1 if use_exact else 1 + FIT_TOLERANCE,
             exact=use_exact,
-            interference=(exact if use_exact else float)(machine.interference),
+            interference=number(machine.interference),
+            zero=number(0),
         )
 
     def peak(self, nodes: int, own: float | None = None) -> Number:

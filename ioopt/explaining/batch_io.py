@@ -29,21 +29,10 @@ def told(problem: BatchIoProblem, result: Result) -> list[str]:
         for io in row["io"]
         if io["finish_seconds"] is not None
     )
-    staging = sum(
-        max(
-            0.0,
-            stream["finish_seconds"]
-            - max(stream["request_seconds"], row["start_seconds"]),
-        )
-        for row in rows.values()
-        for stream in row.get("streams", ())
-        if stream["kind"] == "in" and stream["finish_seconds"] is not None
-    )
-    parts = (wait, compute / len(jobs), moving / len(jobs), staging / len(jobs))
+    parts = (wait, compute / len(jobs), moving / len(jobs))
     shares = [percent(part / response) if response else "-" for part in parts]
-    staged = f", {shares[3]} staging input" if staging else ""
     times = (
-        f"Mean response of a job: {shares[0]} waiting in the queue{staged}, "
+        f"Mean response of a job: {shares[0]} waiting in the queue, "
         f"{shares[1]} computing, {shares[2]} with I/O outstanding; mean I/O delay per "
         f"job: {quantity('io_delay_seconds', delay)}."
     )

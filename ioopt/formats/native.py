@@ -419,6 +419,8 @@ def describe(
     where = _place(first["loc"], data)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     kind, given = first["type"], first.get("input")
+    if kind == "extra_forbidden" and (why := _why_left(cls, first["loc"])):
+        return f"{where}: {shown(given)}: {why}{more}"
     if kind == "extra_forbidden":
         return f"{where}: unknown key{meant}{more}"
     if kind == "missing":
@@ -453,6 +455,9 @@ def _misspelt(
     """
     unknown = [problem for problem in problems if problem["type"] == "extra_forbidden"]
     for problem in unknown:
+        if _why_left(cls, problem["loc"]):
+            return problem, ""
+    for problem in unknown:
         *above, key = problem["loc"]
         near = nearest(str(key), _keys_at(cls, above))
         if near:
@@ -461,7 +466,25 @@ def _misspelt(
 
 
 def _keys_at(cls: type[BaseModel] | None, place: Iterable[int | str]) -> list[str]:
-    """The keys that an object at *place* of the data of a class may have."""
+    """Return the keys that an object at *place* of the data of a class may have."""
+    here = _classes_at(cls, place)
+    return [_key(name, field) for c in here for name, field in c.model_fields.items()]
+
+
+def _why_left(cls: type[BaseModel] | None, place: Iterable[int | str]) -> str:
+    """Return why a key at *place* is not read any more; empty for any other key."""
+    *above, key = place
+    for found in _classes_at(cls, above):
+        left: Mapping[str, str] = getattr(found, "LEFT", {})
+        if key in left:
+            return left[str(key)]
+    return ""
+
+
+def _classes_at(
+    cls: type[BaseModel] | None, place: Iterable[int | str]
+) -> list[type[BaseModel]]:
+    """Return the classes that an object at *place* of the data of a class may have."""
     here = [] if cls is None else [cls]
     for part in place:
         fields = {
@@ -473,7 +496,7 @@ def _keys_at(cls: type[BaseModel] | None, place: Iterable[int | str]) -> list[st
             part in fields
         ):  # else a position, a key of a mapping, or which form of a union it is
             here = _classes_in(fields[str(part)].annotation)
-    return [_key(name, field) for c in here for name, field in c.model_fields.items()]
+    return here
 
 
 def _key(name: str, field: FieldInfo) -> str:

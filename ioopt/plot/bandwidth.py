@@ -48,8 +48,7 @@ def rates_by_job(schedule: Mapping[str, Any]) -> Spans:
     """
     spans: Spans = {}
     for job in schedule["jobs"]:
-        # What a job writes to a burst buffer comes to the storage in its streams.
-        for record in job["streams"] if job.get("buffered") else job["io"]:
+        for record in job["io"]:
             if "rates" not in record:
                 raise UsageError(
                     "the result holds no rates; solve again with --set rates=yes"

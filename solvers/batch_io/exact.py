@@ -125,7 +125,6 @@ def _require_small(problem: BatchIoProblem, settings: ExactSettings) -> None:
         "needs given starts: --set loop=open": settings.loop == "closed",
         "cannot kill jobs (options.kill)": problem.options.kill,
         "knows no interference": problem.machine.interference > 0,
-        "knows no burst buffer": any(job.buffer_bytes for job in problem.jobs),
         "works in floats": settings.arithmetic == "exact",
         f"takes at most {MOST_REQUESTS} requests, there are {asked}": asked
         > MOST_REQUESTS,

@@ -18,12 +18,8 @@ from ioopt.check.batch_io.rates import (
     Spans,
     check_capacity,
     check_grants,
-    check_holding,
     check_rates,
-    check_space,
-    check_streams,
     check_totals,
-    check_writes,
 )
 from ioopt.check.batch_io.terms import JobView, RequestView, Terms
 from ioopt.problems.base import JobId, Json
@@ -68,8 +64,7 @@ def check(
     found += check_rates(terms, spans)
     if not found:
         found += check_totals(terms, spans)
-        for whole in (check_capacity, check_writes, check_holding):
-            found += whole(terms, views)
+        found += check_capacity(terms, views)
     judged = plan is not None or states_queue(terms)
     if not found and plan is None and judged:
         found += queue_violations(terms, views)
@@ -199,7 +194,7 @@ def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
     """Rules 3 and 9: each request follows its phase's compute, each
     phase the one before it.
     """
-    records, now, name = iter(view.requests), view.began, view.job.id
+    records, now, name = iter(view.requests), view.start, view.job.id
     record = next(records, None)
     for k, (seconds, volume) in enumerate(view.phases):
         now += seconds
@@ -249,20 +244,18 @@ JOB_CHECKS: tuple[Callable[[Terms, JobView], Iterator[Violation]], ...] = (
     _numbered,
     _phases,
     check_grants,
-    check_streams,
-    check_space,
 )
 """What each job is held to by itself."""
 
 
 def _check_nodes(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
     """No node twice: the count at every instant, and places that overlap in
-    time (rules 18, 32, 44).
+    time (rules 18 and 32).
     """
     machine = terms.problem.machine
-    held = [view for view in views if view.freed - view.start > view.slack]
+    held = [view for view in views if view.end - view.start > view.slack]
     begins = [view.start + view.slack for view in held]
-    order = np.argsort([view.freed for view in held] + begins, kind="stable")
+    order = np.argsort([view.end for view in held] + begins, kind="stable")
     used = 0
     owner: dict[int, JobView] = {}
     for at in order.tolist():  # at one instant what ends is gone before what begins
@@ -301,10 +294,10 @@ def _place(view: JobView, unit: int) -> Iterable[int]:
 
 
 def _check_starts(views: list[JobView]) -> Iterator[Violation]:
-    """Rules 1 and 43: jobs start in passes, which follow an arrival,
-    an end or a release.
-    """
-    times = sorted(t for v in views for t in (v.job.submit_seconds, v.end, v.released))
+    """Check that jobs start in passes, which follow an arrival or an end (rule 1)."""
+    times = sorted(
+        [view.job.submit_seconds for view in views] + [view.end for view in views]
+    )
     for view in views:
         near = bisect_left(times, view.start - view.slack)
         if near == len(times) or times[near] > view.start + view.slack:
@@ -326,7 +319,7 @@ def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
     )
     starts, ends = [view.start for view in views], [view.end for view in views]
     runtimes = [*map(sub, ends, starts)]
-    ideals = [_ideal(terms, view) for view in views]
+    ideals = [_ideal(view) for view in views]
     delays = [_delay(view) for view in views]
     slowdowns = [
         run / ideal if ideal > 0 else 1.0 for run, ideal in zip(runtimes, ideals)
@@ -343,18 +336,14 @@ def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
         "node_weighted_io_delay": fsum(map(mul, nodes, delays)) / max(1, sum(nodes)),
         "utilisation": None,
     }
-    if terms.problem.machine.burst_buffer is not None:
-        tails = [view.released - view.end for view in views]
-        metrics["mean_release_seconds"] = fsum(tails) / count
-        metrics["max_release_seconds"] = max(tails, default=0.0)
     begin = first_submit + (last - first_submit) / 10
     capacity = terms.problem.machine.nodes * (last - begin)
     metrics["useful_utilisation"] = None
     if capacity <= 0:
         return metrics
-    held = ((v.nodes, min(v.freed, last) - max(v.start, begin)) for v in views)
+    held = ((v.nodes, min(v.end, last) - max(v.start, begin)) for v in views)
     metrics["utilisation"] = fsum(n * span for n, span in held if span > 0) / capacity
-    useful = [_useful(terms, view, begin, last) for view in views]
+    useful = [_useful(view, begin, last) for view in views]
     least, most = (fsum(map(mul, nodes, side)) / capacity for side in zip(*useful))
     recorded = all(r.rates is not None for view in views for r in view.requests)
     metrics["useful_utilisation"] = least if recorded else (least, most)
@@ -365,7 +354,7 @@ def limits_of(terms: Terms, views: Sequence[JobView]) -> dict[str, float]:
     """Return what no schedule of the jobs passes: nobody waits, and every
     request has its peak rate.
     """
-    least = [_ideal(terms, view) for view in views]
+    least = [_ideal(view) for view in views]
     if terms.problem.options.kill:
         walltimes = (view.job.walltime_seconds for view in views)
         least = [min(pair) for pair in zip(least, walltimes, strict=True)]
@@ -385,13 +374,9 @@ LEAST_ZERO = (
 """Measures that are 0 or more in every schedule."""
 
 
-def _ideal(terms: Terms, view: JobView) -> float:
-    """Uncongested seconds of a job, with a stage-in that it waits for on
-    its nodes (rule 48).
-    """
-    staged = view.job.stage_in_bytes
-    work = fsum(seconds + volume / view.peak for seconds, volume in view.phases)
-    return work + (staged / view.stream_peak if staged and not terms.ahead else 0.0)
+def _ideal(view: JobView) -> float:
+    """Return the uncongested seconds of a job (rule 22)."""
+    return fsum(seconds + volume / view.peak for seconds, volume in view.phases)
 
 
 def _delay(view: JobView) -> float:
@@ -409,23 +394,16 @@ def _overlap(since: float, until: float, begin: float, end: float) -> float:
     return max(0.0, min(until, end) - max(since, begin))
 
 
-def _useful(
-    terms: Terms, view: JobView, begin: float, end: float
-) -> tuple[float, float]:
+def _useful(view: JobView, begin: float, end: float) -> tuple[float, float]:
     """Least and most seconds of uncongested work of a job inside
     the window (rule 22).
     """
     if begin <= view.start and view.end <= end and not view.killed:
-        work = _ideal(terms, view)
+        work = _ideal(view)
         return work, work
-    staged = (
-        []
-        if terms.ahead
-        else [record for record in view.streams if record.kind == "in"]
-    )
-    moved = [_moved(record, begin, end) for record in (*staged, *view.requests)]
+    moved = [_moved(record, begin, end) for record in view.requests]
     ends = {record.phase: record.last for record in view.requests}
-    computing, now = [], view.began
+    computing, now = [], view.start
     for k, (seconds, _) in enumerate(view.phases):
         computing.append(_overlap(now, min(now + seconds, view.end), begin, end))
         now = ends.get(k, now + seconds)

@@ -24,7 +24,7 @@ def states_queue(terms: Terms) -> bool:
     """Whether the instance's queue is one that :func:`queue_violations` judges."""
     options, machine = terms.problem.options, terms.problem.machine
     usual = options.reservation == "count" and options.pass_ == "instant"
-    usual = usual and options.estimate == "walltime" and machine.burst_buffer is None
+    usual = usual and options.estimate == "walltime"
     simple = options.queue in ("fcfs", "sjf", "wfp") and options.backfill in (
         "none",
         "easy",
@@ -42,13 +42,13 @@ def queue_violations(terms: Terms, views: Sequence[JobView]) -> Iterator[Violati
     arrived = 0
     for now in _instants(views):
         until = now + _slack(now)
-        running = [view for view in running if view.freed > until]
+        running = [view for view in running if view.end > until]
         while arrived < len(line) and line[arrived].job.submit_seconds <= until:
             waiting.append(line[arrived])
             arrived += 1
         begun = [view for view in waiting if view.start <= until]
         if all(
-            view.freed > until for view in begun
+            view.end > until for view in begun
         ):  # else the pass is run once more (rule 1)
             expected = _starting(terms, waiting, running, now)
             yield from _differences(expected, begun, now)
@@ -81,7 +81,7 @@ def _slack(now: float) -> float:
 def _instants(views: Sequence[JobView]) -> Iterator[float]:
     """Yield the times of the passes: arrivals and ends, those of one instant once."""
     times = sorted(
-        time for view in views for time in (view.job.submit_seconds, view.freed)
+        time for view in views for time in (view.job.submit_seconds, view.end)
     )
     before = -math.inf
     for time in times:

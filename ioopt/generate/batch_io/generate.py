@@ -9,16 +9,17 @@ can happen, not what must.
 import math
 import random
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from ioopt.errors import UsageError
 from ioopt.generate import chosen_preset, variant
 from ioopt.problems.base import Record
 from ioopt.problems.batch_io import (
+    NO_BUFFER,
     Allocation,
     BatchIoProblem,
-    BurstBuffer,
     Job,
     Machine,
     Phase,
@@ -104,21 +105,6 @@ class SmallSettings(Record):
     allocation: Allocation = "flat"
 
 
-class BufferedSettings(SmallSettings):
-    """As ``small``, with a burst buffer that holds ``room`` times the
-    largest request of a job.
-
-    Nine jobs of ten write there, a third of them stage in, a third out. The buffer
-    takes what all nodes can send, and drains at ``drain`` of that.
-    """
-
-    jobs: int = Field(12, ge=1, le=100_000)
-    placement: Literal["shared", "per-node"] = "shared"
-    staging: Literal["at-start", "ahead"] = "ahead"
-    room: float = Field(1.5, ge=1)
-    drain: float = Field(0.25, gt=0)
-
-
 PRESETS: dict[str, type[Record]] = {
     "mira-month": MiraSettings,
     "mira-mixed": CongestedMiraSettings,
@@ -128,7 +114,6 @@ PRESETS: dict[str, type[Record]] = {
     ),
     "mira-week": variant(MiraSettings, jobs=700, days=7.0),
     "small": SmallSettings,
-    "burst-buffer": BufferedSettings,
     "tiny": variant(SmallSettings, jobs=3, nodes=4, most_phases=2),
 }
 
@@ -136,11 +121,13 @@ PRESETS: dict[str, type[Record]] = {
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> BatchIoProblem:
-    """One instance of *preset* (None: ``mira-month``); the same arguments
-    give the same instance.
+    """Generate an instance of *preset* (None: ``mira-month``) from *seed*.
 
-    Raises UsageError for an unknown preset or setting.
+    Equal arguments give equal instances. Raises UsageError for an unknown preset or
+    setting.
     """
+    if preset == "burst-buffer":
+        raise UsageError(f"preset burst-buffer: {NO_BUFFER}; take preset small")
     name, chosen = chosen_preset("batch-io", PRESETS, preset or "mira-month", settings)
     make = next(make for cls, make in _MAKERS.items() if isinstance(chosen, cls))
     problem = make(chosen, random.Random(f"{name} {seed}"))
@@ -260,45 +247,7 @@ def _small(settings: SmallSettings, rng: random.Random) -> BatchIoProblem:
                 phases=phases,
             )
         )
-    problem = BatchIoProblem(machine=machine, jobs=tuple(jobs))
-    return (
-        _buffered(settings, problem, rng)
-        if isinstance(settings, BufferedSettings)
-        else problem
-    )
-
-
-def _buffered(
-    settings: BufferedSettings, problem: BatchIoProblem, rng: random.Random
-) -> BatchIoProblem:
-    """*problem* with a burst buffer: a job asks for one to three
-    times its largest write.
-    """
-    machine, jobs, most = problem.machine, [], 1.0
-    for job in problem.jobs:
-        own = max(1.0, *(phase.io_bytes for phase in job.phases)) * rng.randint(1, 3)
-        if rng.random() < 0.1:
-            own = 0.0
-        loads = {
-            key: own / 2
-            for key in ("stage_in_bytes", "stage_out_bytes")
-            if rng.random() < 1 / 3 and own
-        }
-        jobs.append(job.model_copy(update={"buffer_bytes": own, **loads}))
-        parts = machine.nodes / job.nodes if settings.placement == "per-node" else 1
-        most = max(most, own * parts)
-    rate = 1.0 if settings.placement == "per-node" else float(machine.nodes)
-    buffer = BurstBuffer(
-        bytes=math.ceil(most * settings.room),
-        bytes_per_second=rate,
-        drain_bytes_per_second=rate * settings.drain,
-        placement=settings.placement,
-    )
-    return BatchIoProblem(
-        machine=machine.model_copy(update={"burst_buffer": buffer}),
-        jobs=tuple(jobs),
-        options=QueueOptions(queue="fcfs", staging=settings.staging),
-    )
+    return BatchIoProblem(machine=machine, jobs=tuple(jobs))
 
 
 _MAKERS: dict[type[Record], Callable[[Any, random.Random], BatchIoProblem]] = {
