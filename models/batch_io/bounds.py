@@ -1,6 +1,4 @@
-"""Bounds of what an I/O policy can reach: mean response, I/O delay, the bytes of
-one decision (ours).
-"""
+"""Bounds for all I/O policies (ours): mean response, I/O delay, granted bandwidth."""
 
 import math
 from collections.abc import Mapping
@@ -17,14 +15,14 @@ from ioopt.problems.batch_io import (
 )
 
 REFERENCE = "no-congestion"
-"""The policy that may exceed the storage's bandwidth."""
-ROUNDS, WORK = 40, 8_000_000
-"""Rounds of ascent for a bound of the I/O delay, and levels looked at in all: a
-fraction of a second.
-"""
+"""The policy that may exceed the storage's rate."""
+ROUNDS = 40
+"""Rounds of ascent for a bound of the I/O delay."""
+WORK = 8_000_000
+"""Levels looked at in all rounds, which takes a fraction of a second."""
 
 Starts = Mapping[Any, float]
-"""When each job starts, by its id: given in open loop."""
+"""Start times by job id, which are given in open loop."""
 
 
 def mean_response_bound(
@@ -87,28 +85,25 @@ def delay_bounds(
     metrics: Mapping[str, Any],
     deadline: Deadline | None = None,
 ) -> dict[str, float]:
-    """Bounds of the mean and of the node-weighted I/O delay for given *starts*;
-    *metrics* of some plan.
+    """Return bounds of the mean and the node-weighted I/O delay for given *starts*.
 
-    0 for the reference, for jobs that may be killed, and where the trace is too long
-    for a quick ascent or the *deadline* has passed.
+    *metrics* are those of some plan. Bounds are 0 for the reference, for jobs that may
+    be killed, and where the trace is too long for a quick ascent or the *deadline* has
+    passed.
     """
-    found = {}
-    for name, by_nodes in (
-        ("io_delay_seconds", False),
-        ("node_weighted_io_delay", True),
+    found = {"io_delay_bound": 0.0, "node_weighted_io_delay_bound": 0.0}
+    if plan.policy == REFERENCE or problem.options.kill:
+        return found
+    for measure, bound, by_nodes in (
+        ("io_delay_seconds", "io_delay_bound", False),
+        ("node_weighted_io_delay", "node_weighted_io_delay_bound", True),
     ):
         chains = chains_of(problem, plan.ef, starts, by_nodes)
-        free = plan.policy == REFERENCE or problem.options.kill
-        weight = sum(chain.weight for chain in chains)
-        total = sum(_weight(problem, job, by_nodes) for job in problem.jobs)
-        known = float(metrics[name] or 0.0) * total
-        least = (
-            0.0
-            if free or not weight
-            else delay_bound(chains, known, ROUNDS, WORK, deadline)
-        )
-        found[name.replace("_seconds", "") + "_bound"] = least / total if total else 0.0
+        if chains:
+            total = sum(_weight(problem, job, by_nodes) for job in problem.jobs)
+            known = float(metrics[measure] or 0.0) * total
+            least = delay_bound(chains, known, ROUNDS, WORK, deadline)
+            found[bound] = least / total
     return found
 
 
@@ -121,7 +116,8 @@ def chains_of(
     for job in problem.jobs:
         share = _peak(problem, job) / storage
         steps: list[Step] = []
-        begin, gap = starts[job.id], 0.0
+        begin = starts[job.id]
+        gap = 0.0  # computing since the last request
         for phase in job.phases:
             amount = float(phase.io_bytes) * ef / storage
             for _ in range(phase.repeat):
@@ -139,7 +135,9 @@ def chains_of(
 
 
 def _weight(problem: BatchIoProblem, job: Job, by_nodes: bool) -> float:
-    return float(problem.machine.allocated_nodes(job.nodes)) if by_nodes else 1.0
+    if by_nodes:
+        return float(problem.machine.allocated_nodes(job.nodes))
+    return 1.0
 
 
 def _peak(problem: BatchIoProblem, job: Job) -> float:
@@ -150,12 +148,18 @@ def _peak(problem: BatchIoProblem, job: Job) -> float:
 
 
 def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
-    """Seconds of computing before, in all, and after the storage's first and
-    last byte; its bytes.
+    """Return (head, seconds, tail, bytes) of a job.
+
+    The seconds are all of its computing, head and tail those before its first byte and
+    after its last one.
     """
-    head = tail = seconds = volume = 0.0
+    head = 0.0
+    seconds = 0.0
+    tail = 0.0
+    volume = 0.0
     for phase in job.phases:
-        compute, moved = float(phase.compute_seconds), float(phase.io_bytes) * ef
+        compute = float(phase.compute_seconds)
+        moved = float(phase.io_bytes) * ef
         seconds += compute * phase.repeat
         if moved > 0:
             if volume == 0.0:
@@ -164,11 +168,16 @@ def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
         else:
             tail += compute * phase.repeat
         volume += moved * phase.repeat
-    return (head, seconds, tail, volume) if volume else (seconds, seconds, 0.0, 0.0)
+    if not volume:
+        return seconds, seconds, 0.0, 0.0
+    return head, seconds, tail, volume
 
 
 def most_granted(problem: IoRequestsProblem, policy: str) -> float | None:
-    """The storage's rate, or the peak rates of all that ask; None for the reference."""
+    """Return a bound of the granted rates: the storage's, or the sum of peak rates.
+
+    None for the reference.
+    """
     if policy == REFERENCE:
         return None
     machine = problem.machine
