@@ -272,7 +272,7 @@ class BatchIoPlan(base.Plan):
     settings: base.Json | None = None
 
     def to_dict(self) -> base.Json:
-        """The plan as plain JSON values."""
+        """Return the plan as plain JSON values."""
         return self.model_dump(mode="json", exclude_none=True)
 
 
@@ -289,7 +289,7 @@ class IoGrantsPlan(base.Plan):
     top: bool = False
 
     def to_dict(self) -> base.Json:
-        """The plan as plain values; ids keep their type."""
+        """Return the plan as plain values; ids keep their type."""
         return self.model_dump(exclude_none=True)
 
 

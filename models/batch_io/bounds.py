@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 from ioopt.models.batch_io.prices import Chain, Step, delay_bound
 from ioopt.models.fluid_bound import SHAVED, Work, least_response
 from ioopt.options import Deadline
+from ioopt.problems.base import JobId
 from ioopt.problems.batch_io import (
     BatchIoPlan,
     BatchIoProblem,
@@ -21,7 +21,7 @@ ROUNDS = 40
 WORK = 8_000_000
 """Levels looked at in all rounds, which takes a fraction of a second."""
 
-Starts = Mapping[Any, float]
+Starts = Mapping[JobId, float]
 """Start times by job id, which are given in open loop."""
 
 
@@ -82,7 +82,7 @@ def delay_bounds(
     problem: BatchIoProblem,
     plan: BatchIoPlan,
     starts: Starts,
-    metrics: Mapping[str, Any],
+    metrics: Mapping[str, float | None],
     deadline: Deadline | None = None,
 ) -> dict[str, float]:
     """Return bounds of the mean and the node-weighted I/O delay for given *starts*.

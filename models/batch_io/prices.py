@@ -18,12 +18,20 @@ that changes its level only where a slot or a request begins. Beyond the last le
 job pays for the delay alone.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ioopt.models.fluid_bound import SHAVED
 from ioopt.options import Deadline
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Reals = NDArray[np.float64]
 
 LEVELS = 128
 """Levels of delay of a job."""
@@ -118,8 +126,9 @@ class _Market:
         self.size = max(int(slots.max()) for slots, _ in self.pieces) + LEVELS + 1
 
     def ascend(self, rounds: int, deadline: Deadline | None) -> float:
-        """Return the best bound of all rounds, and of the mean prices of their second
-        half.
+        """Return the best bound of all rounds.
+
+        The mean prices of their second half count as another round.
         """
         np = self.np
         prices = np.zeros(self.size)
@@ -140,7 +149,7 @@ class _Market:
         value, _ = self.bound(mean / max(summed, 1))
         return max(best, value)
 
-    def bound(self, prices: Any) -> tuple[float, Any]:
+    def bound(self, prices: Reals) -> tuple[float, Reals]:
         """Return L at *prices*, and the seconds of the storage bought in each slot."""
         np = self.np
         costs = self.costs

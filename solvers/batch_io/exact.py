@@ -9,7 +9,6 @@ best policy.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pydantic import Field
 
@@ -40,7 +39,7 @@ SHORT_SECONDS = 5.0
 TOLERANCE = 1e-6
 """Relative to the delay: a replay this close to a proven optimum is optimal."""
 
-Rows = Sequence[Sequence[tuple[Any, float, float]]]
+Rows = Sequence[Sequence[tuple[int, float, float]]]
 """Sets of outstanding requests: (rank of the job, uncongested seconds of I/O so far,
 bytes per second) of each."""
 
@@ -147,7 +146,7 @@ def _rows(
     trace: Trace,
     chains: Sequence[Chain],
     problem: BatchIoProblem,
-    spans: Sequence[Mapping[Any, float]],
+    spans: Sequence[Mapping[tuple[int, int], float]],
 ) -> list[list[tuple[int, float, float]]]:
     """Return the model's rates, a row for each time span, by requests of the trace."""
     places = {name: j for j, name in enumerate(trace.ids)}

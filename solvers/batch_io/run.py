@@ -1,7 +1,6 @@
 """The solver of all I/O policies: it simulates a trace, or decides a snapshot once."""
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from ioopt.compiled.choice import use_machine_code
 from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View, slow_down
@@ -19,6 +18,7 @@ from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.batch_io.results import metrics_of, schedule_of
 from ioopt.sim.batch_io.simulate import simulate_trace
+from ioopt.sim.batch_io.state import Starts
 from ioopt.sim.batch_io.trace import Run, Trace
 from ioopt.sim.pace import Pace
 from ioopt.solvers.batch_io.base_line import BASE_LINE, NO_CONGESTION
@@ -171,7 +171,7 @@ def run_trace(
     record_rates: bool = False,
     deadline: Deadline | None = None,
     trials: int = 0,
-    starts: tuple[Sequence[Any], Sequence[int]] | None = None,
+    starts: Starts | None = None,
 ) -> Run:
     """Simulate *trace* under *policy* on the chosen engine.
 
@@ -211,7 +211,7 @@ def _run(
     policy: IoPolicy,
     engine: Engine,
     record_rates: bool,
-    starts: tuple[Sequence[Any], Sequence[int]] | None,
+    starts: Starts | None,
     deadline: Deadline | None,
     trials: int,
 ) -> Run:

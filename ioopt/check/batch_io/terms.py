@@ -120,9 +120,7 @@ class JobView(NamedTuple):
 
 
 def _numbers(records: Sequence[Json]) -> list[Any]:
-    """Return all times and rates of *records*; ValueError for a span of other length
-    than three.
-    """
+    """Return all times and rates of *records*; ValueError if a span is no triple."""
     rates = [record["rates"] for record in records if record.get("rates") is not None]
     spans = [*chain.from_iterable(rates)]
     if any(len(span) != 3 for span in spans):

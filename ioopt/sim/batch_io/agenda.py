@@ -72,7 +72,9 @@ def overdue(run: Tables, clock: Clock) -> int:
             while at > 0:
                 other = run.jobs[run.due[at - 1]]
                 time = other.start + other.walltime
-                if time < end or (time == end and other.id < job.id):
+                if time < end:
+                    break
+                if time == end and other.id < job.id:
                     break
                 run.due[at] = run.due[at - 1]
                 at -= 1

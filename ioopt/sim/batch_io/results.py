@@ -175,7 +175,10 @@ def _delays(trace: Trace, run: Run) -> list[Number]:
 
 
 def _sum(values: list[Number], zero: Number) -> Number:
-    return sum(values, zero) if isinstance(zero, Fraction) else math.fsum(values)
+    """Return the sum of *values*, which has no rounding but in its result."""
+    if isinstance(zero, Fraction):
+        return sum(values, zero)
+    return math.fsum(values)
 
 
 def _mean(values: list[Number], zero: Number) -> Number:

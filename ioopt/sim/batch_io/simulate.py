@@ -174,22 +174,25 @@ def _spread(trace: Trace, run: Run, changes: Spans) -> Spans:
     A request moves at rho times its nodes from its grant to its finish.
     """
     kind: Any = object if trace.limits.exact else float
-    granted, finish = np.array(run.grant, kind), np.array(run.finish, kind)
+    granted = np.array(run.grant, kind)
+    finish = np.array(run.finish, kind)
     place = np.flatnonzero(granted == granted)
     job = np.searchsorted(trace.offset, place, side="right") - 1
-    since, until = granted[place], finish[place]
+    since = granted[place]
+    until = finish[place]
     until = np.where(until == until, until, np.array(run.end, kind)[job])
     steps = np.array(changes, kind).reshape(-1, 4)[:, 1::2]
-    times, rhos = np.append(steps[:, 0], np.inf), steps[:, 1]
+    times = np.append(steps[:, 0], np.inf)
+    rhos = steps[:, 1]
     first = np.searchsorted(steps[:, 0], since, side="right") - 1
     count = np.maximum(np.searchsorted(steps[:, 0], until) - first, 0)
     of = np.repeat(np.arange(len(place)), count)
     step = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(of))
-    since, until = (
-        np.maximum(since[of], times[step]),
-        np.minimum(until[of], times[step + 1]),
-    )
+    since = np.maximum(since[of], times[step])
+    until = np.minimum(until[of], times[step + 1])
     rate = rhos[step] * np.array(trace.allocated)[job[of]]
     long = (until > since).astype(bool)
     rows = np.column_stack([place[of][long], since[long], until[long], rate[long]])
-    return [*map(tuple, rows)] if trace.limits.exact else rows
+    if trace.limits.exact:
+        return [*map(tuple, rows)]
+    return rows

@@ -223,9 +223,9 @@ def enter(run: Tables, count: int, job: Job) -> None:
     """Insert *job* among the *count* jobs of ``out``, in FCFS order (rule 10)."""
     while count > 0:
         other = run.jobs[run.out[count - 1]]
-        if other.requested < job.requested or (
-            other.requested == job.requested and other.id < job.id
-        ):
+        if other.requested < job.requested:
+            break
+        if other.requested == job.requested and other.id < job.id:
             break
         run.out[count] = other.job
         count -= 1

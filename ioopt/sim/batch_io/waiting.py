@@ -59,7 +59,9 @@ def line_up_scores(run: Tables, clock: Clock) -> None:
         while at > 0:
             before = keys[at - 1]
             near |= close(key, before)
-            if key < before or (key == before and jobs[at - 1] < j):
+            if key < before:
+                break
+            if key == before and jobs[at - 1] < j:
                 break
             jobs[at] = jobs[at - 1]
             keys[at] = before
