@@ -303,6 +303,9 @@ def parse_settings(
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "value_error" and "ctx" in first:
+            said = str(first["ctx"]["error"])
+            raise UsageError(f"{owner}: {key + ': ' if key else ''}{said}") from None
         if first["type"] == "extra_forbidden":
             known, near = (
                 ", ".join(cls.model_fields) or "none",

@@ -1,1 +1,1 @@
-"""Formulations: a file each, named after its system. Models never solve."""
+"""Formulations, one file each, named after the system they model; they never solve."""

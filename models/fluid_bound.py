@@ -1,23 +1,22 @@
-"""What no schedule of a shared resource can beat: mean busy times of
-its fluid relaxation.
-"""
+"""A lower bound for schedules of a shared resource, from its fluid relaxation."""
 
 import heapq
 from collections.abc import Iterable
 from typing import NamedTuple
 
 SHAVED = 1 - 5e-10
-"""Rounding of sums of up to a million terms; less than what proves a plan
-to be optimal (1e-9).
+"""Factor that covers the rounding of sums of up to a million terms.
+
+It is nearer to 1 than the tolerance of a proof of optimality (1e-9).
 """
 
 
 class Work(NamedTuple):
-    """A job's share of the resource, whose capacity is 1 a second.
+    """A job's work on the resource, whose capacity is 1 a second.
 
-    ``release`` is when the earliest of it can be done, ``amount`` all of it (seconds of
-    the whole resource), ``duration`` the least time from its first bit to its last,
-    ``weight`` what a second of its completion time counts.
+    No part of it can be done before ``release``. ``amount`` is all of it (seconds of
+    the whole resource), ``duration`` the least time from its begin to its end,
+    ``weight`` the cost of a second of its completion time.
     """
 
     release: float
@@ -27,11 +26,12 @@ class Work(NamedTuple):
 
 
 def least_response(work: Iterable[Work]) -> float:
-    """A lower bound of the weighted sum of C_j - r_j, completion less release, for every schedule.
+    """Return a lower bound of the weighted sum of C_j - r_j for every schedule.
 
-    Proof and rounding: docs/batch-io.md, Bounds. Callers multiply by ``SHAVED``.
+    That is completion less release. Proof and rounding: docs/batch-io.md, Bounds.
+    Callers multiply by ``SHAVED``. Two jobs that end after 2 and 4 s, 3 s on average:
 
-    >>> two = Work(release=1e10, amount=2.0, duration=2.0, weight=0.5)  # 2 and 4 s: mean 3
+    >>> two = Work(release=1e10, amount=2.0, duration=2.0, weight=0.5)
     >>> round(least_response([two, two]), 12)
     3.0
     """
@@ -40,29 +40,42 @@ def least_response(work: Iterable[Work]) -> float:
     jobs = [job for job in jobs if job.amount > 0]
     total += sum(job.weight * job.duration / 2 for job in jobs)
     ready: list[tuple[float, int, float]] = []
-    start = now = weight = 0.0
-    coming = steps = 0
+    coming = 0
+    start = 0.0  # of the busy period; times are relative to it
+    now = 0.0
+    weight = 0.0
+    steps = 0
     while ready or coming < len(jobs):
         if not ready:
             total -= _rounding(steps, now, weight)
-            start, now, weight, steps = jobs[coming].release, 0.0, 0.0, 0
+            start = jobs[coming].release
+            now = 0.0
+            weight = 0.0
+            steps = 0
         while coming < len(jobs) and jobs[coming].release - start <= now:
             job = jobs[coming]
             heapq.heappush(ready, (job.amount / job.weight, coming, job.amount))
             weight += job.weight
             coming += 1
         rank, k, left = heapq.heappop(ready)
-        until = jobs[coming].release - start if coming < len(jobs) else float("inf")
+        until = float("inf")
+        if coming < len(jobs):
+            until = jobs[coming].release - start
         stops = now + left > until
-        part = until - now if stops else left
+        part = left
+        if stops:
+            part = until - now
         since = now - (jobs[k].release - start)
         total += jobs[k].weight * (part / jobs[k].amount) * (since + part / 2)
         if stops:
             heapq.heappush(ready, (rank, k, left - part))
-        now = until if stops else now + left
+            now = until
+        else:
+            now += left
         steps += 1
     return total - _rounding(steps, now, weight)
 
 
 def _rounding(steps: int, length: float, weight: float) -> float:
+    """Return what rounding may add to the bound in a busy period of that *length*."""
     return 4 * (steps + 1) * 2.0**-53 * length * weight

@@ -1,15 +1,17 @@
-"""Which ready jobs to start now, under resource limits: an integer program over
-classes of jobs (ours).
+"""Select the ready jobs to start now under resource limits (ours).
 
-The value of a selection is, lexicographically by weight, priority (the least ready is 0
-where one is negative), then cores put to work, then temporary files that can be deleted
-(all their remaining readers selected), then progress towards deleting them: the value
-that Snakemake's integer program maximises. Jobs that differ in nothing that counts are
-one class k. Variables: x_k jobs of class k that start; d_f file f can be deleted.
+An integer program over classes of jobs. The value of a selection counts, with weights
+that put each above all that follow: priorities (raised so that none is negative); cores
+put to work; bytes of temporary files that can be deleted, as all their remaining
+readers are selected; progress towards deleting others. Snakemake's integer program
+maximises the same value. Jobs that differ in nothing that counts are one class k.
+Variables: x_k jobs of class k that start; d_f 0/1, file f can be deleted.
 
-(1) sum over k of resource r of k times x_k <= capacity of r;  (2) sum of x_k over the readers of f
->= readers of f times d_f. Objective: sum of own_k x_k plus the weight of a deletion times its
-gigabytes, in whole steps.
+(1) sum over k of (resource r of k) x_k <= capacity of r
+(2) sum of x_k over the readers of f >= (number of readers of f) d_f
+
+Objective: the sum of own_k x_k, and the gigabytes of each deletion times its weight, in
+whole steps.
 """
 
 from collections import Counter
@@ -25,9 +27,7 @@ SCALE = 10**6
 
 
 class ReadyJob(NamedTuple):
-    """A job that could start: priority, resources it would hold, temporary
-    inputs, input bytes.
-    """
+    """A job that could start: its priority, resources, temporary files and input."""
 
     priority: int = 0
     cores: int = 1
@@ -39,8 +39,8 @@ class ReadyJob(NamedTuple):
 class JobClass(NamedTuple):
     """Jobs that are alike in all that counts, larger inputs first.
 
-    ``own`` is what each adds to the value whatever else is chosen, ``shared`` the
-    temporary files that others read as well.
+    ``own`` is what each adds to the value whatever else is chosen; ``shared`` are its
+    temporary files that other jobs read too.
     """
 
     own: float
@@ -50,11 +50,10 @@ class JobClass(NamedTuple):
 
 
 class Question:
-    """Ready jobs under capacities, and what a selection of them is worth.
+    """Ready jobs under capacities, and the value of a selection of them.
 
-    Where a priority is negative, all are raised by the same amount, *lift*, so that
-    the least is 0: a job of low priority is worth less than others, and never worth
-    less than an idle core.
+    If a priority is negative, all are raised by the same amount, *lift*, so that the
+    least is 0: no job is then worth less than an idle core.
     """
 
     def __init__(
@@ -64,16 +63,19 @@ class Question:
         temp_bytes: Mapping[str, int],
         readers: Mapping[str, int],
     ) -> None:
-        self.jobs, self.capacities, self.readers = jobs, capacities, readers
+        self.jobs = jobs
+        self.capacities = capacities
+        self.readers = readers
         self.lift = -min((job.priority for job in jobs if job.priority < 0), default=0)
         self.giga = {name: size / 1e9 for name, size in temp_bytes.items()}
         total = max(sum(self.giga.values()), 1.0)
         cores = sum(max(job.cores, 1) for job in jobs)
         self.by_priority = 4.0 * max(cores, 1) * total
-        self.by_core, self.by_deletion = 2 * total, total
+        self.by_core = 2 * total
+        self.by_deletion = total
 
     def value(self, chosen: Sequence[int]) -> float:
-        """The value of a selection, from its definition."""
+        """Return the value of a selection, from its definition."""
         counts: Counter[str] = Counter()
         value = 0.0
         for position in chosen:
@@ -89,14 +91,14 @@ class Question:
         return value + self.by_deletion * deleted
 
     def classes(self) -> list[JobClass]:
-        """The jobs in classes of equal needs, only as many of the most
-        worthy as fit together.
-        """
+        """Return the jobs in classes, of each only as many as fit together."""
         groups: dict[
             tuple[tuple[int, ...], frozenset[str]], list[tuple[float, int, int]]
         ] = {}
-        giga, readers = self.giga, self.readers
-        by_priority, by_core = self.by_priority, self.by_core
+        giga = self.giga
+        readers = self.readers
+        by_priority = self.by_priority
+        by_core = self.by_core
         for position, job in enumerate(self.jobs):
             own = by_priority * (job.priority + self.lift) + by_core * max(job.cores, 1)
             shared = job.temp
@@ -123,8 +125,9 @@ class Question:
         return found
 
     def plain_rank(self, item: JobClass) -> tuple[float, ...]:
-        """Priority, cores, bytes of temporary files, input bytes, position:
-        the plain greedy order.
+        """Return the key of the greedy order.
+
+        Priority, cores, bytes of temporary files, input bytes, then position.
         """
         job = self.jobs[item.positions[0]]
         temp = sum(self.giga[name] for name in job.temp)
@@ -137,7 +140,7 @@ class Question:
         )
 
     def first_fit(self, order: Sequence[JobClass]) -> tuple[int, ...]:
-        """As many of each class in turn as still fit."""
+        """Select as many of each class in turn as still fit."""
         left = list(self.capacities)
         chosen: list[int] = []
         for item in order:
@@ -154,9 +157,7 @@ class Question:
 
 
 class SelectionModel:
-    """The program of *classes*; :attr:`program` maximises the value in
-    steps of ``1 / step``.
-    """
+    """The program of *classes*; it maximises the value in steps of ``1 / step``."""
 
     def __init__(self, question: Question, classes: Sequence[JobClass]) -> None:
         self.classes = classes
@@ -185,36 +186,39 @@ class SelectionModel:
             )
             worth = question.by_deletion * question.giga[name]
             program.objective[deleted] = round(step * worth)
-        # rounding moves every term by at most half a step
+        # Rounding changes every term by at most half a step.
         terms_moved = sum(len(item.positions) for item in classes) + len(users)
         self.slack = 0.5 * terms_moved / step
 
     def start(self, chosen: Sequence[int]) -> dict[int, int]:
-        """The jobs of each class in a selection (positions)."""
+        """Return how many jobs of each class a selection of positions has."""
         wanted = set(chosen)
         rows = zip(self.counts, self.classes)
         return {count: len(wanted.intersection(item.positions)) for count, item in rows}
 
     def chosen(self, values: Mapping[int, Number]) -> tuple[int, ...]:
-        """The positions that a solution selects, in ascending order."""
-        rows = zip(self.counts, self.classes)
-        taken = [item.positions[: round(values[count])] for count, item in rows]
-        return tuple(sorted(position for positions in taken for position in positions))
+        """Return the positions that a solution selects, in ascending order."""
+        taken: list[int] = []
+        for count, item in zip(self.counts, self.classes):
+            taken += item.positions[: round(values[count])]
+        return tuple(sorted(taken))
 
     def bound(self, steps: float) -> float:
-        """A bound of the value, from a bound of the objective."""
+        """Return a bound of the value, from a bound of the objective."""
         return steps / self.step + self.slack
 
 
 class CapacityModel:
     """The linear relaxation over the capacities alone.
 
-    A shared deletion counts by a job's part of the readers. Worths are in units of the
-    largest, needs in capacities, so that tolerances fit.
+    Each reader of a shared file counts an equal part of its deletion. Values are scaled
+    by the largest, needs by capacities, to suit the tolerances of solvers.
     """
 
     def __init__(self, question: Question, classes: Sequence[JobClass]) -> None:
-        by, giga, readers = question.by_deletion, question.giga, question.readers
+        by = question.by_deletion
+        giga = question.giga
+        readers = question.readers
         self.worths = [
             item.own + by * sum(giga[name] / readers[name] for name in item.shared)
             for item in classes
@@ -230,13 +234,13 @@ class CapacityModel:
         )
         for r, capacity in enumerate(question.capacities):
             total = sum(item.resources[r] * len(item.positions) for item in classes)
-            # a resource of which there is none is not needed by any class that is left
+            # No remaining class needs a resource whose capacity is 0.
             if 0 < capacity < total:
                 needs = [item.resources[r] / capacity for item in classes]
                 program.add(f"capacity_{r}", list(zip(counts, needs)), most=1)
 
     def scores(self, prices: Mapping[str, float]) -> list[float]:
-        """The worth of each class for what it needs at *prices* of the rows."""
+        """Return the value of each class over the cost of its needs at *prices*."""
         cost = [1e-9] * len(self.worths)
         for row in self.program.rows:
             for at, need in row.terms:

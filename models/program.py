@@ -1,12 +1,12 @@
-"""A linear program as plain data: variables, rows and one objective, for
-whichever backend solves it.
+"""A linear program as plain data for any backend: variables, rows and one objective.
 
-Variables are positions, and so are the keys of starts and answers; order is kept.
-Programs may count time in whole units of ``unit`` seconds: CP-SAT takes them as they
-are, floating-point backends get seconds (:meth:`Program.in_seconds`).
+Variables are known by their position, also in starts and answers. Programs may count
+time in whole units of ``unit`` seconds: CP-SAT takes these as they are, floating-point
+backends get seconds (:meth:`Program.in_seconds`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Container, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -27,8 +27,9 @@ class Variable(NamedTuple):
 
 
 class Row(NamedTuple):
-    """least <= sum of factor x variable <= most; None is no limit, and
-    both alike an equation.
+    """least <= sum of factor x variable <= most.
+
+    None is no limit; equal limits make an equation.
     """
 
     name: str
@@ -40,38 +41,41 @@ class Row(NamedTuple):
 
     @property
     def terms(self) -> Iterator[Term]:
-        """(variable, factor) pairs."""
+        """The pairs (variable, factor)."""
         return zip(self.columns, self.factors)
 
 
 class Program:
-    """Variables by position, rows, and an objective to be minimised (or maximised)."""
+    """Variables by position, rows, and an objective to minimise or to maximise."""
 
     def __init__(
         self, name: str, *, maximise: bool = False, unit: Fraction = Fraction(1)
     ) -> None:
-        self.name, self.maximise, self.unit = name, maximise, unit
+        self.name = name
+        self.maximise = maximise
+        self.unit = unit
         self.variables: list[Variable] = []
         self.rows: list[Row] = []
         self.objective: dict[int, Number] = {}
 
     def binary(self, name: str) -> int:
-        """Add a 0-1 variable; its position."""
+        """Add a 0-1 variable and return its position."""
         return self.whole(name, 0, 1)
 
     def whole(self, name: str, least: int, most: int) -> int:
-        """Add an integer variable; its position."""
+        """Add an integer variable and return its position."""
         self.variables.append(Variable(name, least, most))
         return len(self.variables) - 1
 
     def real(self, name: str, least: float, most: float | None = None) -> int:
-        """Add a continuous variable; its position."""
+        """Add a continuous variable and return its position."""
         self.variables.append(Variable(name, least, most, "real"))
         return len(self.variables) - 1
 
     def time(self, name: str, least: int, most: int) -> int:
-        """Add a time in units; its position. Floating-point
-        backends leave out *most*.
+        """Add a time in units and return its position.
+
+        Floating-point backends ignore *most*.
         """
         self.variables.append(Variable(name, least, most, "time"))
         return len(self.variables) - 1
@@ -79,12 +83,11 @@ class Program:
     def hold(
         self, at: int, least: Number | None = None, most: Number | None = None
     ) -> None:
-        """Give a variable other limits (None: as before)."""
-        old = self.variables[at]
-        self.variables[at] = old._replace(
-            least=old.least if least is None else least,
-            most=old.most if most is None else most,
-        )
+        """Give a variable other limits; None leaves a limit as it is."""
+        if least is not None:
+            self.variables[at] = self.variables[at]._replace(least=least)
+        if most is not None:
+            self.variables[at] = self.variables[at]._replace(most=most)
 
     def add(
         self,
@@ -96,90 +99,102 @@ class Program:
         timed: bool = False,
     ) -> None:
         """Add the row *least* <= sum of factor x variable <= *most*."""
-        # Two flat lists: pairs that live as long as the program are what the
-        # collector looks at.
-        columns, factors = zip(*terms) if terms else ((), ())
+        # Two flat tuples, because the garbage collector would visit every pair.
+        columns = tuple(at for at, _ in terms)
+        factors = tuple(factor for _, factor in terms)
         self.rows.append(Row(name, columns, factors, least, most, timed))
 
     @property
     def size(self) -> int:
-        """Coefficients of all rows."""
+        """The number of coefficients in all rows."""
         return sum(len(row.columns) for row in self.rows)
 
     def value(self, values: Mapping[int, Number] | Sequence[Number]) -> Number:
-        """The objective of a point."""
+        """Return the objective of a point."""
         return sum(factor * values[at] for at, factor in self.objective.items())
 
     def limit(self) -> Number:
-        """The objective with every variable at its better limit: a
-        bound without a solver.
+        """Return the objective with every variable at its better limit.
+
+        It is a bound that needs no solver.
         """
         total: Number = 0
         for at, factor in self.objective.items():
-            _, least, most, _ = self.variables[at]
-            high = most if (factor > 0) is self.maximise else least
-            if high is None:
-                return float("inf") if self.maximise else float("-inf")
-            total += factor * high
+            variable = self.variables[at]
+            better: Number | None = variable.least
+            if (factor > 0) is self.maximise:
+                better = variable.most
+            if better is None:
+                return math.inf if self.maximise else -math.inf
+            total += factor * better
         return total
 
     def in_seconds(self) -> "Program":
-        """The same for floating-point backends: time variables, timed rows and
-        objective in seconds.
+        """Return the same program in seconds, for floating-point backends.
+
+        That changes time variables, timed rows and the objective.
         """
-        unit = self.unit
         times = {at for at, item in enumerate(self.variables) if item.nature == "time"}
-
-        def seconds(units: Number) -> Number:
-            return units if unit == 1 else float(units * unit)
-
-        def factor(at: int, given: Number) -> Number:
-            return given if at in times else seconds(given)
-
         same = Program(self.name, maximise=self.maximise)
-        same.variables = [
-            Variable(item.name, float(item.least * unit), None, "real")
-            if at in times
-            else item
-            for at, item in enumerate(self.variables)
-        ]
-        same.rows = [
-            row._replace(
-                factors=[factor(at, given) for at, given in row.terms],
-                least=None if row.least is None else seconds(row.least),
-                most=None if row.most is None else seconds(row.most),
-            )
-            if row.timed
-            else row
-            for row in self.rows
-        ]
-        same.objective = {at: factor(at, given) for at, given in self.objective.items()}
+        for item in self.variables:
+            if item.nature == "time":
+                least = float(item.least * self.unit)
+                item = Variable(item.name, least, None, "real")
+            same.variables.append(item)
+        for row in self.rows:
+            if row.timed:
+                row = row._replace(
+                    factors=[self._factor(at, given, times) for at, given in row.terms],
+                    least=self._seconds(row.least),
+                    most=self._seconds(row.most),
+                )
+            same.rows.append(row)
+        for at, given in self.objective.items():
+            same.objective[at] = self._factor(at, given, times)
         return same
+
+    def _factor(self, at: int, given: Number, times: Container[int]) -> Number:
+        """Return a factor in seconds; those of the variables *times* need no change."""
+        if at in times or self.unit == 1:
+            return given
+        return float(given * self.unit)
+
+    def _seconds(self, units: Number | None) -> Number | None:
+        """Return a limit in seconds."""
+        if units is None or self.unit == 1:
+            return units
+        return float(units * self.unit)
 
     def misses(
         self, values: Mapping[int, Number] | Sequence[Number]
     ) -> Iterator[tuple[str, Number, Number]]:
-        """Variables and rows whose limits a point breaks: name, by how
-        much, its largest number.
+        """Yield the variables and rows whose limits a point breaks.
+
+        Each with its name, by how much it breaks them, and its largest number.
         """
-
-        def miss(value: Number, least: Number | None, most: Number | None) -> Number:
-            below = 0 if least is None else least - value
-            return max(below, 0 if most is None else value - most)
-
         for at, (name, least, most, _) in enumerate(self.variables):
-            if (amount := miss(values[at], least, most)) > 0:
+            amount = _miss(values[at], least, most)
+            if amount > 0:
                 yield name, amount, 1
         for row in self.rows:
             total = sum(factor * values[at] for at, factor in row.terms)
-            if (amount := miss(total, row.least, row.most)) > 0:
+            amount = _miss(total, row.least, row.most)
+            if amount > 0:
                 numbers = (*row.factors, row.least or 0, row.most or 0, 1)
                 yield row.name, amount, max(map(abs, numbers))
 
     def broken(
         self, values: Mapping[int, Number] | Sequence[Number], slack: float = 0.0
     ) -> list[str]:
-        """Names of the variables whose limits and the rows that a point
-        breaks by over *slack*.
-        """
+        """Return the names of variables and rows broken by more than *slack*."""
         return [name for name, amount, _ in self.misses(values) if amount > slack]
+
+
+def _miss(value: Number, least: Number | None, most: Number | None) -> Number:
+    """Return by how much *value* is outside its limits; 0 or less if it is inside."""
+    missing: Number = 0
+    if least is not None:
+        missing = least - value
+    if most is not None:
+        return max(missing, value - most)
+    return max(missing, 0)

@@ -9,10 +9,9 @@ the log as it stands; what is reported are the other drawings.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
-from ioopt.advice.runs import Option, Question, licensed, loads
+from ioopt.advice.runs import Option, Question
 from ioopt.problems.batch_io import BatchIoProblem
 from ioopt.units import quantity
 
@@ -58,12 +57,6 @@ def knobs(question: Question, problem: BatchIoProblem) -> Iterator[list[Option]]
         yield [_limit(rate) for rate in rates]
     if not question.yours or question.player:
         return
-    if machine.allocation == "flat":
-        submit, _, _, _, ideal = loads(problem).T
-        heavy, least = licensed(problem)
-        running = float(ideal[heavy].sum()) / (submit.max() or 1.0)
-        counts = dict.fromkeys(max(1, math.ceil(running * by)) for by in (1, 3))
-        yield [_licences(count, least) for count in counts]
     if queue.backfill_order == "queue":
         yield from [
             [option]
@@ -84,22 +77,5 @@ def _limit(rate: float) -> Option:
             'lctl set_param ost.OSS.ost_io.nrs_policies="tbf jobid"',
             f'lctl set_param ost.OSS.ost_io.nrs_tbf_rule="start jobs jobid={{*}} rate=N", N = {calls} '
             "RPCs/s of 4 MiB in all: divide by the number of OSS",
-        ),
-    )
-
-
-def _licences(count: int, least: float) -> Option:
-    """At most *count* jobs run at once of those that move *least*
-    bytes per second or more.
-    """
-    heavy = f"jobs that move {quantity('bytes_per_second', least)} or more"
-    return Option(
-        "licences",
-        licences=count,
-        words=f"licences: of I/O-heavy jobs {count} at once",
-        how=(
-            f"slurm.conf: Licenses=io:{count}",
-            f'job_submit.lua: job_desc.licenses = "io:1" for {heavy}',
-            "or by hand: sbatch -L io:1 job.sh",
         ),
     )

@@ -50,7 +50,6 @@ class Option(NamedTuple):
     """What a site could do: an I/O policy (``NAME:KEY=VALUE,...``), or a
     setting beside its own.
 
-    ``licences``: so many of the jobs that load the storage most run at once;
     ``job_rate``: no job transfers faster (bytes per second); ``queue``: changed
     keys of the queue's options. ``words`` say what is switched on, ``how`` are
     lines of configuration.
@@ -58,7 +57,6 @@ class Option(NamedTuple):
 
     name: str
     solver: str = BASELINE
-    licences: int | None = None
     job_rate: float | None = None
     queue: tuple[tuple[str, str], ...] = ()
     words: str = ""
@@ -199,16 +197,6 @@ def loads(problem: BatchIoProblem) -> Floats:
     return np.array(rows, float)
 
 
-def licensed(problem: BatchIoProblem) -> tuple[np.ndarray, float]:
-    """Which jobs need a licence where they are counted, and from which mean rate
-    (bytes per second) on.
-    """
-    _, _, volume, _, ideal = loads(problem).T
-    rate = np.divide(volume, ideal, out=np.zeros_like(volume), where=ideal > 0)
-    least = float(np.quantile(rate, TOP_SHARE))
-    return rate >= least, least
-
-
 def scale_of(question: Question, problem: BatchIoProblem) -> float:
     """By how much the bytes of invented I/O are to be scaled, so that run times are the
     log's under sharing.
@@ -273,9 +261,6 @@ def replay(
         queue = problem.options.model_copy(update=dict(option.queue))
         problem = problem.model_copy(update={"options": queue})
     trace, policy = Trace.of(problem), option.policy()
-    if option.licences is not None:
-        holds = licensed(problem)[0][list(trace.position)].astype(int).tolist()
-        trace = replace(trace, licences=(holds, option.licences))
     if question.player is None:
         return trace, run_trace(trace, policy, record_rates=record, trials=TRIALS)
     return trace, _started_by(question.player, question, trace, policy, record)

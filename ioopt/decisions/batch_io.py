@@ -1,8 +1,7 @@
-"""What an I/O policy sees: the outstanding requests at one instant, and the
-limits of the machine.
+"""The view of an I/O policy: the outstanding requests and the limits of the machine.
 
-Numbers are floats, or ``fractions.Fraction`` throughout for exact answers; ``eps`` is
-the relative tolerance of comparisons that can tie (rule 2) and 0 for Fractions.
+Numbers are floats, or ``fractions.Fraction`` throughout for exact answers. ``eps`` is
+the relative tolerance of comparisons that can tie (rule 2); it is 0 for Fractions.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Limits(NamedTuple):
     (b unit)) and ``saturating_units``, the smallest allocation whose peak is
     BW_max, are computed with Fractions. ``slack`` is 1 + ``eps``; ``own_peaks``
     says that some request has a peak below that of its nodes (rule 24);
-    ``interference`` is c of rule 29.
+    ``interference`` is c of rule 29. ``zero`` is 0 in the arithmetic of the limits.
     """
 
     node_rate: Number
@@ -44,10 +43,12 @@ class Limits(NamedTuple):
     exact: bool
     interference: Number = 0
     own_peaks: bool = False
+    zero: Number = 0.0
 
     @classmethod
     def of(cls, machine: Machine, use_exact: bool = False) -> Limits:
-        """The limits of *machine*, as Fractions when *use_exact*."""
+        """Return the limits of *machine*, as Fractions when *use_exact*."""
+        number = exact if use_exact else float
         rate, storage, units = _fractions(
             machine.node_bytes_per_second,
             machine.storage_bytes_per_second,
@@ -62,41 +63,48 @@ class Limits(NamedTuple):
             eps=0 if use_exact else FIT_TOLERANCE,
             slack=1 if use_exact else 1 + FIT_TOLERANCE,
             exact=use_exact,
-            interference=(exact if use_exact else float)(machine.interference),
+            interference=number(machine.interference),
+            zero=number(0),
         )
 
     def peak(self, nodes: int, own: float | None = None) -> Number:
-        """r_i = min(p, b N_i, BW_max), p being its *own* peak (rules 5 and 24)."""
-        saturates = nodes >= self.saturating_units * self.unit_nodes
-        rate = self.storage if saturates else self.node_rate * nodes
-        return rate if own is None else min(rate, self.number(own))
+        """Return r_i = min(p, b N_i, BW_max), p being the *own* peak (rules 5, 24)."""
+        if nodes >= self.saturating_units * self.unit_nodes:
+            rate = self.storage
+        else:
+            rate = self.node_rate * nodes
+        if own is None:
+            return rate
+        return min(rate, self.number(own))
 
     def has_own_peak(self, request: Request) -> bool:
-        """Whether *request* has a peak below that of its nodes (rule 24)."""
+        """Return whether *request* has a peak below that of its nodes (rule 24)."""
         return bool(request.peak < self.peak(request.nodes))
 
     def number(self, value: float | int | Fraction) -> Number:
-        """*value* in the arithmetic of these limits."""
-        return exact(value) if self.exact else float(value)
+        """Return *value* in the arithmetic of these limits."""
+        if self.exact:
+            return exact(value)
+        return float(value)
 
 
-@lru_cache(maxsize=16)  # a service is asked about one machine all the time
+@lru_cache(maxsize=16)  # services ask about the same machine again and again
 def _fractions(
     node_rate: float, storage: float, unit_nodes: int
 ) -> tuple[Fraction, Fraction, Fraction]:
-    """Both rates, and the units whose nodes together have that of the storage."""
-    rate, most = exact(node_rate), exact(storage)
+    """Return both rates, and the number of units that saturates the storage."""
+    rate = exact(node_rate)
+    most = exact(storage)
     return rate, most, most / (rate * unit_nodes)
 
 
 class Request:
-    """One outstanding request. Policies only read it; its owner keeps ``left``
-    and ``moved`` current.
+    """One outstanding request; policies read it, its owner updates it.
 
-    ``nodes`` is N_i (rule 4), ``units`` the same in allocation units, ``peak`` r_i;
-    ``requested`` the request time, ``start`` the job's start; ``compute_so_far`` and
-    ``ideal_so_far`` the two sums of rule 14; ``iteration`` the w_iter of rule 16;
-    ``weight`` the policy's own number of it.
+    ``nodes`` is N_i (rule 4), ``units`` the same in allocation units, ``peak`` r_i.
+    ``requested`` is the request time, ``start`` the job's start. ``compute_so_far`` and
+    ``ideal_so_far`` are the two sums of rule 14, ``iteration`` is the w_iter of rule
+    16, ``weight`` a number that the policy computes for each request.
     """
 
     __slots__ = (
@@ -138,8 +146,9 @@ class Request:
 
     @classmethod
     def of(cls, item: IoRequest, machine: Machine, limits: Limits) -> Request:
-        """The request of a snapshot, in the arithmetic of *limits*."""
-        nodes, number = machine.allocated_nodes(item.nodes), limits.number
+        """Return the request of a snapshot, in the arithmetic of *limits*."""
+        nodes = machine.allocated_nodes(item.nodes)
+        number = limits.number
         made = cls(
             item.id,
             nodes,
@@ -161,14 +170,12 @@ class Request:
 
     @property
     def key(self) -> tuple[Number, Any]:
-        """What requests are ordered by, first come first served (rule 10)."""
+        """The key of first come, first served (rule 10)."""
         return self.requested, self.id
 
 
 class View(NamedTuple):
-    """A read-only snapshot for one decision: ``now``, ``limits``,
-    ``requests`` in FCFS order.
-    """
+    """A read-only snapshot for one decision; ``requests`` are in FCFS order."""
 
     limits: Limits
     now: Number
@@ -180,14 +187,14 @@ DecideFunction = Callable[[View], Rates]
 
 
 class KernelView(NamedTuple):
-    """What a policy decides on: the outstanding requests, and room to work in.
+    """The outstanding requests of a decision, with work space for the policy.
 
     The requests in FCFS order are ``jobs[out[k]]`` for k < ``size``, with the fields of
     :class:`Request` (no ``key``). ``top`` gives what is left to the skipped requests
-    (rule 11); ``power`` is the policy's own whole number. The rest is room: ``keys``,
-    ``depths``, ``sizes`` and ``finishes`` for numbers, ``order`` for places, ``bits`` a
-    table with a row more than requests and ``width`` units of the storage a word,
-    ``loads``, ``values`` and ``rows`` that of rule 26.
+    (rule 11); ``power`` is a whole number of the policy's own. The rest is work space:
+    ``keys``, ``depths``, ``sizes`` and ``finishes`` for numbers, ``order`` for indices.
+    ``bits`` is a table of one row more than requests, with ``width`` bits a word;
+    ``loads``, ``values`` and ``rows`` are the states of rule 26.
     """
 
     jobs: Sequence[Request]
@@ -217,19 +224,20 @@ class KernelView(NamedTuple):
         knapsack: Knapsack,
         box: Callable[..., Box],
     ) -> KernelView:
-        """A view of none of *jobs* with room for all; *box* is one
-        of :func:`ioopt.compiled.boxes`.
+        """Return a view of no request with work space for all *jobs*.
+
+        *box* is one of :func:`ioopt.compiled.boxes`.
         """
-        most, zero = len(jobs), limits.storage * 0
+        most = len(jobs)
 
         def real() -> Box:
-            return box([zero] * (most + 1), real=True)
+            return box([limits.zero] * (most + 1), real=True)
 
         return cls(
             jobs,
             box(range(most + 2)),
             0,
-            zero,
+            limits.zero,
             limits,
             policy.top,
             policy.power if limits.exact else 1,
@@ -248,7 +256,7 @@ Knapsack = tuple[Box, int, Box, Box]
 
 
 class Growing(list[Number]):
-    """Room for as many numbers as are written, one after the other."""
+    """A list that grows when the place after its end is written."""
 
     def __setitem__(self, k: Any, value: Any) -> None:
         if k == len(self):
@@ -258,9 +266,7 @@ class Growing(list[Number]):
 
 
 def plain_knapsack(limits: Limits, requests: int) -> Knapsack:
-    """Tables for so many requests in plain Python, whose words hold
-    any number of units.
-    """
+    """Return knapsack tables in plain Python, where one word holds all units."""
     return (
         [[0] for _ in range(requests + 1)],
         limits.capacity_units + 1,
@@ -274,20 +280,19 @@ GrantFunction = Callable[[KernelView, Box], None]
 
 @dataclass(frozen=True)
 class IoPolicy:
-    """A policy: ``grant(view, rates)`` writes bytes per second for each
-    request into ``rates``.
+    """A policy: ``grant(view, rates)`` writes each request's bytes per second.
 
-    The rates come to it full of zeros. One text serves simulators, services and
-    machine code: a function of a module that numba compiles with what it calls, over
-    lists or arrays, of floats or Fractions; it allocates nothing. Other functions,
-    closures for instance, run in plain Python alone. Without ``grant`` every request
-    has its peak always.
+    ``rates`` is all zeros when the function is called. The same source serves
+    simulators, services and compiled code: a function of a module that numba compiles,
+    on lists or arrays, of floats or Fractions, which allocates no memory. Other
+    functions, such as closures, run in plain Python only. Without ``grant`` every
+    request always has its peak rate.
 
-    ``full_when_fits`` says that it grants every peak whenever all peaks together fit,
-    so that it need not be asked; ``top`` and ``power`` (in exact runs; else 1) reach it
-    in its view; ``weigh(nodes, iteration)`` gives the ``weight`` of each job's
-    requests. ``needs_start``: it looks at the starts of jobs; one that ``tabulates``
-    needs the room of rule 26.
+    ``full_when_fits``: the policy grants all peak rates whenever they fit together, so
+    that it need not be asked then. ``top`` and ``power`` (in exact runs; else 1) reach
+    it in its view. ``weigh(nodes, iteration)`` gives the ``weight`` of each job's
+    requests. ``needs_start``: it reads the starts of jobs. ``tabulates``: it needs the
+    work space of rule 26.
     """
 
     name: str
@@ -303,7 +308,7 @@ class IoPolicy:
     def of(
         cls, name: str, decide: DecideFunction, full_when_fits: bool = True
     ) -> IoPolicy:
-        """A policy that returns its rates, in plain Python."""
+        """Return the policy of a function that returns rates, in plain Python."""
 
         def grant(view: KernelView, rates: Box) -> None:
             requests = [view.jobs[view.out[k]] for k in range(view.size)]
@@ -316,39 +321,37 @@ class IoPolicy:
 
     @property
     def ignores_limit(self) -> bool:
-        """Whether every request has its peak always, whatever the storage takes."""
+        """Whether every request always has its peak rate."""
         return self.grant is None
 
     @property
     def compilable(self) -> bool:
-        """Whether the policy has a place where numba finds it."""
+        """Whether numba can import the policy's function by its name."""
         if self.grant is None:
             return True
         name = getattr(self.grant, "__name__", "")
         return getattr(import_module(self.grant.__module__), name, None) is self.grant
 
     def by_clock(self, limits: Limits) -> bool:
-        """Whether a virtual clock plays the policy: all requests
-        move at one rate a node.
+        """Return whether a virtual clock can simulate the policy.
+
+        That needs all requests to move at the same rate a node.
         """
-        return (
-            self.grant is share_by_nodes
-            and not limits.own_peaks
-            and not limits.interference
-        )
+        if limits.own_peaks or limits.interference:
+            return False
+        return self.grant is share_by_nodes
 
     def decide(self, view: View) -> Rates:
-        """One decision, in plain Python: bytes per second for each
-        of ``view.requests``.
-        """
-        limits, requests = view.limits, view.requests
+        """Return bytes per second for each of ``view.requests``, in plain Python."""
+        limits = view.limits
+        requests = view.requests
         if self.grant is None:
             return [request.peak for request in requests]
-        zero, size = limits.storage * 0, len(requests)
+        size = len(requests)
         if self.weigh:
             for request in requests:
                 request.weight = self.weigh(request.nodes, request.iteration)
-        rates: Rates = [zero] * size
+        rates: Rates = [limits.zero] * size
         room = KernelView.of(
             self, requests, limits, plain_knapsack(limits, size), boxes(False)
         )
@@ -357,10 +360,12 @@ class IoPolicy:
 
 
 def place_by_level(view: KernelView, size: int, k: int, weight: Number) -> int:
-    """Put request *k*, of so much *weight*, among *size* in ``order`` by peak
-    / weight; its place.
+    """Insert request *k* among *size* in ``order``, by peak rate over *weight*.
+
+    Returns its place there.
     """
-    keys, order = view.keys, view.order
+    keys = view.keys
+    order = view.order
     keys[k] = view.jobs[view.out[k]].peak / weight
     view.sizes[k] = weight
     while size > 0 and keys[order[size - 1]] > keys[k]:
@@ -371,10 +376,11 @@ def place_by_level(view: KernelView, size: int, k: int, weight: Number) -> int:
 
 
 def share_out(view: KernelView, rates: Box, size: int, left: Number) -> None:
-    """Share *left* among *size* requests in ``order``, by weight, none
-    above its peak (rule 25).
+    """Share *left* by weight among *size* requests in ``order`` (rule 25).
+
+    No request gets more than its peak rate.
     """
-    whole = left * 0
+    whole = view.limits.zero
     for q in range(size):
         whole += view.sizes[view.order[q]]
     for q in range(size):
@@ -387,10 +393,12 @@ def share_out(view: KernelView, rates: Box, size: int, left: Number) -> None:
 
 
 def share_by_nodes(view: KernelView, rates: Box) -> None:
-    """Everybody shares by nodes: rate_i = rho N_i, rho = min(b, BW_max / N_S)
-    (rules 7, 16 and 25).
+    """Share by nodes: rate_i = rho N_i, rho = min(b, BW_max / N_S).
+
+    Rules 7, 16 and 25.
     """
-    nodes, limits = 0, view.limits
+    nodes = 0
+    limits = view.limits
     for k in range(view.size):
         request = view.jobs[view.out[k]]
         nodes += request.nodes
@@ -406,20 +414,18 @@ def share_by_nodes(view: KernelView, rates: Box) -> None:
 
 
 def by_key(view: KernelView) -> None:
-    """Order the requests by ``view.keys``, all 0 or more, ascending;
-    ties: first come first.
-    """
+    """Sort the requests by ``view.keys``, all 0 or more, ties in FCFS order."""
     sort_places(view.keys, view.order, view.size, view.limits.exact)
 
 
 def as_they_came(view: KernelView) -> None:
-    """Order the requests first come first."""
+    """Put the requests into FCFS order."""
     for k in range(view.size):
         view.order[k] = k
 
 
 def first_fit(view: KernelView, rates: Box) -> None:
-    """What fits in what is left, in order; then the rest where ``top`` (rule 11)."""
+    """Grant the peak rates that fit, in order; with ``top`` the rest too (rule 11)."""
     left = view.limits.storage
     for q in range(view.size):
         k = view.order[q]
@@ -432,9 +438,7 @@ def first_fit(view: KernelView, rates: Box) -> None:
 
 
 def top_up(view: KernelView, rates: Box, left: Number) -> None:
-    """Give *left* to the requests without a rate, in order, but no amount of
-    the size of rounding.
-    """
+    """Give *left* to the requests without a rate, in order, down to rounding."""
     for q in range(view.size):
         if left <= view.limits.storage * view.limits.eps:
             return
@@ -445,8 +449,9 @@ def top_up(view: KernelView, rates: Box, left: Number) -> None:
 
 
 def slow_down(rates: Box, count: int, storage: Number, interference: Number) -> None:
-    """Rule 29: what *count* requests get of a storage on which they interfere."""
-    active, total = 0, storage * 0
+    """Lower the *rates* of *count* requests by their interference (rule 29)."""
+    active = 0
+    total: Number = 0
     for k in range(count):
         if rates[k] > 0:
             active += 1

@@ -1,8 +1,9 @@
-"""Numbers as the rules compare them: instants, keys of nine digits, orders.
+"""Compare numbers as the rules do: instants, keys of nine digits, orders.
 
-What Python does in C (:func:`sort_places`, :func:`sort_by`,
-:func:`least`) and what numba has not, or rounds otherwise, stands for
-machine code in :mod:`~ioopt.decisions.ordering_compiled`.
+Some functions have another version for compiled code in
+:mod:`~ioopt.decisions.ordering_compiled`: those that Python does in C
+(:func:`sort_places`, :func:`sort_by`, :func:`least`), and those that numba lacks or
+rounds differently.
 """
 
 import math
@@ -19,24 +20,24 @@ Number = Any
 """A float, or a Fraction in exact runs."""
 
 FIT_TOLERANCE = 1e-12
+"""Relative tolerance of what fits (rule 2 of batch I/O)."""
 TIME_TOLERANCE_SECONDS = 1e-9
 TIME_TOLERANCE_ULPS = 4
 CLOSE = 1.1e-8
-"""Numbers that differ by more than this part of them differ in their nine digits."""
+"""Numbers whose relative difference is larger never agree in nine digits."""
 
 
 def time_tolerance(now: float) -> float:
-    """Rule 2 of batch I/O: two floats this close to *now* are one instant.
+    """Return how close to *now* a time is the same instant (rule 2 of batch I/O).
 
-    The ulp part keeps the tolerance above rounding noise however late it is: a purely
-    absolute tolerance livelocks after 97 simulated days.
+    The part in ulps keeps the tolerance above rounding at late times: with an absolute
+    one alone, events of the same instant repeat for ever after 97 simulated days.
     """
     return TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(now)
 
 
 def nine_digits(value: float) -> float:
-    """*value* to 9 significant digits: how float keys are compared
-    (rule 2 of batch I/O).
+    """Return *value* to nine significant digits (rule 2 of batch I/O).
 
     >>> nine_digits(0.1234567894)
     0.123456789
@@ -54,11 +55,10 @@ def nine_digits(value: float) -> float:
 
 
 def ascending(keys: Sequence[Number], use_exact: bool) -> list[int]:
-    """Positions by key, 0 or more, ties by position; floats at nine digits
-    (rule 2 of batch I/O).
+    """Return positions by key, 0 or more, ties by position.
 
-    Only keys close to each other can round to the same nine digits, so the
-    others are not rounded.
+    Floats are compared to nine digits (rule 2 of batch I/O). Keys are rounded only
+    where some are so close that their nine digits may agree.
 
     >>> ascending([2.0, 1.00000000001, 1.0], False), ascending([2.0, 1.001, 1.0], False)
     ([1, 2, 0], [2, 1, 0])
@@ -78,7 +78,7 @@ def ascending(keys: Sequence[Number], use_exact: bool) -> list[int]:
 
 
 def power_of_ten(exponent: int) -> float:
-    """10 to a whole *exponent*."""
+    """Return 10 to a whole *exponent*."""
     return 10.0**exponent
 
 
@@ -86,8 +86,9 @@ NEAR = 1 + CLOSE
 
 
 def below(one: float, other: float) -> bool:
-    """Whether ``nine_digits(one) < nine_digits(other)``; keys that are not
-    close need no rounding.
+    """Return whether ``nine_digits(one) < nine_digits(other)``.
+
+    Only keys that are close are rounded.
     """
     if one * NEAR < other:
         return True
@@ -97,26 +98,20 @@ def below(one: float, other: float) -> bool:
 
 
 def close(one: float, other: float) -> bool:
-    """Whether two keys, 0 or more, differ by so little that rounding
-    may make them equal.
-    """
+    """Return whether two different keys, 0 or more, may be equal to nine digits."""
     return one != other and not one * NEAR < other and not other * NEAR < one
 
 
 def sort_places(keys: Box, order: Box, count: int, use_exact: bool) -> None:
-    """Places 0 to *count* by key, 0 or more, as :func:`ascending`
-    has them, into *order*.
-    """
+    """Write the places 0 to *count* into *order*, sorted as :func:`ascending` does."""
     order[:count] = ascending(keys[:count], use_exact)
 
 
 def sort_by(keys: Box, items: Box, first: int, last: int) -> None:
-    """Bring the items from *first* to *last* into the order of their keys,
-    then of their numbers.
-    """
+    """Sort the items from *first* to *last* by key, then by number."""
     items[first:last] = sorted(items[first:last], key=lambda item: (keys[item], item))
 
 
 def least(values: Box, first: int, count: int) -> Number:
-    """The least of *count* values from *first* on; infinity: there are none."""
+    """Return the least of *count* values from *first* on; infinity without any."""
     return min(values[first : first + count], default=math.inf)

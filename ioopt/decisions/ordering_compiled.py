@@ -1,6 +1,4 @@
-"""What :mod:`ioopt.decisions.ordering` has in C, in the part of Python
-that numba compiles.
-"""
+"""Versions for numba of functions in :mod:`ioopt.decisions.ordering`."""
 
 import math
 
@@ -14,22 +12,23 @@ Reals = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 POWERS: Reals = np.array([10.0**k for k in range(-300, 301)])
-"""numba's own power of ten differs in the last digit."""
+"""Powers of ten; those that numba computes differ in the last digit."""
 
 
 def ulp(value: float) -> float:
-    """:func:`math.ulp` of a number, 0 or more."""
+    """Return :func:`math.ulp` of a number, 0 or more."""
     return float(np.nextafter(value, np.inf) - value)
 
 
 def power_of_ten(exponent: int) -> float:
-    """10 to a whole *exponent*."""
+    """Return 10 to a whole *exponent*."""
     return float(POWERS[300 + exponent])
 
 
 def bisect_right(values: Reals, value: float, place: int, end: int) -> int:
-    """The place after all of the ascending *values* from *place* to *end* that
-    are at most *value*.
+    """Return the place after the *values* up to *value*, as :mod:`bisect` does.
+
+    The *values* from *place* to *end* are in ascending order.
     """
     while place < end:
         middle = (place + end) // 2
@@ -41,7 +40,7 @@ def bisect_right(values: Reals, value: float, place: int, end: int) -> int:
 
 
 def sort_places(keys: Reals, order: Places, count: int, use_exact: bool) -> None:
-    """Places 0 to *count* by rounded key, ascending, ties by place, into *order*."""
+    """Write the places 0 to *count* into *order*, sorted by rounded key, then place."""
     for k in range(count):
         at = k
         while at > 0 and below(keys[k], keys[order[at - 1]]):
@@ -52,8 +51,9 @@ def sort_places(keys: Reals, order: Places, count: int, use_exact: bool) -> None
 
 @tuned(fastmath={"nnan", "nsz"})
 def least(values: Reals, first: int, count: int) -> float:
-    """The least of *count* values from *first* on: without NaN and signs of
-    zero, several at once.
+    """Return the least of *count* values from *first* on.
+
+    NaN and signs of zero are ignored, so that the processor compares several at once.
     """
     result = math.inf
     for k in range(first, first + count):
@@ -63,14 +63,13 @@ def least(values: Reals, first: int, count: int) -> float:
 
 @apart
 def sort_by(keys: Reals, items: Places, first: int, last: int) -> None:
-    """Bring the items from *first* to *last* into the order of their keys, then of
-    their numbers (Shell).
-    """
+    """Sort the items from *first* to *last* by key, then by number (Shell sort)."""
     step = last - first
     while step > 1:
         step = max(1, 4 * step // 9)
         for place in range(first + step, last):
-            item, at = items[place], place
+            item = items[place]
+            at = place
             while at - step >= first and precedes(keys, item, items[at - step]):
                 items[at] = items[at - step]
                 at -= step
@@ -78,5 +77,7 @@ def sort_by(keys: Reals, items: Places, first: int, last: int) -> None:
 
 
 def precedes(keys: Reals, one: int, other: int) -> bool:
-    """Whether *one* comes before *other*: by key, then by number."""
-    return bool(keys[one] < keys[other] or (keys[one] == keys[other] and one < other))
+    """Return whether *one* comes before *other*: by key, then by number."""
+    if keys[one] == keys[other]:
+        return one < other
+    return bool(keys[one] < keys[other])

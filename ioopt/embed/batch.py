@@ -27,9 +27,9 @@ from ioopt.sim.batch_io.trace import Trace
 from ioopt.sim.batch_io.waiting import arrive, occupy
 from ioopt.units import counted
 
-UNFOLLOWED = ("estimate", "pass", "staging", "nodes_until")
-"""Options of an instance for what a live queue does not see: I/O to come, events, a
-burst buffer.
+UNFOLLOWED = ("estimate", "pass")
+"""Options of an instance that a live queue cannot follow: it knows neither the I/O to
+come nor single events.
 """
 
 

@@ -443,6 +443,11 @@ def describe(
     first, meant = _misspelt(problems, cls) or (_telling(problems), "")
     where = _place(first["loc"], data)
     text = f"{where}: {_wrong(first)}{meant}"
+    why = ""
+    if first["type"] == "extra_forbidden":
+        why = _why_left(cls, first["loc"])
+    if why:
+        text = f"{where}: {shown(first.get('input'))}: {why}"
     if first["type"] == "value_error" and where == "top level":
         text = _wrong(first)
     if len(problems) > 1:
@@ -489,6 +494,9 @@ def _misspelt(
     """
     unknown = [problem for problem in problems if problem["type"] == "extra_forbidden"]
     for problem in unknown:
+        if _why_left(cls, problem["loc"]):
+            return problem, ""
+    for problem in unknown:
         *above, key = problem["loc"]
         near = nearest(str(key), _keys_at(cls, above))
         if near:
@@ -500,6 +508,23 @@ def _misspelt(
 
 def _keys_at(cls: type[BaseModel] | None, place: Iterable[int | str]) -> list[str]:
     """Return the keys that an object at *place* of the data of a class may have."""
+    return list(_fields_by_key(_classes_at(cls, place)))
+
+
+def _why_left(cls: type[BaseModel] | None, place: Iterable[int | str]) -> str:
+    """Return why a key at *place* is not read any more; empty for any other key."""
+    *above, key = place
+    for found in _classes_at(cls, above):
+        left: Mapping[str, str] = getattr(found, "LEFT", {})
+        if key in left:
+            return left[str(key)]
+    return ""
+
+
+def _classes_at(
+    cls: type[BaseModel] | None, place: Iterable[int | str]
+) -> list[type[BaseModel]]:
+    """Return the classes that an object at *place* of the data of a class may have."""
     here: list[type[BaseModel]] = []
     if cls is not None:
         here = [cls]
@@ -508,7 +533,7 @@ def _keys_at(cls: type[BaseModel] | None, place: Iterable[int | str]) -> list[st
         # Else it is a position, a key of a mapping, or the form of a union.
         if part in fields:
             here = _classes_in(fields[str(part)].annotation)
-    return list(_fields_by_key(here))
+    return here
 
 
 def _fields_by_key(classes: Iterable[type[BaseModel]]) -> dict[str, FieldInfo]:

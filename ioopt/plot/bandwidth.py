@@ -1,11 +1,10 @@
-"""Bandwidth over time: who transfers at what rate, and how far that is from
-the storage's limit.
-"""
+"""Draw bandwidth over time: the rate of each job, below the storage's limit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ioopt.errors import UsageError
 from ioopt.plot.layout import (
@@ -22,34 +21,32 @@ from ioopt.problems.base import Json
 from ioopt.result import Result
 from ioopt.units import quantity
 
+Reals = NDArray[np.floating[Any]]
 Span = tuple[float, float, float]
 """From, until (seconds), bytes per second."""
 Spans = dict[str, list[Span]]
 NAMED_JOBS = 6
+"""Jobs with a band of their own, where there are more jobs than colours."""
 MOST_STEPS = 600
-"""Changes of a rate that a picture can show one by one; with more it shows
-means over intervals.
-"""
+"""Changes of rates that a picture shows; with more it shows means over intervals."""
 INTERVALS = 240
-"""Most of these; each is as long as the next of :data:`LENGTHS`."""
+"""Largest number of intervals; their length is one of :data:`LENGTHS`."""
 LENGTHS = (
     *(1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
     *(60.0, 120.0, 300.0, 600.0, 900.0, 1200.0, 1800.0),
     *(3600.0, 7200.0, 10800.0, 21600.0, 43200.0, 86400.0),
 )
-"""Seconds that people count in."""
+"""Lengths of intervals in seconds: round figures of seconds, minutes and hours."""
 
 
-def rates_by_job(schedule: Mapping[str, Any]) -> Spans:
-    """Job -> its (from, until, bytes per second), jobs with the most bytes
-    first (ties: as listed).
+def rates_by_job(schedule: Json) -> Spans:
+    """Return the time spans of each job, jobs with the most bytes first.
 
-    Raises UsageError when the schedule does not say the rates of its requests.
+    Raises UsageError when the schedule does not state the rates of its requests.
     """
     spans: Spans = {}
     for job in schedule["jobs"]:
-        # What a job writes to a burst buffer comes to the storage in its streams.
-        for record in job["streams"] if job.get("buffered") else job["io"]:
+        for record in job["io"]:
             if "rates" not in record:
                 raise UsageError(
                     "the result holds no rates; solve again with --set rates=yes"
@@ -57,11 +54,13 @@ def rates_by_job(schedule: Mapping[str, Any]) -> Spans:
             spans.setdefault(str(job["id"]), []).extend(
                 tuple(span) for span in record["rates"]
             )
-    moved = {
-        name: sum((until - since) * rate for since, until, rate in items)
-        for name, items in spans.items()
-    }
-    return {name: spans[name] for name in sorted(spans, key=lambda name: -moved[name])}
+    moved = {name: _bytes_moved(items) for name, items in spans.items()}
+    order = sorted(spans, key=lambda name: -moved[name])
+    return {name: spans[name] for name in order}
+
+
+def _bytes_moved(spans: Sequence[Span]) -> float:
+    return sum((until - since) * rate for since, until, rate in spans)
 
 
 def plot_bandwidth(
@@ -69,22 +68,18 @@ def plot_bandwidth(
 ) -> Any:
     """Stack the rates of the jobs over time; returns the axes.
 
-    *spans* as from :func:`rates_by_job`; *limit* is the storage's rate in bytes per
-    second, a line. The six jobs with the most bytes have bands of their own, the others
-    share one. Rates that change too often to be seen are drawn as means over equal
-    intervals, which the axis says.
+    *spans* are as from :func:`rates_by_job`. A line at *limit* is the storage's rate in
+    bytes per second. The jobs with the most bytes have bands of their own, the others
+    share one. Rates that change too often are drawn as means over equal intervals; the
+    axis states their length.
     """
-    axes = new_axes(9, 4) if axes is None else axes
+    if axes is None:
+        axes = new_axes(9, 4)
     axes.set_ylim(0, 1)
-    edges = np.unique(
-        [time for items in spans.values() for span in items for time in span[:2]]
-    )
-    width = None
-    if len(edges) > MOST_STEPS:
-        first, last = edges[0], edges[-1]
-        finest = (last - first) / INTERVALS
-        width = next((length for length in LENGTHS if length >= finest > 0.5), finest)
-        edges = first + width * np.arange(np.ceil((last - first) / width) + 1)
+    every: list[Span] = []
+    for items in spans.values():
+        every += items
+    edges, width = _edges(every)
     slice_ = quantity("seconds", float(width or 0.0))
     layers = [
         (name, colour, mean_rates(items, edges))
@@ -109,7 +104,6 @@ def plot_bandwidth(
         )
         below = below + heights
     if width is not None:
-        every = [span for items in spans.values() for span in items]
         axes.stairs(
             _highest(every, edges) / rate.size,
             edges / time.size,
@@ -126,18 +120,36 @@ def plot_bandwidth(
     if len(edges):
         axes.set_xlim(min(0.0, edges[0]) / time.size, edges[-1] * 1.01 / time.size or 1)
     label_axis(axes.xaxis, "time", time.name)
-    means = "" if width is None else f", mean over {slice_}"
-    label_axis(axes.yaxis, "bandwidth", rate.name + means)
+    unit = rate.name
+    if width is not None:
+        unit += f", mean over {slice_}"
+    label_axis(axes.yaxis, "bandwidth", unit)
     return finish(axes, title, legend="job")
+
+
+def _edges(spans: Sequence[Span]) -> tuple[Reals, float | None]:
+    """Return the times between which rates are drawn, and the length of intervals.
+
+    All changes of a rate, without a length, or equal intervals where that are too many.
+    """
+    edges = np.unique([span[:2] for span in spans])
+    if len(edges) <= MOST_STEPS:
+        return edges, None
+    first = edges[0]
+    last = edges[-1]
+    width = (last - first) / INTERVALS
+    if width > 0.5:
+        width = next((length for length in LENGTHS if length >= width), width)
+    return first + width * np.arange(np.ceil((last - first) / width) + 1), width
 
 
 def plot_traffic(
     options: Mapping[str, Json], limit: float, slice_seconds: float
 ) -> Any:
-    """Draw a panel an option: stacked mean rates of classes of jobs, and
-    the storage's *limit*.
+    """Draw a panel for each option: stacked mean rates of classes of jobs.
 
-    The mean rates are of slices of time, from the first on; returns the last axes.
+    Rates are means over slices of time, from the first on; a line is the storage's
+    *limit*. Returns the last axes.
     """
     from matplotlib.figure import Figure
 
@@ -155,27 +167,35 @@ def plot_traffic(
 
 
 def _layers(spans: Spans) -> list[tuple[str, str, list[Span]]]:
-    """(name, colour, spans) of the bands, the largest first and lowest."""
-    split = NAMED_JOBS if len(spans) > len(HUES) else len(spans)
-    named = list(spans.items())[:split]
+    """Return (name, colour, spans) of the bands, the largest first, which is lowest."""
+    split = len(spans)
+    if split > len(HUES):
+        split = NAMED_JOBS
+    jobs = list(spans.items())
     bands = [
-        (shortened(name, 24), hue, items) for (name, items), hue in zip(named, HUES)
+        (shortened(name, 24), hue, items)
+        for (name, items), hue in zip(jobs[:split], HUES)
     ]
-    rest = [span for items in list(spans.values())[split:] for span in items]
-    return [*bands, (f"{len(spans) - split} others", OTHERS, rest)] if rest else bands
+    rest: list[Span] = []
+    for _, items in jobs[split:]:
+        rest += items
+    if rest:
+        bands.append((f"{len(spans) - split} others", OTHERS, rest))
+    return bands
 
 
-def steps(spans: Any) -> tuple[Any, Any]:
-    """Instants at which the total rate changes, and the rate from each on."""
+def steps(spans: Sequence[Span] | Reals) -> tuple[Reals, Reals]:
+    """Return the times at which the total rate changes, and the rate from each on."""
     since, until, rate = np.array(spans, dtype=float).T
     times = np.concatenate([since, until])
     order = np.argsort(times, kind="stable")
     return times[order], np.cumsum(np.concatenate([rate, -rate])[order])
 
 
-def mean_rates(spans: Any, edges: Any) -> Any:
-    """Mean of the total rate between neighbouring *edges*, from the bytes
-    moved until each edge.
+def mean_rates(spans: Sequence[Span] | Reals, edges: Reals) -> Reals:
+    """Return the mean of the total rate between neighbouring *edges*.
+
+    It is computed from the bytes moved until each edge.
     """
     if not len(spans) or len(edges) < 2:
         return np.zeros(max(0, len(edges) - 1))
@@ -184,20 +204,22 @@ def mean_rates(spans: Any, edges: Any) -> Any:
     return np.maximum(0.0, np.diff(np.interp(edges, times, moved)) / np.diff(edges))
 
 
-def _highest(spans: Sequence[Span], edges: Any) -> Any:
-    """Highest total rate between neighbouring *edges*, changes at one
-    instant taken together.
+def _highest(spans: Sequence[Span], edges: Reals) -> Reals:
+    """Return the highest total rate between neighbouring *edges*.
+
+    Changes at the same instant count together.
     """
     times, rates = steps(spans)
     last = np.append(np.diff(times) > 0, True)
-    times, rates = times[last], np.append(0.0, rates[last])
+    times = times[last]
+    rates = np.append(0.0, rates[last])
     first = np.searchsorted(times, edges[:-1], side="right")
     past = np.searchsorted(times, edges[1:], side="left")
     return np.array([rates[low : high + 1].max() for low, high in zip(first, past)])
 
 
 def plot_batch_io(result: Result, axes: Any = None) -> Any:
-    """Bandwidth over time of a batch I/O result, by job; returns the axes."""
+    """Draw the bandwidth of a batch I/O result over time, by job; returns the axes."""
     if not result.schedule:
         raise UsageError(
             "the result holds no schedule to draw; run `ioopt simulate` on its plan"

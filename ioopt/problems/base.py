@@ -77,7 +77,11 @@ Json = dict[str, Any]
 class Record(BaseModel):
     """A frozen part of a problem or plan; unknown keys are errors, NaN and
     infinity are refused.
+
+    ``LEFT`` holds keys of earlier versions, each with a text that says what to do.
     """
+
+    LEFT: ClassVar[Mapping[str, str]] = {}
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True

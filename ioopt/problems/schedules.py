@@ -1,12 +1,12 @@
-"""The form of ``schedule`` in results, by kind: what a program other
-than ioopt must write.
+"""The form of ``schedule`` in results, by kind, for programs that write results.
 
-Only the form is held here; whether a schedule is true is for the checkers. A key that
-is not listed is refused, as nothing would read it; what its writer wants to keep beside
-stands in ``meta`` of the result. Times in seconds, rates in bytes per second.
+These classes hold the form only; checkers decide whether a schedule is right. Unknown
+keys are refused, because nothing would read them; a writer can keep data of its own in
+``meta`` of the result. Times are in seconds, rates in bytes per second.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -29,8 +29,10 @@ class Interval(Part):
 
 
 class TaskRun(Interval):
-    """A task on a node; ``cores`` are the numbers of those it takes, ``critical``
-    what set the makespan.
+    """A task on a node.
+
+    ``cores`` are the numbers of the cores it uses; ``critical`` says whether it is on
+    the chain that sets the makespan.
     """
 
     id: Name
@@ -40,9 +42,7 @@ class TaskRun(Interval):
 
 
 class Transfer(Interval):
-    """A file that moves to a node (None: to the storage) from another or
-    (None) from the storage.
-    """
+    """A file that moves from *source* to *destination*; None is the storage."""
 
     file: Name
     source: Name | None
@@ -59,12 +59,13 @@ class Eviction(Part):
 
 
 class CopyDone(Eviction):
-    """A copy entry of a queue, and when its file was there."""
+    """A copy entry of a queue, and when its file had arrived."""
 
 
 class DiskUse(Part):
-    """A node's disk: its ``bytes``, and (seconds, bytes) of what is
-    used and still wanted.
+    """A node's disk: its size, and its use over time as (seconds, bytes).
+
+    ``live`` counts only the files that are still needed.
     """
 
     bytes: Count | None = None
@@ -73,7 +74,7 @@ class DiskUse(Part):
 
 
 class ReplicationSchedule(Part):
-    """When tasks run and files move; ``disks`` of workflows what is on each node."""
+    """When tasks run and files move; for workflows also how full ``disks`` are."""
 
     tasks: tuple[TaskRun, ...]
     transfers: tuple[Transfer, ...] = ()
@@ -85,8 +86,9 @@ class ReplicationSchedule(Part):
 
 
 class IoRecord(Part):
-    """One I/O request of a job: when it was made, first served and done; its
-    (from, until, rate).
+    """One I/O request of a job: when it was made, first served and done.
+
+    ``rates`` has a row (from, until, bytes per second) for each span above 0.
     """
 
     phase: Count
@@ -97,21 +99,18 @@ class IoRecord(Part):
     exact: dict[Name, Name | None] | None = None
 
 
-class StreamRecord(IoRecord):
-    """What moved between buffer and storage: stage-in, drain of a phase, stage-out
-    (rule 41 of batch I/O).
-    """
-
-    kind: Literal["in", "drain", "out"]
-    phase: Annotated[int, Field(ge=-1, strict=True)]
-
-
 class BatchIoJobRun(Interval):
-    """A batch job with its I/O, and what its burst buffer does where there is one.
+    """A batch job with its I/O.
 
-    ``allocated_nodes`` are its partition's, from ``first_node`` on, or the
-    ``nodes`` by number.
+    ``allocated_nodes`` is the size of its allocation: a partition from ``first_node``
+    on, the numbered ``nodes``, or any nodes of a flat machine.
     """
+
+    LEFT: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("buffered", "released_seconds", "streams"),
+        "burst buffers have left ioopt; remove their keys from the instance and solve "
+        "it again",
+    )
 
     id: JobId
     killed: bool
@@ -119,14 +118,11 @@ class BatchIoJobRun(Interval):
     allocated_nodes: Count | None = None
     first_node: NodeNumber | None = None
     nodes: tuple[NodeNumber, ...] | None = None
-    buffered: bool | None = None
     exact: dict[Name, Name | None] | None = None
-    released_seconds: Real | None = None
-    streams: tuple[StreamRecord, ...] | None = None
 
 
 class BatchIoSchedule(Part):
-    """When batch jobs run and transfer; ``exact`` are metrics as fractions."""
+    """When batch jobs run and transfer; ``exact`` has metrics as fractions."""
 
     jobs: tuple[BatchIoJobRun, ...]
     storage_bytes_per_second: Real | None = None
@@ -145,7 +141,7 @@ class GangJobRun(Part):
 
 
 class Placed(Part):
-    """Where a gang stands in the matrix."""
+    """The place of a gang in the matrix."""
 
     id: JobId
     columns: Annotated[tuple[NodeNumber, ...], Field(min_length=1)]
@@ -163,14 +159,14 @@ class MatrixUpdate(Part):
 
 
 class GangSchedule(Part):
-    """When gangs run; ``updates`` is the history of the matrix where it was kept."""
+    """When gangs run; ``updates`` is the history of the matrix, if it was recorded."""
 
     jobs: tuple[GangJobRun, ...]
     updates: tuple[MatrixUpdate, ...] | None = None
 
 
 class Measured(Part):
-    """The options of a seeded replay, so that it can be repeated."""
+    """The options of a seeded replay, with which it can be repeated."""
 
     seed: Seed | None = None
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=64)] | None = None
@@ -193,7 +189,7 @@ class QuantumCycle(Part):
 
 
 Columns = tuple[NodeNumber, NodeNumber]
-"""From a column up to and without another."""
+"""Columns from the first up to, but not including, the second."""
 
 
 class Cell(Interval):
@@ -213,13 +209,13 @@ class LooseJob(Part):
 
 
 class Filler(LooseJob):
-    """A compute job that takes CPU time which others leave, so many seconds a frame."""
+    """A compute job that uses CPU time left by others, ``tau_seconds`` each frame."""
 
     tau_seconds: Real
 
 
 class FlexibleFrame(Part):
-    """One frame: strict rows, loose windows and who uses them."""
+    """One frame: strict rows, loose windows and the jobs that use them."""
 
     frame_seconds: Real
     num_columns: NodeNumber
@@ -231,21 +227,21 @@ class FlexibleFrame(Part):
 
 
 class TaskSpan(Interval):
-    """A task of a work directory, with the step of the workflow that it is of."""
+    """A task of a work directory, with its stage of the workflow."""
 
     id: Name
     stage: Name | None = None
 
 
 Step = tuple[Amount, Annotated[int, Field(ge=0, strict=True)]]
-"""An instant and the bytes inside from then on: sums of many times and of many sizes,
-which may be larger than any time or size of an instance."""
+"""A time and the bytes in the directory from then on.
+
+Both are sums and may exceed the largest time and size of an instance.
+"""
 
 
 class WorkDirectorySchedule(Part):
-    """When tasks run, and (seconds, bytes) of the use at each change, also by
-    stage of the workflow.
-    """
+    """When tasks run, and how full the directory is, in all and by stage."""
 
     tasks: tuple[TaskSpan, ...]
     use: tuple[Step, ...] = ()

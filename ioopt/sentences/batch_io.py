@@ -1,9 +1,7 @@
-"""Schedules of a machine's batch queue: waiting, computing,
-transferring, congestion.
-"""
+"""Explain batch I/O schedules: waiting, computing, transfers, congestion."""
 
 from ioopt.problems.base import JobId, Json
-from ioopt.problems.batch_io import BatchIoProblem
+from ioopt.problems.batch_io import BatchIoProblem, Job
 from ioopt.result import Result
 from ioopt.sentences import scaled
 from ioopt.tables import percent
@@ -11,7 +9,7 @@ from ioopt.units import quantity
 
 
 def told(problem: BatchIoProblem, result: Result) -> list[str]:
-    """What a job's response consists of, and which jobs congestion costs most."""
+    """Say what a job's response consists of, and which jobs lose most by congestion."""
     assert result.schedule is not None
     rows = {row["id"]: row for row in result.schedule["jobs"]}
     jobs = [job for job in problem.jobs if job.id in rows]
@@ -20,40 +18,37 @@ def told(problem: BatchIoProblem, result: Result) -> list[str]:
     response = result.metrics["mean_response_seconds"]
     wait = result.metrics["mean_wait_seconds"]
     delay = result.metrics["io_delay_seconds"]
-    compute = sum(
-        phase.compute_seconds * phase.repeat for job in jobs for phase in job.phases
-    )
-    moving = sum(
-        io["finish_seconds"] - io["request_seconds"]
-        for row in rows.values()
-        for io in row["io"]
-        if io["finish_seconds"] is not None
-    )
-    staging = sum(
-        max(
-            0.0,
-            stream["finish_seconds"]
-            - max(stream["request_seconds"], row["start_seconds"]),
-        )
-        for row in rows.values()
-        for stream in row.get("streams", ())
-        if stream["kind"] == "in" and stream["finish_seconds"] is not None
-    )
-    parts = (wait, compute / len(jobs), moving / len(jobs), staging / len(jobs))
-    shares = [percent(part / response) if response else "-" for part in parts]
-    staged = f", {shares[3]} staging input" if staging else ""
+    compute = sum(_computing(job) for job in jobs) / len(jobs)
+    moving = sum(_outstanding(row) for row in rows.values()) / len(jobs)
     times = (
-        f"Mean response of a job: {shares[0]} waiting in the queue{staged}, "
-        f"{shares[1]} computing, {shares[2]} with I/O outstanding; mean I/O delay per "
-        f"job: {quantity('io_delay_seconds', delay)}."
+        f"Mean response of a job: {_share(wait, response)} waiting in the queue, "
+        f"{_share(compute, response)} computing, {_share(moving, response)} with I/O "
+        f"outstanding; mean I/O delay per job: {quantity('io_delay_seconds', delay)}."
     )
     return [times, _hurt(rows)]
 
 
+def _computing(job: Job) -> float:
+    """Return the seconds that a job computes."""
+    return sum(phase.compute_seconds * phase.repeat for phase in job.phases)
+
+
+def _outstanding(row: Json) -> float:
+    """Return the seconds during which a job has a request outstanding."""
+    finished = [io for io in row["io"] if io["finish_seconds"] is not None]
+    return sum(io["finish_seconds"] - io["request_seconds"] for io in finished)
+
+
+def _share(part: float, whole: float) -> str:
+    """Return a share in per cent; a dash where there is nothing."""
+    shown = None
+    if whole:
+        shown = percent(part / whole)
+    return shown or "-"
+
+
 def _hurt(rows: dict[JobId, Json]) -> str:
-    """The jobs that congestion keeps longest between asking and
-    being granted anything.
-    """
+    """Say which jobs wait longest between a request and its first grant."""
     held = {
         name: sum(
             io["first_grant_seconds"] - io["request_seconds"]
@@ -67,8 +62,11 @@ def _hurt(rows: dict[JobId, Json]) -> str:
         return "No request waits for its first byte."
     most = sorted(held, key=lambda name: -held[name])[: max(1, len(held) // 10)]
     share = percent(sum(held[name] for name in most) / total)
-    mean, worst = total / len(held), held[most[0]]
-    tenth = f"a tenth of the jobs has {share} of that, " if len(held) >= 10 else ""
+    mean = total / len(held)
+    worst = held[most[0]]
+    tenth = ""
+    if len(held) >= 10:
+        tenth = f"a tenth of the jobs has {share} of that, "
     return (
         f"Requests wait {quantity('wait_seconds', mean, worst)} per job for their "
         f"first byte; {tenth}job {most[0]} waits longest "

@@ -1,6 +1,4 @@
-"""Ends a simulation that its limit has no time for, while the
-cheapest policy still fits.
-"""
+"""End a simulation that will not fit its limit while a cheaper policy still does."""
 
 import math
 from dataclasses import dataclass, field
@@ -9,25 +7,26 @@ from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
 
 JUDGE_FROM_SHARE = 0.1
-"""Share of the time left before which the pace is too unsure to give a run up."""
+"""Share of the limit during which no run is given up: its pace is too uncertain."""
 CHEAPEST = 0.75
-"""What the cheapest policy takes of the time of any other:
-base-line .5 to .7, gs less.
-"""
+"""Time of the cheapest policy over that of others: base-line .5 to .7, gs less."""
 SURE_SHARE = 0.01
-"""Of a run, before which its pace says nothing."""
-MARGIN, EARLY_MARGIN, EARLY_SHARE = 2.0, 4.0, 0.1
-"""What is asked for, over what a run seems to need, and up to EARLY_SHARE of it: events
-take longer where queues are long (the whole of RICC's log takes 3.5 times the pace of
-its first hundredth)."""
+"""Share of a run that is measured before its pace is used."""
+MARGIN = 2.0
+"""Proposed limit over the time that a run seems to need."""
+EARLY_MARGIN = 4.0
+"""The same early in a run: long queues slow it down later (RICC's log needs 3.5 times
+what the pace of its first hundredth says)."""
+EARLY_SHARE = 0.1
+"""Share of a run up to which EARLY_MARGIN holds."""
 
 
 @dataclass
 class Pace:
     """The progress of one run against its deadline.
 
-    *plain_seconds* is a coarse estimate of the whole run in plain Python. The
-    *cheapest* policy runs to the end of its limit: nothing could answer in its place.
+    *plain_seconds* is a coarse estimate of the whole run in plain Python. A run of the
+    *cheapest* policy is never given up early, as nothing could replace it.
     """
 
     deadline: Deadline
@@ -42,23 +41,24 @@ class Pace:
         self.unsure = JUDGE_FROM_SHARE * self.deadline.remaining()
 
     def look(self, arrived: int, ended: int, total: int) -> None:
-        """Judge by the jobs that have arrived and ended; OutOfTime past the
-        deadline, or if hopeless.
+        """Raise OutOfTime past the deadline, or when the run cannot end before it.
+
+        *arrived* and *ended* of *total* jobs measure the progress.
         """
         left = self.deadline.remaining()
         if math.isinf(left):
             return
-        now, done = self.deadline.elapsed(), arrived + ended
+        now = self.deadline.elapsed()
+        done = arrived + ended
         spent = now - self.begun
-        since, before = self.first = self.first or (
-            now,
-            done,
-        )  # what comes before is setting up
-        sure = done - before >= SURE_SHARE * 2 * total and now > since
-        rest = (now - since) * (2 * total - done) / (done - before) if sure else 0.0
-        hopeless = (
-            rest > left and left <= CHEAPEST * (spent + rest) and spent >= self.unsure
-        )
+        if self.first is None:  # the time before the first look is for setting up
+            self.first = (now, done)
+        since, before = self.first
+        rest = 0.0
+        if done - before >= SURE_SHARE * 2 * total and now > since:
+            rest = (now - since) * (2 * total - done) / (done - before)
+        cheapest = CHEAPEST * (spent + rest)
+        hopeless = cheapest >= left and rest > left and spent >= self.unsure
         if left and (self.cheapest or not hopeless):
             return
         margin = EARLY_MARGIN if done < EARLY_SHARE * 2 * total else MARGIN

@@ -1,32 +1,28 @@
-"""Bounds of what an I/O policy can reach: mean response, I/O delay, the bytes of
-one decision (ours).
-"""
+"""Bounds for all I/O policies (ours): mean response, I/O delay, granted bandwidth."""
 
 import math
-from collections import deque
 from collections.abc import Mapping
-from typing import Any
 
 from ioopt.models.batch_io.prices import Chain, Step, delay_bound
 from ioopt.models.fluid_bound import SHAVED, Work, least_response
 from ioopt.options import Deadline
+from ioopt.problems.base import JobId
 from ioopt.problems.batch_io import (
     BatchIoPlan,
     BatchIoProblem,
     IoRequestsProblem,
     Job,
-    Machine,
 )
 
 REFERENCE = "no-congestion"
-"""The policy that may exceed the storage's bandwidth."""
-ROUNDS, WORK = 40, 8_000_000
-"""Rounds of ascent for a bound of the I/O delay, and levels looked at in all: a
-fraction of a second.
-"""
+"""The policy that may exceed the storage's rate."""
+ROUNDS = 40
+"""Rounds of ascent for a bound of the I/O delay."""
+WORK = 8_000_000
+"""Levels looked at in all rounds, which takes a fraction of a second."""
 
-Starts = Mapping[Any, float]
-"""When each job starts, by its id: given in open loop."""
+Starts = Mapping[JobId, float]
+"""Start times by job id, which are given in open loop."""
 
 
 def mean_response_bound(
@@ -35,58 +31,47 @@ def mean_response_bound(
     starts: Starts | None = None,
     delay: float = 0.0,
 ) -> float | None:
-    """The largest of four lower bounds of the mean response, in
-    seconds; None without jobs.
+    """Return the largest of three lower bounds of the mean response, in seconds.
 
-    ``alone``: computing and I/O at the peak rates (rules 5, 38 to 41), or the walltime.
-    ``nodes``, ``buffer`` and ``storage``:
-    :func:`ioopt.models.fluid_bound.least_response` of the nodes held, of the burst
-    buffer held, and of the bytes moved (not for the reference, nor for jobs that may be
-    killed); docs/batch-io.md, Bounds. With given *starts* jobs wait until then, and to
-    ``alone`` comes the mean *delay*, a bound of :func:`delay_bounds`.
+    None without jobs. *Alone*: each job computes and does its I/O at the peak rate
+    (rule 5), or runs to its walltime where it may be killed. *Nodes* and *storage*:
+    :func:`ioopt.models.fluid_bound.least_response` of the nodes held and of the bytes
+    moved (docs/batch-io.md, Bounds); *storage* holds neither for the reference nor for
+    jobs that may be killed. With given *starts* jobs wait until then, and the mean
+    *delay*, a bound of :func:`delay_bounds`, is added to *alone*.
     """
     if not problem.jobs:
         return None
-    machine, options, count = problem.machine, problem.options, len(problem.jobs)
-    buffer = machine.burst_buffer
-    keeps, ahead = options.keeps_nodes(buffer), options.stages_early(buffer)
-    nodes, held, storage = [], [], []
-    holding = keeping = around = latest = alone = waits = 0.0
+    machine = problem.machine
+    kill = problem.options.kill
+    count = len(problem.jobs)
+    bandwidth = float(machine.storage_bytes_per_second)
+    nodes = []
+    storage = []
+    alone = 0.0
+    around = 0.0  # seconds of computing before the first byte and after the last one
+    latest = 0.0
+    waits = 0.0
     for job in problem.jobs:
         width = machine.allocated_nodes(job.nodes)
         peak = _peak(problem, job)
         head, seconds, tail, volume = _totals(job, plan.ef)
         moving = volume / peak if volume else 0.0
-        least, submit, early = seconds + moving, float(job.submit_seconds), 0.0
-        released = least
-        if job.buffer_bytes and not options.kill:
-            early, least, released = _buffered(machine, job, plan.ef)
-            early, head = early if ahead else 0.0, least
+        least = seconds + moving
+        submit = float(job.submit_seconds)
         if starts is not None:
             waits += starts[job.id] - submit
-            submit, released = starts[job.id], least
-        if options.kill:
-            least = released = min(least, float(job.walltime_seconds))
+            submit = starts[job.id]
+        if kill:
+            least = min(least, float(job.walltime_seconds))
         alone += least
         latest = max(latest, submit + head)
-        until = (released if keeps else least) - early
-        nodes.append(Work(submit + early, until * width / machine.nodes, until, 1.0))
-        holding += least - until
-        if buffer:
-            share = float(job.buffer_bytes) / float(buffer.bytes)
-            held.append(Work(submit, released * share, released, 1.0))
-            keeping += least - released
-        bandwidth = float(machine.storage_bytes_per_second)
+        nodes.append(Work(submit, least * width / machine.nodes, least, 1.0))
         storage.append(Work(submit + head, volume / bandwidth, moving, 1.0))
         around += head + tail
     rounding = count * math.ulp(latest)
-    bounds = [
-        alone + delay * count,
-        least_response(nodes) + holding - bool(buffer) * rounding,
-    ]
-    if buffer and starts is None:
-        bounds.append(least_response(held) + keeping)
-    if plan.policy != REFERENCE and not options.kill:
+    bounds = [alone + delay * count, least_response(nodes)]
+    if plan.policy != REFERENCE and not kill:
         bounds.append(least_response(storage) + around - rounding)
     if starts is not None:
         waits -= rounding
@@ -97,46 +82,43 @@ def delay_bounds(
     problem: BatchIoProblem,
     plan: BatchIoPlan,
     starts: Starts,
-    metrics: Mapping[str, Any],
+    metrics: Mapping[str, float | None],
     deadline: Deadline | None = None,
 ) -> dict[str, float]:
-    """Bounds of the mean and of the node-weighted I/O delay for given *starts*;
-    *metrics* of some plan.
+    """Return bounds of the mean and the node-weighted I/O delay for given *starts*.
 
-    0 for the reference, for jobs that may be killed, and where the trace is too long
-    for a quick ascent or the *deadline* has passed.
+    *metrics* are those of some plan. Bounds are 0 for the reference, for jobs that may
+    be killed, and where the trace is too long for a quick ascent or the *deadline* has
+    passed.
     """
-    found = {}
-    for name, by_nodes in (
-        ("io_delay_seconds", False),
-        ("node_weighted_io_delay", True),
+    found = {"io_delay_bound": 0.0, "node_weighted_io_delay_bound": 0.0}
+    if plan.policy == REFERENCE or problem.options.kill:
+        return found
+    for measure, bound, by_nodes in (
+        ("io_delay_seconds", "io_delay_bound", False),
+        ("node_weighted_io_delay", "node_weighted_io_delay_bound", True),
     ):
         chains = chains_of(problem, plan.ef, starts, by_nodes)
-        free = plan.policy == REFERENCE or problem.options.kill
-        weight = sum(chain.weight for chain in chains)
-        total = sum(_weight(problem, job, by_nodes) for job in problem.jobs)
-        known = float(metrics[name] or 0.0) * total
-        least = (
-            0.0
-            if free or not weight
-            else delay_bound(chains, known, ROUNDS, WORK, deadline)
-        )
-        found[name.replace("_seconds", "") + "_bound"] = least / total if total else 0.0
+        if chains:
+            total = sum(_weight(problem, job, by_nodes) for job in problem.jobs)
+            known = float(metrics[measure] or 0.0) * total
+            least = delay_bound(chains, known, ROUNDS, WORK, deadline)
+            found[bound] = least / total
     return found
 
 
 def chains_of(
     problem: BatchIoProblem, ef: float, starts: Starts, by_nodes: bool = False
 ) -> list[Chain]:
-    """The jobs that use the storage, from their *starts* on; jobs with a burst
-    buffer are left out.
-    """
-    storage, chains = float(problem.machine.storage_bytes_per_second), []
+    """Return the jobs that use the storage as chains of requests from *starts* on."""
+    storage = float(problem.machine.storage_bytes_per_second)
+    chains = []
     for job in problem.jobs:
         share = _peak(problem, job) / storage
         steps: list[Step] = []
-        begin, gap = starts[job.id], 0.0
-        for phase in job.phases if not job.buffer_bytes else ():
+        begin = starts[job.id]
+        gap = 0.0  # computing since the last request
+        for phase in job.phases:
             amount = float(phase.io_bytes) * ef / storage
             for _ in range(phase.repeat):
                 gap += float(phase.compute_seconds)
@@ -153,7 +135,9 @@ def chains_of(
 
 
 def _weight(problem: BatchIoProblem, job: Job, by_nodes: bool) -> float:
-    return float(problem.machine.allocated_nodes(job.nodes)) if by_nodes else 1.0
+    if by_nodes:
+        return float(problem.machine.allocated_nodes(job.nodes))
+    return 1.0
 
 
 def _peak(problem: BatchIoProblem, job: Job) -> float:
@@ -163,48 +147,19 @@ def _peak(problem: BatchIoProblem, job: Job) -> float:
     )
 
 
-def _buffered(machine: Machine, job: Job, ef: float) -> tuple[float, float, float]:
-    """When a job that is alone has staged in, ends and releases its burst
-    buffer (rules 38 to 41).
-    """
-    buffer, nodes = machine.burst_buffer, machine.allocated_nodes(job.nodes)
-    assert buffer
-    parts = nodes if buffer.placement == "per-node" else 1
-    stream = min(
-        parts * buffer.drain_bytes_per_second, machine.storage_bytes_per_second
-    )
-    own = math.inf if job.io_bytes_per_second is None else job.io_bytes_per_second
-    write = min(
-        nodes * machine.node_bytes_per_second, parts * buffer.bytes_per_second, own
-    )
-    room = float(job.buffer_bytes) * (
-        1 + 1e-9
-    )  # more than the sum of what is kept is rounded by
-    staged = now = through = float(job.stage_in_bytes / stream)
-    kept, inside = deque[tuple[float, float]](), 0.0
-    for phase in job.phases:
-        volume = float(phase.io_bytes) * ef
-        for _ in range(phase.repeat):
-            now += float(phase.compute_seconds)
-            if volume > 0:
-                while kept and inside + volume > room:
-                    drained, freed = kept.popleft()
-                    now, inside = max(now, drained), inside - freed
-                now += volume / float(write)
-                through = max(through, now) + volume / float(stream)
-                kept.append((through, volume))
-                inside += volume
-    return staged, now, max(now, through) + float(job.stage_out_bytes / stream)
-
-
 def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
-    """Seconds of computing before, in all, and after the storage's first and
-    last byte; its bytes.
+    """Return (head, seconds, tail, bytes) of a job.
+
+    The seconds are all of its computing, head and tail those before its first byte and
+    after its last one.
     """
-    head = tail = seconds = volume = 0.0
+    head = 0.0
+    seconds = 0.0
+    tail = 0.0
+    volume = 0.0
     for phase in job.phases:
-        compute, moved = float(phase.compute_seconds), float(phase.io_bytes) * ef
-        moved = 0.0 if job.buffer_bytes else moved
+        compute = float(phase.compute_seconds)
+        moved = float(phase.io_bytes) * ef
         seconds += compute * phase.repeat
         if moved > 0:
             if volume == 0.0:
@@ -213,11 +168,16 @@ def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
         else:
             tail += compute * phase.repeat
         volume += moved * phase.repeat
-    return (head, seconds, tail, volume) if volume else (seconds, seconds, 0.0, 0.0)
+    if not volume:
+        return seconds, seconds, 0.0, 0.0
+    return head, seconds, tail, volume
 
 
 def most_granted(problem: IoRequestsProblem, policy: str) -> float | None:
-    """The storage's rate, or the peak rates of all that ask; None for the reference."""
+    """Return a bound of the granted rates: the storage's, or the sum of peak rates.
+
+    None for the reference.
+    """
     if policy == REFERENCE:
         return None
     machine = problem.machine

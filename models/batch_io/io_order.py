@@ -1,22 +1,23 @@
-"""The best order of I/O for given starts: an event-order program in
-continuous time (ours).
+"""The best order of I/O for given starts: an event-order program (ours).
 
-Chain j is a job whose start is given: requests i of v_i bytes at r_i at most, with
-computing between. The points p are the issues and the finishes of all requests;
-any optimum may keep its rates between neighbouring points, so these say
-everything. Parameters, in seconds of the whole storage: v_i, and rho_i = r_i /
-BW_max; every point lies in a window [early_p, late_p], late_p being early_p and
-the most that the jobs may lose together in a known schedule. Variables: t_p, the
-time of a finish (an issue follows it by the computing between); W_ip, what i has
-moved by p; b_pq 0/1, p is not after q.
+Time is continuous. Chain j is a job whose start is given: requests i of v_i bytes at a
+rate of at most r_i, with computing between them. The points p are the issues and
+finishes of all requests. Some optimum has constant rates between neighbouring points,
+so the program needs no other times. Parameters, in seconds of the whole storage: v_i,
+and rho_i = r_i / BW_max. Every point lies in a window [early_p, late_p], where late_p
+is early_p plus the total delay of a known schedule. Variables: t_p, the time of a
+finish (an issue follows it by the computing between); W_ip, what i has moved by p;
+b_pq 0/1, p is not after q.
 
-Minimise the sum of the last t_p (less the constant that makes it the total delay), so that where p is
-not after q
+Minimise the sum of the last t_p (less a constant that makes it the total delay), so
+that, where p is not after q,
 
-(1) t_p <= t_q;  (2) 0 <= W_iq - W_ip <= rho_i (t_q - t_p);  (3) sum_i (W_iq - W_ip) <= t_q - t_p.
+(1) t_p <= t_q
+(2) 0 <= W_iq - W_ip <= rho_i (t_q - t_p)
+(3) sum_i (W_iq - W_ip) <= t_q - t_p
 
 W is 0 up to the issue and v_i from the finish on. An order that windows or a chain fix
-has no b_pq, and its rows stand only where no third point is known to lie between.
+has no b_pq; its rows are left out where a third point is known to lie between.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,8 +29,12 @@ from ioopt.models.program import Number, Program, Term
 
 
 class Point(NamedTuple):
-    """A finish or an issue: variable (None: a constant) plus ``lag``, window, chain,
-    place in it, and which request of the chain ends and which begins there."""
+    """A finish or an issue at the time of a variable plus ``lag``.
+
+    Without a variable ``lag`` is the time. ``early`` and ``late`` are its window;
+    ``place`` is its number in its chain; ``ends`` and ``begins`` are the requests of
+    the chain that end and begin there.
+    """
 
     finish: int | None
     lag: float
@@ -42,17 +47,18 @@ class Point(NamedTuple):
 
 
 Linear = dict[int, float]
-"""Factors by variable; -1 is the constant."""
+"""A linear expression: factors by variable; -1 stands for the constant."""
 
 
 class IoOrderModel:
-    """The program; ``most`` is the total delay of a schedule that is known."""
+    """The program; ``most`` is the total delay of a known schedule."""
 
     def __init__(
         self, chains: Sequence[Chain], most: float, least: float = 0.0
     ) -> None:
         self.program = Program("io_order")
-        self.chains, self.most = chains, most
+        self.chains = chains
+        self.most = most
         self.ideal = 0.0
         self.lasts: list[int] = []
         self.points: list[Point] = []
@@ -65,57 +71,69 @@ class IoOrderModel:
         self._orders()
 
     def _chain(self, j: int, chain: Chain) -> None:
-        """The points of a chain and their windows."""
-        early, last = chain.begin, len(chain.steps) - 1
+        """Add the points of a chain with their windows."""
+        early = chain.begin
+        last = len(chain.steps) - 1
         self.points.append(Point(None, early, early, early, j, 0, None, 0))
         for k, step in enumerate(chain.steps):
             early += step.amount / step.share
             at = self.program.real(f"t_{j}_{k}", early, early + self.most)
-            place, following = self.points[-1].place + 1, k + 1 if k < last else None
-            late, joined = early + self.most, following if not step.after else None
-            self.points.append(Point(at, 0.0, early, late, j, place, k, joined))
+            place = self.points[-1].place + 1
+            late = early + self.most
+            if k < last and not step.after:  # the next request is issued at once
+                self.points.append(Point(at, 0.0, early, late, j, place, k, k + 1))
+                continue
+            self.points.append(Point(at, 0.0, early, late, j, place, k))
             early += step.after
-            if following and joined is None:
+            if k < last:
                 late = early + self.most
                 self.points.append(
-                    Point(at, step.after, early, late, j, place + 1, None, following)
+                    Point(at, step.after, early, late, j, place + 1, None, k + 1)
                 )
         self.lasts.append(at)
         self.ideal += early - chain.steps[-1].after
 
     def _amounts(self, p: int) -> dict[tuple[int, int], Linear]:
-        """W_ip of each request that some point may see half done."""
-        point, found = self.points[p], {}
+        """Return W_ip of each request i, a variable only where p may lie within i."""
+        point = self.points[p]
+        found: dict[tuple[int, int], Linear] = {}
         for j, chain in enumerate(self.chains):
-            early, place = chain.begin, 0
+            early = chain.begin
+            place = 0
             for k, step in enumerate(chain.steps):
                 done = early + step.amount / step.share
                 late_done = done + self.most
-                whole = {-1: step.amount}
                 if j == point.chain:
-                    found[j, k] = whole if point.place > place else {}
-                elif point.late <= early:
+                    before = point.place <= place
+                    after = not before
+                else:
+                    before = point.late <= early
+                    after = point.early >= late_done
+                if before:
                     found[j, k] = {}
-                elif point.early >= late_done:
-                    found[j, k] = whole
+                elif after:
+                    found[j, k] = {-1: step.amount}
                 else:
                     at = self.program.real(f"W_{j}_{k}_{p}", 0.0, step.amount)
                     found[j, k] = {at: 1.0}
-                place += 1 + (step.after > 0 and k + 1 < len(chain.steps))
+                place += 1
+                if step.after > 0 and k + 1 < len(chain.steps):
+                    place += 1
                 early = done + step.after
         return found
 
     def _known(self, p: int, q: int) -> bool:
-        """Whether p is not after q whatever happens; of two that
-        coincide, the first is not.
-        """
-        first, second = self.points[p], self.points[q]
+        """Return whether p is never after q; of two fixed equal times p comes first."""
+        first = self.points[p]
+        second = self.points[q]
         if first.chain == second.chain:
             return first.place < second.place
-        return first.late <= second.early and (p < q or first.early < second.late)
+        if first.late > second.early:
+            return False
+        return p < q or first.early < second.late
 
     def _orders(self) -> None:
-        """A pair of points: in its known order, or either way round by b_pq."""
+        """Add the rows of each pair of points, in its known order or by its b_pq."""
         points = self.points
         size = len(points)
         known = [[self._known(p, q) for q in range(size)] for p in range(size)]
@@ -130,8 +148,12 @@ class IoOrderModel:
                     self._between(q, p, (order, False))
 
     def _between(self, p: int, q: int, order: tuple[int, bool] | None) -> None:
-        """(1) to (3) for p not after q, where *order* says so."""
-        first, second = self.points[p], self.points[q]
+        """Add (1) to (3) for p not after q.
+
+        With an *order* they hold only where its variable is as it says.
+        """
+        first = self.points[p]
+        second = self.points[q]
         gap = _less(_time(second), _time(first))
         most = max(0.0, first.late - second.early)
         name = f"{p}_{q}"
@@ -160,34 +182,39 @@ class IoOrderModel:
         slack: float,
         factor: float = 1.0,
     ) -> None:
-        """factor x more - less >= 0, or at least -slack where
-        *order* says otherwise.
+        """Add factor x more - less >= 0.
+
+        Where the variable of *order* says otherwise, it need only be -*slack* or more.
         """
         left = _less({at: factor * value for at, value in more.items()}, less)
         right = -left.pop(-1, 0.0)
         terms: list[Term] = [(at, value) for at, value in left.items() if value]
         if order is not None:
             at, forward = order
-            terms.append((at, -slack if forward else slack))
-            right -= slack if forward else 0
+            if forward:
+                terms.append((at, -slack))
+                right -= slack
+            else:
+                terms.append((at, slack))
         if terms:
             self.program.add(name, terms, right)
 
     def rates(self, values: Mapping[int, Number]) -> list[dict[tuple[int, int], float]]:
-        """Shares of the storage of all outstanding requests (chain, place), span by
-        span, of a solution.
+        """Return the shares of the storage that a solution gives, span by span.
+
+        A span has a share for each outstanding request (chain, number in the chain).
         """
-        times = [
-            sum(value * _of(values, at) for at, value in _time(p).items())
-            for p in self.points
-        ]
+        times = [_value(_time(point), values) for point in self.points]
         order = sorted(
             range(len(times)), key=lambda p: (times[p], self.points[p].place)
         )
-        found, here = [], set()
+        found = []
+        here: set[tuple[int, int]] = set()
         for p, q in pairwise(order):
-            point, span = self.points[p], times[q] - times[p]
-            here.discard((point.chain, -1 if point.ends is None else point.ends))
+            point = self.points[p]
+            span = times[q] - times[p]
+            if point.ends is not None:
+                here.discard((point.chain, point.ends))
             if point.begins is not None:
                 here.add((point.chain, point.begins))
             if span <= 1e-9 * self.most:
@@ -195,27 +222,30 @@ class IoOrderModel:
             shares = {}
             for i in sorted(here):
                 change = _less(self.moved[q][i], self.moved[p][i])
-                part = (
-                    sum(value * _of(values, at) for at, value in change.items()) / span
-                )
+                part = _value(change, values) / span
                 shares[i] = min(max(0.0, part), self.chains[i[0]].steps[i[1]].share)
             over = max(1.0, sum(shares.values()))
             found.append({i: share / over for i, share in shares.items()})
         return found
 
 
-def _of(values: Mapping[int, Number], at: int) -> Number:
-    return 1.0 if at < 0 else values[at]
+def _value(expression: Linear, values: Mapping[int, Number]) -> Number:
+    """Return the value of a linear expression at a solution."""
+    total: Number = 0
+    for at, factor in expression.items():
+        total += factor * (1.0 if at < 0 else values[at])
+    return total
 
 
 def _time(point: Point) -> Linear:
-    return (
-        {-1: point.lag} if point.finish is None else {point.finish: 1.0, -1: point.lag}
-    )
+    """Return the time of a point as a linear expression."""
+    if point.finish is None:
+        return {-1: point.lag}
+    return {point.finish: 1.0, -1: point.lag}
 
 
 def _less(one: Linear, other: Linear, factor: float = 1.0) -> Linear:
-    """one - factor x other."""
+    """Return one - factor x other."""
     found = dict(one)
     for at, value in other.items():
         found[at] = found.get(at, 0.0) - factor * value

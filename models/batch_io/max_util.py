@@ -1,9 +1,8 @@
-"""Cons-MaxUtil as a 0-1 knapsack (Zhou et al., Section III.C.2); the
-integer program is ours.
+"""Cons-MaxUtil as a 0-1 knapsack (Zhou et al., Section III.C.2).
 
-Requests i of 1..K have weight w_i (bandwidth b N_i in allocation units) and value
-p_i (nodes N_i); c is BW_max in the same units. Variables: x_i 0/1, whether
-request i transfers.
+The integer program is ours. Requests i of 1..K have weight w_i (bandwidth b N_i in
+allocation units) and value p_i (nodes N_i); c is BW_max in the same units. Variables:
+x_i 0/1, whether request i transfers.
 
 (1) maximise sum_i p_i x_i;  (2) sum_i w_i x_i <= c
 """
@@ -14,9 +13,7 @@ from ioopt.models.program import Number, Program
 
 
 class MaxUtilModel:
-    """The knapsack; :attr:`program` is to be maximised, its variables
-    are named ``x_<i>``.
-    """
+    """The knapsack; :attr:`program` is maximised, its variables are ``x_<i>``."""
 
     def __init__(
         self, weights: Sequence[int], values: Sequence[int], capacity: int
@@ -31,5 +28,5 @@ class MaxUtilModel:
         )
 
     def chosen(self, values: Mapping[int, Number]) -> tuple[int, ...]:
-        """Positions that transfer, of a solution."""
+        """Return the requests that transfer in a solution."""
         return tuple(i for i, at in enumerate(self.x) if values[at] > 0.5)

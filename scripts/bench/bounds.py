@@ -67,10 +67,8 @@ def workflow(rng: random.Random) -> Any:
 
 
 def trace(rng: random.Random) -> Any:
-    """A batch I/O trace, in one of three with a burst buffer."""
+    """A batch I/O trace."""
     seed = rng.randrange(1 << 30)
-    if rng.random() < 1 / 3:
-        return drawn("batch-io", ["burst-buffer"], jobs=range(2, 9))(rng)
     return random_trace(seed, rng.randint(1, 12))
 
 

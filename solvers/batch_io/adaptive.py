@@ -1,15 +1,15 @@
-"""ADAPTIVE (Zhou et al., Algorithm 1; rule 15): admit a request that does not
-fit if sharing pays.
+"""ADAPTIVE (Zhou et al., Algorithm 1; rule 15).
 
-Two forms that decide alike: :func:`share_played` plays every set to its end, event by
-event, for every request that does not fit, :func:`share_chosen` keeps those of the
-chosen set. With S chosen so far and f_j(S) the remaining time of j when exactly S
-shares (rules 7 and 25),
+A request that does not fit is admitted if sharing lowers the mean finish time. With S
+chosen so far and f_j(S) the remaining time of j when exactly S shares (rules 7, 25),
 
-    T_FCFS = (sum_j f_j(S) + T_i + R_i / r_i) / (|S| + 1), T_Adaptive =
-    mean of f over S + i,
+    T_FCFS = (sum_j f_j(S) + T_i + R_i / r_i) / (|S| + 1)
+    T_Adaptive = mean of f over S + i
 
-T_i being the earliest f_j(S) after which what is left of S leaves room for r_i.
+where T_i is the earliest f_j(S) after which the rest of S leaves room for r_i. Two
+functions make the same decisions: :func:`share_played` simulates every set to its end,
+event by event; :func:`share_chosen` is faster and needs every peak rate to be that of
+the nodes.
 """
 
 from bisect import bisect_right
@@ -20,13 +20,11 @@ from ioopt.decisions.ordering import Number
 from ioopt.solvers.batch_io.settings import Settings
 
 PAYS = 1 - 1e-9
-"""Sharing must win by this factor in floats, so that a tie is not decided
-by rounding (rule 2).
-"""
+"""In floats sharing must win by this factor: rounding decides no tie (rule 2)."""
 
 
 def adaptive(view: KernelView, rates: Box) -> None:
-    """Algorithm 1, sharing per node; O(|S|) a request, O(|S|^2) with own peaks."""
+    """Decide by Algorithm 1: O(|S|) for a request, O(|S|^2) with own peaks."""
     if view.limits.own_peaks:
         share_played(view, rates)
     else:
@@ -36,44 +34,49 @@ def adaptive(view: KernelView, rates: Box) -> None:
 def share_chosen(view: KernelView, rates: Box) -> None:
     """Choose S in FCFS order and let it share.
 
-    Sharing per node, all nodes transfer at one rate, so the members of S finish in
-    ascending order of d = R / N, and while M nodes remain, d grows by g in g max(M,
-    BW/b) / BW seconds. Kept of S, in that order: ``depths`` d, ``sizes`` N,
-    ``finishes`` f, times BW; ``full`` nodes are BW/b.
+    All nodes transfer at one rate, so the members of S finish in ascending order of
+    d = R / N. While M nodes remain, d grows by g in g max(M, BW/b) / BW seconds. The
+    arrays hold S in that order: ``depths`` d, ``sizes`` N, ``finishes`` f times BW.
+    ``full`` is BW/b, the nodes that saturate the storage.
     """
-    jobs, out, depths, sizes, finishes = (
-        view.jobs,
-        view.out,
-        view.depths,
-        view.sizes,
-        view.finishes,
-    )
-    storage, node_rate, slack = (
-        view.limits.storage,
-        view.limits.node_rate,
-        view.limits.slack,
-    )
+    jobs = view.jobs
+    out = view.out
+    depths = view.depths
+    sizes = view.sizes
+    finishes = view.finishes
+    storage = view.limits.storage
+    node_rate = view.limits.node_rate
+    slack = view.limits.slack
+    zero = view.limits.zero
     pays = 1 if view.limits.exact else PAYS
-    full, room, size, nodes, stale = storage / node_rate, storage, 0, 0, True
-    waiting = storage * 0
+    full = storage / node_rate
+    room = storage
+    size = 0
+    nodes = 0
+    waiting = zero  # the sum of finishes, which is stale after a change of S
+    stale = True
     for k in range(view.size):
         request = jobs[out[k]]
-        own, peak = request.nodes, request.peak
+        own = request.nodes
+        peak = request.peak
         depth = request.left / own
         place = bisect_right(depths, depth, 0, size)
         if peak <= room * slack:
             room -= peak
         else:
             if stale:
-                waiting, stale = sum_of_finishes(view, size, nodes, full), False
-            start = room_at(
-                sizes, finishes, size, nodes, (storage * slack - peak) / node_rate
-            )
+                waiting = sum_of_finishes(view, size, nodes, full)
+                stale = False
+            beside = (storage * slack - peak) / node_rate
+            done = members_to_wait_for(sizes, size, nodes, beside)
+            start = zero
+            if done > 0:
+                start = finishes[done - 1]
             # Both sides are means over |S| + 1, so the sums are compared.
             most = (waiting + start + request.left / peak * storage) * pays
             if not sum_with(view, size, nodes, full, own, depth, place, most) < most:
                 continue
-            room = storage * 0
+            room = zero
         insert_at(depths, place, size, depth)
         insert_at(sizes, place, size, own)
         size += 1
@@ -88,20 +91,25 @@ def share_chosen(view: KernelView, rates: Box) -> None:
 
 
 def insert_at(values: Box, place: int, size: int, value: Number) -> None:
-    """Put *value* at *place* among the first *size* of *values*,
-    which has room for it.
-    """
+    """Insert *value* at *place* among the first *size* of *values*."""
     for k in range(size, place, -1):
         values[k] = values[k - 1]
     values[place] = value
 
 
 def sum_of_finishes(view: KernelView, size: int, nodes: int, full: Number) -> Number:
-    """``finishes`` of a set of *nodes* in finish order; their sum."""
-    depths, sizes, finishes = view.depths, view.sizes, view.finishes
-    before = now = total = full * 0
+    """Compute ``finishes`` of a set of *nodes* in finish order; return their sum."""
+    depths = view.depths
+    sizes = view.sizes
+    finishes = view.finishes
+    before = view.limits.zero
+    now = view.limits.zero
+    total = view.limits.zero
     for k in range(size):
-        now += (depths[k] - before) * (nodes if nodes > full else full)
+        width = full
+        if nodes > full:
+            width = nodes
+        now += (depths[k] - before) * width
         before = depths[k]
         nodes -= sizes[k]
         finishes[k] = now
@@ -119,19 +127,29 @@ def sum_with(
     place: int,
     most: Number,
 ) -> Number:
-    """Sum of the finishes when so deep a request on *own* nodes joins at
-    *place*, up to *most*.
+    """Return the sum of finishes if a request of depth *joining* joins at *place*.
+
+    It has *own* nodes. The sum may be cut off once it reaches *most*.
     """
-    depths, sizes = view.depths, view.sizes
-    before = now = total = full * 0
+    depths = view.depths
+    sizes = view.sizes
+    before = view.limits.zero
+    now = view.limits.zero
+    total = view.limits.zero
     nodes += own
     for k in range(place):
         depth = depths[k]
-        now += (depth - before) * (nodes if nodes > full else full)
+        width = full
+        if nodes > full:
+            width = nodes
+        now += (depth - before) * width
         before = depth
         total += now
         nodes -= sizes[k]
-    now += (joining - before) * (nodes if nodes > full else full)
+    width = full
+    if nodes > full:
+        width = nodes
+    now += (joining - before) * width
     before = joining
     total += now
     nodes -= own
@@ -139,32 +157,33 @@ def sum_with(
         if total >= most:
             break
         depth = depths[k]
-        now += (depth - before) * (nodes if nodes > full else full)
+        width = full
+        if nodes > full:
+            width = nodes
+        now += (depth - before) * width
         before = depth
         total += now
         nodes -= sizes[k]
     return total
 
 
-def room_at(sizes: Box, finishes: Box, size: int, nodes: int, room: Number) -> Number:
-    """T_i: the finish after which at most *room* nodes remain; 0 when
-    so few share already.
-    """
+def members_to_wait_for(sizes: Box, size: int, nodes: int, room: Number) -> int:
+    """Return how many must finish until at most *room* of *nodes* remain."""
     k = 0
     while k < size and nodes > room:
         nodes -= sizes[k]
         k += 1
-    return finishes[k - 1] if k > 0 else room * 0
+    return k
 
 
 def share_played(view: KernelView, rates: Box) -> None:
-    """Algorithm 1 as printed, for peaks of any kind: every set is played
-    to its end (rule 25).
+    """Run Algorithm 1 as printed, for peak rates of any kind (rule 25).
 
-    The reference for :func:`share_chosen`, which needs every peak to
-    be that of the nodes.
+    Every set is simulated to its end. Tests compare :func:`share_chosen` with it.
     """
-    size, room, slack = 0, view.limits.storage, view.limits.slack
+    size = 0
+    room = view.limits.storage
+    slack = view.limits.slack
     pays = 1 if view.limits.exact else PAYS
     for k in range(view.size):
         request = view.jobs[view.out[k]]
@@ -179,7 +198,7 @@ def share_played(view: KernelView, rates: Box) -> None:
                 for q in range(place, size):
                     view.order[q] = view.order[q + 1]
                 continue
-            room = view.limits.storage * 0
+            room = view.limits.zero
         size += 1
     share_out(view, rates, size, view.limits.storage)
 
@@ -187,47 +206,56 @@ def share_played(view: KernelView, rates: Box) -> None:
 def play(
     view: KernelView, size: int, without: int, peak: Number, slack: Number
 ) -> tuple[Number, Number]:
-    """Sum of f_j over the *size* requests in ``order`` but *without* one,
-    and T_i for a *peak*.
+    """Simulate the *size* requests in ``order``, leaving out the one called *without*.
+
+    Returns the sum of f_j, and T_i for a request of rate *peak*.
     """
-    order, left, speeds, storage = (
-        view.order,
-        view.depths,
-        view.finishes,
-        view.limits.storage,
-    )
-    now = total = start = storage * 0
+    order = view.order
+    left = view.depths
+    speeds = view.finishes
+    storage = view.limits.storage
+    zero = view.limits.zero
+    now = zero
+    total = zero
+    start = zero
     known = False
     for q in range(size):
         k = order[q]
-        left[k] = storage * 0 if k == without else view.jobs[view.out[k]].left
+        left[k] = view.jobs[view.out[k]].left
+        if k == without:
+            left[k] = zero
     while True:
-        busy, step = storage * 0, storage * 0
+        busy = zero
         for q in range(size):
             k = order[q]
             request = view.jobs[view.out[k]]
-            view.sizes[k] = request.nodes if left[k] > 0 else 0
+            view.sizes[k] = 0
             if left[k] > 0:
+                view.sizes[k] = request.nodes
                 busy += request.peak
         if not known and busy + peak <= storage * slack:
-            start, known = now, True
+            start = now
+            known = True
         if busy == 0:
             break
         share_out(view, speeds, size, storage)
+        step = zero
         for q in range(size):
             k = order[q]
-            if left[k] > 0 and (step == 0 or left[k] / speeds[k] < step):
-                step = left[k] / speeds[k]
+            if left[k] > 0:
+                seconds = left[k] / speeds[k]
+                if step == 0 or seconds < step:
+                    step = seconds
         now += step
         for q in range(size):
             k = order[q]
             if left[k] > 0:
                 ends = left[k] / speeds[k] <= step
                 left[k] -= speeds[k] * step
-                # In floats those that finish together must not leave a crumb
-                # for another round.
+                # Requests that finish together must all end in this round, although
+                # rounding leaves some of them a few bytes.
                 if ends or left[k] <= view.jobs[view.out[k]].left * (slack - 1):
-                    left[k] = storage * 0
+                    left[k] = zero
                     total += now
     for q in range(size):
         view.sizes[order[q]] = view.jobs[view.out[order[q]]].nodes
@@ -235,5 +263,5 @@ def play(
 
 
 def policy(how: Settings) -> IoPolicy:
-    """ADAPTIVE, which has no settings of its own."""
+    """Return ADAPTIVE, which has no settings of its own."""
     return IoPolicy("adaptive", adaptive)

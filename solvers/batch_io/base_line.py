@@ -1,9 +1,8 @@
-"""Sharing (rules 7 and 25) and the reference policies: NO_CONGESTION (rule 6),
-BASE_LINE (rule 16).
+"""The reference policies NO_CONGESTION (rule 6) and BASE_LINE (rule 16).
 
-Zhou et al., Sections III.A.4 and IV.D. The paper shares "evenly among applications" in
-one place and per node in the other; per node is the rule, the two readings of the other
-are options (rule 27).
+Zhou et al., Sections III.A.4 and IV.D. One of them shares the storage per node (rules 7
+and 25), the other "evenly among applications". Sharing per node is the default; two
+readings of the other sentence are settings (rule 27).
 """
 
 from ioopt.compiled import Box
@@ -18,17 +17,16 @@ from ioopt.solvers.batch_io.settings import Settings, SharingSettings
 
 
 def per_application(view: KernelView, rates: Box) -> None:
-    """Everybody shares evenly, one application like the other, none above its
-    peak (Section IV.D).
-    """
+    """Share evenly among applications, none above its peak rate (Section IV.D)."""
     for k in range(view.size):
         place_by_level(view, k, k, 1)
     share_out(view, rates, view.size, view.limits.storage)
 
 
 def even_split(view: KernelView, rates: Box) -> None:
-    """An equal part each, of which what a peak leaves is lost: the letter of
-    Section IV.D (rule 27).
+    """Give each an equal part, whether its peak rate can use it or not (rule 27).
+
+    This is Section IV.D taken literally.
     """
     part = view.limits.storage / max(1, view.size)
     for k in range(view.size):
@@ -42,9 +40,11 @@ SHARED = {
     "per-application": IoPolicy("base-line", per_application),
     "even-split": IoPolicy("base-line", even_split, full_when_fits=False),
 }
-"""BASE_LINE by its ``share``."""
+"""BASE_LINE for each value of its setting ``share``."""
 
 
 def policy(how: Settings) -> IoPolicy:
-    """NO_CONGESTION, or BASE_LINE with the chosen sharing (rules 7 and 27)."""
-    return SHARED[how.share] if isinstance(how, SharingSettings) else NO_CONGESTION
+    """Return BASE_LINE with the chosen sharing (rules 7 and 27), or NO_CONGESTION."""
+    if isinstance(how, SharingSettings):
+        return SHARED[how.share]
+    return NO_CONGESTION

@@ -1,10 +1,9 @@
-"""Conservative policies: grants never exceed the storage bandwidth (Zhou et
-al., Section III.C.2).
+"""Conservative policies: grants never exceed the storage's rate.
 
-All walk a list in priority order and take what fits in what is left (first fit,
-rule 11); they differ in the order. Left-over bandwidth is wasted, as in the
-paper; a ``+top`` variant (ours) gives it to the skipped requests in the same
-order, the last one partially.
+Zhou et al., Section III.C.2. Each policy sorts the requests and grants the peak rate to
+those that still fit (first fit, rule 11); they differ in the order. Bandwidth left over
+is wasted, as in the paper. The ``+top`` variants (ours) give it to the skipped requests
+in the same order, the last one partially.
 """
 
 import math
@@ -19,31 +18,36 @@ from ioopt.decisions.batch_io import (
     first_fit,
 )
 from ioopt.decisions.ordering import Number, time_tolerance
-from ioopt.solvers.batch_io.settings import Settings
+from ioopt.solvers.batch_io.settings import (
+    FirstComeSettings,
+    OrderedSettings,
+    Settings,
+    policy_name,
+)
 
 
 def cons_fcfs(view: KernelView, rates: Box) -> None:
-    """Cons-FCFS: by request time, then job id (rule 10)."""
+    """Grant by Cons-FCFS: in order of request time, then job id (rule 10)."""
     as_they_came(view)
     first_fit(view, rates)
 
 
 def kept_fcfs(view: KernelView, rates: Box) -> None:
-    """Cons-FCFS with ``preempt=no``: what has begun first, so that turns are given
-    and never taken back.
-    """
+    """Grant by Cons-FCFS with ``preempt=no``: what has begun goes on (rule 53)."""
     for k in range(view.size):
-        view.keys[k] = 0.0 if view.jobs[view.out[k]].moved > 0 else 1.0
+        view.keys[k] = 1.0
+        if view.jobs[view.out[k]].moved > 0:
+            view.keys[k] = 0.0
     by_key(view)
     first_fit(view, rates)
 
 
 def cons_min_inst_sld(view: KernelView, rates: Box) -> None:
-    """Cons-MinInstSld: least instant slowdown r_i (t - t_request) / W first (rule 13).
+    """Grant by Cons-MinInstSld: least r_i (t - t_request) / W first (rule 13).
 
-    A suspended newcomer has W = 0, an infinite slowdown and the lowest priority: the
-    policy starves it by construction for as long as others keep the storage busy. That
-    is the paper's letter.
+    A suspended request that has moved nothing has W = 0, so its slowdown is infinite
+    and it comes last: it starves while others keep the storage busy. The paper defines
+    the policy so.
     """
     instant_slowdowns(view)
     by_key(view)
@@ -51,32 +55,28 @@ def cons_min_inst_sld(view: KernelView, rates: Box) -> None:
 
 
 def most_inst_sld(view: KernelView, rates: Box) -> None:
-    """Cons-MinInstSld with ``order=descending``: the most slowed
-    first (rules 13 and 52).
-    """
+    """Grant by Cons-MinInstSld, the most slowed request first (rules 13 and 52)."""
     instant_slowdowns(view)
     by_key_down(view)
     first_fit(view, rates)
 
 
 def cons_min_aggr_sld(view: KernelView, rates: Box) -> None:
-    """Cons-MinAggrSld: least aggregate slowdown of the job so far first (rule 14)."""
+    """Grant by Cons-MinAggrSld: least slowdown of the whole job first (rule 14)."""
     aggregate_slowdowns(view)
     by_key(view)
     first_fit(view, rates)
 
 
 def most_aggr_sld(view: KernelView, rates: Box) -> None:
-    """Cons-MinAggrSld with ``order=descending``: the most slowed
-    first (rules 14 and 52).
-    """
+    """Grant by Cons-MinAggrSld, the most slowed job first (rules 14 and 52)."""
     aggregate_slowdowns(view)
     by_key_down(view)
     first_fit(view, rates)
 
 
 def instant_slowdowns(view: KernelView) -> None:
-    """Equation (1) of every request into ``keys``."""
+    """Write equation (1) of every request into ``keys``."""
     for k in range(view.size):
         request = view.jobs[view.out[k]]
         waited = view.now - request.requested
@@ -87,31 +87,35 @@ def instant_slowdowns(view: KernelView) -> None:
 
 
 def aggregate_slowdowns(view: KernelView) -> None:
-    """Equation (2) of every request into ``keys``."""
+    """Write equation (2) of every request into ``keys``."""
     for k in range(view.size):
         request = view.jobs[view.out[k]]
-        passed, ideal = (
-            view.now - request.start,
-            request.compute_so_far + request.ideal_so_far,
-        )
-        view.keys[k] = passed / ideal if ideal > 0 else of_nothing(view, passed)
+        passed = view.now - request.start
+        ideal = request.compute_so_far + request.ideal_so_far
+        if ideal > 0:
+            view.keys[k] = passed / ideal
+        else:
+            view.keys[k] = of_nothing(view, passed)
 
 
 def by_key_down(view: KernelView) -> None:
-    """Order the requests by ``view.keys``, descending; ties: first
-    come first (rule 52).
-    """
+    """Sort the requests by ``view.keys``, descending, ties in FCFS order (rule 52)."""
     for k in range(view.size):
-        view.keys[k] = 1 / view.keys[k] if view.keys[k] > 0 else math.inf
+        if view.keys[k] > 0:
+            view.keys[k] = 1 / view.keys[k]
+        else:
+            view.keys[k] = math.inf
     by_key(view)
 
 
 def of_nothing(view: KernelView, waited: Number) -> float:
-    """The slowdown of what has done nothing yet: 1 at the instant at
-    which it begins (rule 2).
-    """
-    tolerance = 0.0 if view.limits.exact else time_tolerance(view.now)
-    return 1.0 if waited <= tolerance else math.inf
+    """Return the slowdown of what has done nothing: 1 when it begins, then infinity."""
+    tolerance = 0.0
+    if not view.limits.exact:
+        tolerance = time_tolerance(view.now)
+    if waited <= tolerance:
+        return 1.0
+    return math.inf
 
 
 GRANTS: dict[tuple[str, str], GrantFunction] = {
@@ -122,14 +126,19 @@ GRANTS: dict[tuple[str, str], GrantFunction] = {
     ("cons-min-aggr-sld", "ascending"): cons_min_aggr_sld,
     ("cons-min-aggr-sld", "descending"): most_aggr_sld,
 }
-"""By policy and order."""
+"""Grant functions by policy and order."""
 
 
 def policy(how: Settings) -> IoPolicy:
-    """The conservative policy that *how* names."""
-    order = (
-        getattr(how, "order", "ascending") if getattr(how, "preempt", True) else "kept"
+    """Return the conservative policy that *how* names."""
+    order = "ascending"
+    if isinstance(how, OrderedSettings):
+        order = how.order
+    if isinstance(how, FirstComeSettings) and not how.preempt:
+        order = "kept"
+    return IoPolicy(
+        policy_name(how),
+        GRANTS[how.policy, order],
+        top=how.top,
+        needs_start=how.policy == "cons-min-aggr-sld",
     )
-    grant = GRANTS[how.policy, order]
-    name, aggregate = how.policy + "+top" * how.top, how.policy == "cons-min-aggr-sld"
-    return IoPolicy(name, grant, top=how.top, needs_start=aggregate)

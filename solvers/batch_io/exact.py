@@ -1,15 +1,14 @@
-"""The best I/O of a small trace whose starts are given (ours): what an online
-policy is measured by.
+"""The best I/O of a small trace whose starts are given (ours).
 
-The orders of all issues and finishes are searched by an integer program
-(:mod:`ioopt.models.batch_io.io_order`) on HiGHS or CBC. The plan keeps the rates of
-every set of outstanding requests, so that it is replayed as any policy is; where the
-search finds nothing, it is the best policy's.
+It shows what online policies lose. An integer program
+(:mod:`ioopt.models.batch_io.io_order`) on HiGHS or CBC searches the orders of all
+issues and finishes. The plan stores the rates of every set of outstanding requests, so
+that it is replayed like a policy. If the search finds nothing, the plan is that of the
+best policy.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pydantic import Field
 
@@ -22,7 +21,7 @@ from ioopt.models.batch_io.prices import Chain, delay_bound
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Loop
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.batch_io.trace import Trace
+from ioopt.sim.batch_io.trace import Run, Trace
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.batch_io import adaptive, base_line, fill
@@ -30,25 +29,25 @@ from ioopt.solvers.batch_io.run import run_trace, simulate
 from ioopt.solvers.batch_io.settings import Settings
 
 MOST_REQUESTS = 30
+"""Largest trace that is solved, in requests."""
 MANY_JOBS = 1000
-PRICE_ROUNDS, SHORT_SECONDS = 60, 5.0
-"""Rounds of ascent of the bound by prices; under a shorter limit as few as
-``solve`` makes elsewhere.
-"""
+"""Traces of more jobs are simulated under the time limit."""
+PRICE_ROUNDS = 60
+"""Rounds of ascent of the bound by prices."""
+SHORT_SECONDS = 5.0
+"""Limits below this bound the work of these rounds, as other policies do."""
 TOLERANCE = 1e-6
-"""Of integer programs: a replay this close to a proven optimum, relative to
-the delay, meets it.
-"""
+"""Relative to the delay: a replay this close to a proven optimum is optimal."""
 
-Rows = Sequence[Sequence[tuple[Any, float, float]]]
-"""Sets of outstanding requests: (rank of the job, uncongested I/O so far, bytes
-per second) of each.
-"""
+Rows = Sequence[Sequence[tuple[int, float, float]]]
+"""Sets of outstanding requests: (rank of the job, uncongested seconds of I/O so far,
+bytes per second) of each."""
 
 
 class ExactSettings(Settings):
-    """Settings of ``io-exact``: starts are given (``loop=open``); ``rows`` are
-    the rates of a plan.
+    """Settings of ``io-exact``: starts are given (``loop=open``).
+
+    ``rows`` are the rates of a plan.
     """
 
     loop: Loop = "open"
@@ -56,16 +55,14 @@ class ExactSettings(Settings):
 
 
 def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
-    """The least mean response for the starts of the uncongested run; at most
-    MOST_REQUESTS requests.
-    """
+    """Find the least mean response for the starts of the uncongested run."""
     settings = request.settings
     _require_small(problem, settings)
     trace = Trace.of(problem, settings.ef)
     deadline = request.deadline
     plain = Settings(policy="any")
     rivals = [fill.least_delay(plain), adaptive.policy(plain), base_line.BASE_LINE]
-    # So few requests are simulated at once: an answer there is under any limit.
+    # Small traces are simulated so fast that the limit need not be asked.
     limit = deadline if len(trace) > MANY_JOBS else None
     runs = [
         run_trace(trace, rival, "open", "python", deadline=limit) for rival in rivals
@@ -73,7 +70,10 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
     known, best = min((_delay(trace, run), k) for k, run in enumerate(runs))
     starts = dict(zip(trace.ids, map(float, runs[0].start)))
     chains = chains_of(problem, settings.ef, starts)
-    least, rows, stop, notes = 0.0, [], StopReason.FINISHED, []
+    least = 0.0
+    rows = []
+    stop = StopReason.FINISHED
+    notes = []
     if known > TOLERANCE:
         origin = min(chain.begin for chain in chains)
         chains = [chain._replace(begin=chain.begin - origin) for chain in chains]
@@ -115,17 +115,16 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
 
 
 def _require_small(problem: BatchIoProblem, settings: ExactSettings) -> None:
-    asked = sum(
-        p.repeat
-        for job in problem.jobs
-        for p in job.phases
-        if p.io_bytes * settings.ef > 0
-    )
+    """Raise NotApplicableError for a trace that the program cannot take."""
+    asked = 0
+    for job in problem.jobs:
+        for phase in job.phases:
+            if phase.io_bytes * settings.ef > 0:
+                asked += phase.repeat
     reasons = {
         "needs given starts: --set loop=open": settings.loop == "closed",
         "cannot kill jobs (options.kill)": problem.options.kill,
         "knows no interference": problem.machine.interference > 0,
-        "knows no burst buffer": any(job.buffer_bytes for job in problem.jobs),
         "works in floats": settings.arithmetic == "exact",
         f"takes at most {MOST_REQUESTS} requests, there are {asked}": asked
         > MOST_REQUESTS,
@@ -136,7 +135,8 @@ def _require_small(problem: BatchIoProblem, settings: ExactSettings) -> None:
             raise NotApplicableError(f"exact {reason}")
 
 
-def _delay(trace: Trace, run: Any) -> float:
+def _delay(trace: Trace, run: Run) -> float:
+    """Return the total I/O delay of a run, in seconds."""
     return float(
         sum(run.end[j] - run.start[j] - trace.ideal[j] for j in range(len(trace)))
     )
@@ -146,13 +146,15 @@ def _rows(
     trace: Trace,
     chains: Sequence[Chain],
     problem: BatchIoProblem,
-    spans: Sequence[Mapping[Any, float]],
+    spans: Sequence[Mapping[tuple[int, int], float]],
 ) -> list[list[tuple[int, float, float]]]:
-    """The shares of the model's spans for the requests of the trace."""
+    """Return the model's rates, a row for each time span, by requests of the trace."""
     places = {name: j for j, name in enumerate(trace.ids)}
     keys = []
     for job in problem.jobs:
-        j, so_far, found = places[job.id], 0.0, []
+        j = places[job.id]
+        so_far = 0.0
+        found = []
         for place in range(trace.offset[j], trace.offset[j + 1]):
             if trace.volume[place] > 0:
                 found.append((trace.rank[j], so_far))
@@ -167,8 +169,10 @@ def _rows(
 
 
 def replay(rows: Rows) -> IoPolicy:
-    """The rates of a plan by job and the job's I/O before; FILL for sets
-    that rounding makes.
+    """Return the policy that grants the rates of a plan.
+
+    A set of requests is found by its jobs and their I/O so far. FILL decides for sets
+    that occur only by rounding.
     """
     table = {
         frozenset((rank, nine_digits(so_far)) for rank, so_far, _ in row): {
@@ -191,5 +195,5 @@ def replay(rows: Rows) -> IoPolicy:
 
 
 def policy(how: ExactSettings) -> IoPolicy:
-    """The plan's rates; FILL where there is no plan."""
+    """Return the policy of a plan; FILL where there is no plan."""
     return replay(how.rows)

@@ -1,9 +1,8 @@
-"""FILL (ours, rule 17): shortest remaining transfer first, weighted by size,
-bandwidth filled up.
+"""FILL (ours, rule 17): shortest remaining transfer first, all bandwidth used.
 
-Sort by R_i / N_i^alpha ascending, each gets min(r_i, what is left). Work conserving,
-at most one partial grant, O(K log K). alpha = 0 favours the mean I/O delay, alpha = 1
-the node-weighted one.
+Requests are sorted by R_i / N_i^alpha, ascending; each gets min(r_i, what is left).
+Work conserving, at most one partial grant, O(K log K). alpha = 0 favours the mean I/O
+delay, alpha = 1 the node-weighted one.
 """
 
 from fractions import Fraction
@@ -23,10 +22,10 @@ class FillSettings(Settings):
 
 
 def fill(view: KernelView, rates: Box) -> None:
-    """FILL; the ``weight`` of a request is N_i^alpha.
+    """Grant by FILL; the ``weight`` of a request is N_i^alpha.
 
-    Exact runs compare R_i^q / N_i^p for alpha = p / q instead of the irrational
-    key; q is ``power``.
+    In exact runs the key would be irrational, so they compare R_i^q / N_i^p, where
+    alpha = p / q; ``power`` is q and the weight N_i^p.
     """
     for k in range(view.size):
         request = view.jobs[view.out[k]]
@@ -49,8 +48,9 @@ def fill(view: KernelView, rates: Box) -> None:
 
 
 def made(name: str, alpha: float) -> IoPolicy:
-    """FILL of one *alpha* under a *name*."""
-    power, ratio = float(alpha), Fraction(repr(alpha))
+    """Return FILL with *alpha* as a policy called *name*."""
+    power = float(alpha)
+    ratio = Fraction(repr(alpha))
 
     def weigh(nodes: int, iteration: Number) -> Number:
         if isinstance(iteration, Fraction):
@@ -61,22 +61,21 @@ def made(name: str, alpha: float) -> IoPolicy:
 
 
 def policy(how: FillSettings) -> IoPolicy:
-    """FILL with the chosen alpha."""
+    """Return FILL with the chosen alpha."""
     return made("fill", how.alpha)
 
 
 LEAST_DELAY = -0.5
-"""The alpha of LEAST-DELAY (ours, rule 51), for the total I/O delay, to which
-all jobs' count alike.
+"""The alpha of LEAST-DELAY (ours, rule 51), for the total I/O delay of all jobs.
 
-Of two requests that do not fit together the one with fewer bytes left goes first
-(whoever runs costs the other (r_1 + r_2 - BW) R / (r_1 r_2) s), and of many, narrow
-ones leave room for more to run at once: the exponent lies between SRPT by bytes (0) and
-both alike (1). It was chosen on seeds 1 to 3 of ``mira-week`` and 1 and 2 of ``small``;
-docs/batch-io.md reports others.
+Of two requests that do not fit together, the one with fewer bytes left should go first:
+while it runs, it delays the other by (r_1 + r_2 - BW) R / (r_1 r_2) seconds. Of many,
+those on few nodes should go first, because more of them fit at once. So the exponent of
+N lies between 0 (bytes alone) and 1 (bytes and nodes alike). It was chosen on seeds 1
+to 3 of ``mira-week`` and 1 and 2 of ``small``; docs/batch-io.md reports others.
 """
 
 
 def least_delay(how: Settings) -> IoPolicy:
-    """FILL with an alpha below 0: least R_i N_i^(1/2) first, bandwidth filled."""
+    """Return LEAST-DELAY: FILL by least R_i N_i^(1/2)."""
     return made("least-delay", LEAST_DELAY)

@@ -1,9 +1,6 @@
-"""One solver runs every policy: through the simulator for a trace,
-once for a snapshot.
-"""
+"""The solver of all I/O policies: it simulates a trace, or decides a snapshot once."""
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from ioopt.compiled.choice import use_machine_code
 from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View, slow_down
@@ -21,6 +18,7 @@ from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.batch_io.results import metrics_of, schedule_of
 from ioopt.sim.batch_io.simulate import simulate_trace
+from ioopt.sim.batch_io.state import Starts
 from ioopt.sim.batch_io.trace import Run, Trace
 from ioopt.sim.pace import Pace
 from ioopt.solvers.batch_io.base_line import BASE_LINE, NO_CONGESTION
@@ -28,22 +26,18 @@ from ioopt.solvers.batch_io.settings import Engine, Recording, Settings
 from ioopt.timeline import jobs_timeline
 
 RATES_UP_TO_PHASES = 100_000
-"""``rates=auto`` records the rates of traces up to this size; they are most
-of a result's bytes.
-"""
-PLAIN_SECONDS_PER_JOB, PLAIN_SECONDS_PER_PHASE = 4.5e-4, 3e-5
-"""Of a run in plain Python; a job costs what the queue is long."""
+"""Largest trace whose rates ``rates=auto`` records; they are most of a result."""
+PLAIN_SECONDS_PER_JOB = 4.5e-4
+"""Estimate for a run in plain Python; long queues cost more for each job."""
+PLAIN_SECONDS_PER_PHASE = 3e-5
+"""The same for each phase."""
 SECONDS_PER_RECORDED_PHASE = 1e-4
-"""Limits below this, times the phases, are too short to record and check the
-rates of all requests.
-"""
+"""Time to record and check the rates of a phase; shorter limits record none."""
 SECONDS_PER_PHASE = 2.5e-5
-"""Of writing down and checking a schedule on a busy machine."""
+"""Time to write and check a phase of a schedule on a busy machine."""
 TIMELINE_UP_TO_PHASES = 20_000
 MOST_STATES = 1 << 27
-"""Largest table of the knapsack of rule 26 that compiled code is
-given: two arrays of 1 GB.
-"""
+"""Largest knapsack table (rule 26) given to compiled code: two arrays of 1 GB."""
 
 ONE_A_SET = (
     "set-10 lets one job of each order of magnitude transfer at a time: where jobs "
@@ -55,14 +49,17 @@ def solve(
     problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest
 ) -> Outcome:
     """Run the request's policy on *problem*, a trace or one decision's snapshot."""
-    settings, policy = request.settings, request.policy
+    settings = request.settings
+    policy = request.policy
     if isinstance(problem, IoRequestsProblem):
         return _decide_once(problem, policy, settings)
     known = settings.model_dump(include=set(BatchIoPlan.model_fields))
     known_elsewhere = {*BatchIoPlan.model_fields, *Settings.model_fields}
     own = settings.model_dump(exclude=known_elsewhere, exclude_defaults=True)
     plan = BatchIoPlan(**known, settings=own or None)
-    stop, notes, answers = StopReason.FINISHED, tuple[str, ...](), policy
+    stop = StopReason.FINISHED
+    notes: tuple[str, ...] = ()
+    answers = policy
     simulation: Simulation | None = None
     while simulation is None:
         try:
@@ -81,7 +78,8 @@ def solve(
             notes = (*notes, f"{plan.policy}: {error}")
             if answers is BASE_LINE or request.incumbents.plan is not None:
                 return Outcome(None, stop=StopReason.TIME, notes=notes)
-            stop, answers = StopReason.FALLBACK, BASE_LINE
+            stop = StopReason.FALLBACK
+            answers = BASE_LINE
             plan = BatchIoPlan(policy=BASE_LINE.name, ef=plan.ef, loop=plan.loop)
     if stop is StopReason.FALLBACK:
         notes = (f"{notes[0]}; answered by {BASE_LINE.name}",)
@@ -113,37 +111,56 @@ def simulate(
     deadline: Deadline | None = None,
     drawn: bool = True,
 ) -> Simulation:
-    """Replay *plan*, whose policy is given. The options are those of :class:`Settings`.
+    """Replay *plan* with its *policy*; the options are those of :class:`Settings`.
 
-    Only what is to be *drawn* has a timeline. Raises what :func:`run_trace` raises.
+    A timeline is made only if the answer is to be *drawn*. Raises what
+    :func:`run_trace` raises.
     """
     deadline = deadline or Deadline(None)
     trace = Trace.of(problem, plan.ef, arithmetic == "exact")
-    phases, limit = trace.num_phases, deadline.limit_seconds
-    most = RATES_UP_TO_PHASES
-    if limit is not None:
-        most = min(most, int(limit / SECONDS_PER_RECORDED_PHASE))
-    record = rates == "yes" or (rates == "auto" and phases <= most)
-    after = (SECONDS_PER_RECORDED_PHASE / 2 if record else SECONDS_PER_PHASE) * phases
-    until = deadline.with_overtime(after)
-    if until.remaining() < deadline.remaining() / 2:
-        until = deadline.within(deadline.remaining() / 2)
+    phases = trace.num_phases
+    record = rates == "yes"
+    if rates == "auto":
+        record = phases <= _most_recorded(deadline)
+    until = _end_of_run(deadline, record, phases)
     run = run_trace(trace, policy, plan.loop, engine, record, until, trials)
-    metrics: dict[str, float | None] = {
-        name: None if value is None else float(value)
-        for name, value in metrics_of(trace, run).items()
-    }
-    metrics |= {"instants": run.events, "io_decisions": run.decisions}
+    metrics: dict[str, float | None] = {}
+    for name, value in metrics_of(trace, run).items():
+        metrics[name] = None if value is None else float(value)
+    metrics["instants"] = run.events
+    metrics["io_decisions"] = run.decisions
     notes = []
     if not record and rates == "auto":
         notes.append(
             f"{phases} phases: rates not recorded (--set rates=yes), so checked in part"
         )
-    schedule, timeline = schedule_of(trace, run), None
+    schedule = schedule_of(trace, run)
+    timeline = None
     if drawn and phases <= TIMELINE_UP_TO_PHASES:
         submits = {job.id: job.submit_seconds for job in problem.jobs}
         timeline = jobs_timeline(schedule["jobs"], submits)
     return Simulation(schedule, metrics, timeline, tuple(notes))
+
+
+def _most_recorded(deadline: Deadline) -> int:
+    """Return the phases of the largest trace whose rates are recorded."""
+    if deadline.limit_seconds is None:
+        return RATES_UP_TO_PHASES
+    fitting = int(deadline.limit_seconds / SECONDS_PER_RECORDED_PHASE)
+    return min(RATES_UP_TO_PHASES, fitting)
+
+
+def _end_of_run(deadline: Deadline, record: bool, phases: int) -> Deadline:
+    """Return when a run must end to leave time for writing and checking its schedule.
+
+    The run has at least half of what is left of *deadline*.
+    """
+    seconds = SECONDS_PER_RECORDED_PHASE / 2 if record else SECONDS_PER_PHASE
+    until = deadline.with_overtime(seconds * phases)
+    half = deadline.remaining() / 2
+    if until.remaining() < half:
+        return deadline.within(half)
+    return until
 
 
 def run_trace(
@@ -154,20 +171,14 @@ def run_trace(
     record_rates: bool = False,
     deadline: Deadline | None = None,
     trials: int = 0,
-    starts: tuple[Sequence[Any], Sequence[int]] | None = None,
+    starts: Starts | None = None,
 ) -> Run:
-    """Simulate *trace* under *policy* on the chosen engine; *starts* fixes when
-    and where jobs start.
+    """Simulate *trace* under *policy* on the chosen engine.
 
-    Raises UsageError when the compiled one is asked for what it does not do (rationals,
-    policies that do not compile), OutOfTime when the deadline passes.
+    *starts* fixes when and where jobs start. Raises UsageError when the compiled engine
+    is asked for what it cannot do, OutOfTime when the deadline passes.
     """
-    unable = ""
-    if trace.limits.exact or not policy.compilable:
-        unable = "arithmetic=exact" if trace.limits.exact else f"policy={policy.name}"
-    tabulates = trace.limits.own_peaks and policy.tabulates
-    if not unable and tabulates and trace.most_states(loop == "closed") > MOST_STATES:
-        unable = "own peaks on a machine of so many units"
+    unable = _not_compiled(trace, policy, loop)
     if engine == "compiled" and unable:
         raise UsageError(f"engine=compiled cannot run with {unable}; use engine=python")
     if engine == "auto" and unable:
@@ -181,12 +192,26 @@ def run_trace(
     return _run(trace, policy, engine, record_rates, starts, deadline, trials)
 
 
+def _not_compiled(trace: Trace, policy: IoPolicy, loop: Loop) -> str:
+    """Return why the compiled engine cannot run *trace*; empty if it can."""
+    if trace.limits.exact:
+        return "arithmetic=exact"
+    if not policy.compilable:
+        return f"policy={policy.name}"
+    states = 0
+    if trace.limits.own_peaks and policy.tabulates:
+        states = trace.most_states(loop == "closed")
+    if states > MOST_STATES:
+        return "own peaks on a machine of so many units"
+    return ""
+
+
 def _run(
     trace: Trace,
     policy: IoPolicy,
     engine: Engine,
     record_rates: bool,
-    starts: tuple[Sequence[Any], Sequence[int]] | None,
+    starts: Starts | None,
     deadline: Deadline | None,
     trials: int,
 ) -> Run:
@@ -208,6 +233,7 @@ def _run(
 def _decide_once(
     problem: IoRequestsProblem, policy: IoPolicy, settings: Settings
 ) -> Outcome:
+    """Make the one decision of a snapshot."""
     for key in ("ef", "loop", "engine", "rates"):
         default = Settings.model_fields[key].default
         if getattr(settings, key) != default:
@@ -225,10 +251,10 @@ def _decide_once(
 def view_of(
     problem: IoRequestsProblem, use_exact: bool = False, policy: IoPolicy | None = None
 ) -> View:
-    """The snapshot as a policy sees it; requests in FCFS order (rule 10).
+    """Return the policy's view of a snapshot; requests in FCFS order (rule 10).
 
-    Raises InstanceError when *policy* needs the start of a job and its
-    request does not say it.
+    Raises InstanceError when *policy* needs the start of a job and its request does not
+    state it.
     """
     limits = Limits.of(problem.machine, use_exact)
     for item in problem.requests:

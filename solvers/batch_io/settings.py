@@ -1,5 +1,6 @@
-"""``--set`` keys of the I/O policies; a policy with keys of its own derives
-from :class:`Settings`.
+"""Settings (``--set``) of the I/O policies.
+
+A policy with settings of its own has a class derived from :class:`Settings`.
 """
 
 from typing import Literal
@@ -18,11 +19,11 @@ LEAST_EF = 1e-9
 class Settings(Record):
     """Settings of every policy (``--set``).
 
-    ``ef`` is the expansion factor of rule 23; ``loop=open`` fixes every job's start and
-    nodes to those of an uncongested run; ``arithmetic=exact`` runs on rationals;
-    ``engine`` is the pure Python or the compiled simulator (auto: compiled for long
-    runs); ``rates`` says whether the schedule holds the rate of every request over time
-    (auto: unless the trace is large).
+    ``ef`` is the expansion factor of rule 23. ``loop=open`` fixes every job's start and
+    nodes to those of an uncongested run. ``arithmetic=exact`` computes with rationals.
+    ``engine`` is the simulator in pure Python or the compiled one (auto: compiled for
+    long runs). ``rates`` says whether the schedule records the rate of every request
+    over time (auto: unless the trace is large).
     """
 
     policy: str
@@ -44,23 +45,26 @@ class Settings(Record):
         return ef
 
 
+def policy_name(how: Settings) -> str:
+    """Return the name of a policy, which ends in ``+top`` where that is set."""
+    if how.top:
+        return how.policy + "+top"
+    return how.policy
+
+
 class SharingSettings(Settings):
-    """Settings of BASE_LINE: ``share`` is how all share (rules 7 and 27)."""
+    """Settings of BASE_LINE: ``share`` is how requests share (rules 7 and 27)."""
 
     share: Share = "per-node"
 
 
 class FirstComeSettings(Settings):
-    """Settings of Cons-FCFS: with ``preempt`` no what has begun to
-    transfer goes on to its end.
-    """
+    """Settings of Cons-FCFS: with ``preempt=no`` a transfer that began goes on."""
 
     preempt: bool = True
 
 
 class OrderedSettings(Settings):
-    """Settings of Cons-MinInstSld and Cons-MinAggrSld: ``order`` says which slowdown
-    goes first (rule 52).
-    """
+    """Settings of Cons-MinInstSld and Cons-MinAggrSld: ``order`` is rule 52's."""
 
     order: Literal["ascending", "descending"] = "ascending"

@@ -9,7 +9,6 @@ import re
 import shlex
 import time
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,7 @@ from batch_io_traces import by_hand
 import ioopt
 from ioopt.advice import page, study, verdict
 from ioopt.advice.fit import Fit, fit
-from ioopt.advice.runs import BASELINE, Option, Question, licensed, replay, run_option
+from ioopt.advice.runs import BASELINE, Option, Question, run_option
 from ioopt.advice.spread import Blocks, break_even, told
 from ioopt.cli.options import counting
 from ioopt.formats.io_rule import IoRule, MachineRule
@@ -124,8 +123,6 @@ def test_verdicts_on_logs_whose_truth_is_known(
         )  # one drawing of few days has no interval of its luck
         assert found["verdict"]["low"] - near <= true <= found["verdict"]["high"] + near
         assert "the queue is as fitted (unseen half: mean wait" in lines[0]
-    # What holds jobs back in the queue is judged only where waits are believed.
-    assert ("licences" in {row["name"] for row in found["knobs"]}) == (not delay)
     # No policy is said to save more than congestion costs.
     assert found["verdict"]["value"] <= found["cost"]["value"]
 
@@ -261,32 +258,6 @@ def one_machine(*jobs: tuple) -> BatchIoProblem:
 ASKED = Question(parse_swf(log(), "a.swf"))
 
 
-def test_licences_hold_jobs_back_in_the_queue():
-    """Two jobs of 1 node write 10 B/s all the time, ten of 1 node never do:
-    these need no licence.
-
-    With one licence job 2 waits for job 1 (10 s), and job 3 goes
-    past it at once (EASY).
-    """
-    jobs = [(k, 0, 1, 100, [(0, 100) if k < 3 else (10, 0)]) for k in range(1, 13)]
-    problem = one_machine(*jobs)
-    assert licensed(problem)[0].tolist() == [True] * 2 + [False] * 10
-    free, one = (run_option(ASKED, problem, Option("x", licences=n)) for n in (2, 1))
-    assert free.response.tolist()[:4] == [10, 10, 10, 10]
-    assert one.response.tolist()[:5] == [10, 20, 10, 10, 10]
-    many = run_option(ASKED, problem, Option("x", licences=2))
-    none = run_option(ASKED, problem, Option("x"))
-    assert many.response.tolist() == none.response.tolist()
-    # At no time do two licensed jobs of a whole log run together.
-    made = truth(8e9, 0.2, seed=1, days=7)
-    trace, run = replay(ASKED, made, Option("x", licences=1))
-    holds = licensed(made)[0][list(trace.position)]
-    spans = sorted(zip(np.array(run.start)[holds], np.array(run.end)[holds]))
-    assert len(spans) > 20 and all(
-        end <= start for (_, end), (start, _) in pairwise(spans)
-    )
-
-
 def test_turns_and_rate_limits():
     """A (1 node, 100 B), at 1 s B (2 nodes, 200 B), at 2 s C (1 node,
     20 B), all to write.
@@ -332,14 +303,6 @@ def test_where_only_the_fit_knows_the_queue_its_starts_count():
         found.response.tolist() == [1807, 1807, 1807]
         and found.run.tolist() == [1800] * 3
     )
-    assert "licences" not in {
-        knob["name"]
-        for knob in study.advise(
-            replace(
-                asked, io=IoRule(0.2), fraction_given=True, solvers=("fill",), draws=1
-            )
-        )["knobs"]
-    }
 
 
 def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatch):

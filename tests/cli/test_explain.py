@@ -222,17 +222,6 @@ def test_nothing_is_not_counted():
     assert "per job for their first byte; job B waits longest (2 s)." in writers[2]
 
 
-def test_staging_has_its_share():
-    """One job of the eight stages its input for 48 s of 8 x 241.5 s: 2.5 %."""
-    found = explain(
-        "buffer-per-node-8", ioopt.solve("buffer-per-node-8", "fill"), time_limit=1.0
-    )
-    assert (
-        "68.0 % waiting in the queue, 2.5 % staging input, 13.8 % computing"
-        in found.sentences[1]
-    )
-
-
 def explain_told(problem, result):
     from ioopt.sentences.replication import told
 

@@ -357,7 +357,7 @@ def differing(got, wanted):
 
 QUEUES = st.fixed_dictionaries(
     {
-        "queue": st.sampled_from(["wfp", "fcfs", "sjf", "plan"]),
+        "queue": st.sampled_from(["wfp", "fcfs", "sjf"]),
         "backfill": st.sampled_from(["easy", "none", "conservative"]),
         "reservation": st.sampled_from(["count", "nodes"]),
         "plan": st.sampled_from(["keep", "rebuild"]),

@@ -27,8 +27,6 @@ METRICS = (
     "useful_utilisation",
     "io_delay_seconds",
     "node_weighted_io_delay",
-    "mean_release_seconds",
-    "max_release_seconds",
 )
 
 
@@ -67,13 +65,8 @@ def differences(
     if not found:
         metrics = result.schedule["exact"] if exact else result.metrics
         for key, value in sim.metrics().items():
-            if (
-                key in METRICS
-                and (sim.buffered or "release" not in key)
-                and not _same(
-                    metrics[key], value if value is None else Fraction(value), exact
-                )
-            ):
+            wanted = value if value is None else Fraction(value)
+            if not _same(metrics[key], wanted, exact):
                 found.append(f"{name}: {key}: {metrics[key]}, the reference {value}")
     return found
 
@@ -88,15 +81,13 @@ def _same(seen: Any, wanted: Any, exact: bool) -> bool:
 
 def _wanted(sim: Reference, job: dict[str, Any]) -> dict[str, Any]:
     values = {key: job[key] for key in ("start", "end", "killed")}
-    if sim.buffered:
-        values["released"] = job["released"]
     values["first"] = job["place"][0] * sim.unit if not sim.flat else None
     if sim.flat and sim.numbered:
         values["nodes"] = [
             unit * sim.unit + k for unit in job["place"] for k in range(sim.unit)
         ]
-    for record in job["io"] + job["streams"]:
-        row = f"{record.get('kind', 'io')} {record['k']} "
+    for record in job["io"]:
+        row = f"io {record['k']} "
         values |= {row + key: record[key] for key in TIMES}
     return values
 
@@ -111,9 +102,7 @@ def _seen(row: dict[str, Any], exact: bool, sim: Reference) -> dict[str, Any]:
     values["first"] = row.get("first_node")
     if sim.flat and sim.numbered:
         values["nodes"] = row.get("nodes")
-    if "streams" in row:
-        values["released"] = time(row, "released")
-    for record in row["io"] + row.get("streams", []):
-        name = f"{record.get('kind', 'io')} {record['phase']} "
+    for record in row["io"]:
+        name = f"io {record['phase']} "
         values |= {name + key: time(record, word) for key, word in TIMES.items()}
     return values

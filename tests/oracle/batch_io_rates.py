@@ -1,6 +1,4 @@
-"""Who transfers at which rate, for the slow reference: rules 5-17,
-24-29, 39, 40, 42 and 49.
-"""
+"""Who transfers at which rate, for the slow reference: rules 5 to 17 and 24 to 29."""
 
 import itertools
 from fractions import Fraction
@@ -11,35 +9,13 @@ Request = dict[str, Any]
 Rates = dict[Any, Fraction]
 
 
-def set_writes(sim: Any) -> None:
-    """Writes that have their space share the buffer's rate (40); others wait."""
-    active = []
-    for write in sim.writes():
-        job = write["job"]
-        if write["volume"] + sum(volume for _, volume in job["drains"]) <= job["B"]:
-            active.append(write)
-    alone = not sim.shared or sim.policy == "no-congestion"
-    rates = peaks(active) if alone else by_nodes(active, sim.buffer_rate)
-    for write in active:
-        write["rate"] = rates[write["id"]]
-        if write["record"]["grant"] is None:
-            write["record"]["grant"] = sim.now
-
-
 def decided(sim: Any) -> list[tuple[Request, Fraction]]:
-    """The policy's rates, then the drain rate of a shared buffer (42),
-    then interference (29).
-    """
+    """The policy's rates, lowered by interference (29)."""
     queue = sorted(sim.requests, key=lambda r: (r["record"]["request"], r["id"]))
     rates = dict.fromkeys((r["id"] for r in queue), Fraction(0)) | policy_rates(
         sim, queue
     )
     if sim.policy != "no-congestion":
-        streams = [r["id"] for r in queue if r["kind"] != "io"]
-        total = sum(rates[name] for name in streams)
-        if sim.shared and total > sim.drain_rate:
-            for name in streams:
-                rates[name] *= sim.drain_rate / total
         active = sum(rate > 0 for rate in rates.values())
         cap = sim.bw / (1 + sim.interference * max(active - 1, 0))
         total = sum(rates.values())
@@ -132,10 +108,8 @@ def sets(sim: Any, queue: list[Request]) -> Rates:
 
 
 def set_of(job: dict[str, Any]) -> int:
-    """k with 10^(k-1/2) < w <= 10^(k+1/2), w the mean phase uncongested (28), (42)."""
+    """k with 10^(k-1/2) < w <= 10^(k+1/2), w the mean phase uncongested (28)."""
     moved, peak = sum(v for _, v in job["phases"]), job["peak"]
-    if job["B"]:
-        moved, peak = moved + job["I"] + job["whole_out"], job["stream_peak"]
     mean = (sum(c for c, _ in job["phases"]) + moved / peak) / len(job["phases"])
     k = -30
     while mean**2 > Fraction(10) ** (2 * k + 1):
@@ -150,8 +124,6 @@ def instant(sim: Any, request: Request) -> Any:
 
 
 def aggregate(sim: Any, request: Request) -> Any:
-    if request["kind"] != "io":  # (42)
-        return instant(sim, request)
     job = request["job"]
     below = sum(c for c, _ in job["phases"][: job["k"] + 1])
     below += sum(v for _, v in job["phases"][: job["k"]]) / request["peak"]

@@ -1,10 +1,9 @@
-"""A slow batch I/O simulator on Fractions, written from rules 1-49 alone: no
-code of ioopt in it.
+"""A slow batch I/O simulator on Fractions, written from rules 1 to 37 alone.
 
-Plain dictionaries and lists, everything recomputed at every instant; for
-traces of a few jobs. The clock, the jobs and their streams stand here, who
-transfers in batch_io_rates, the queue in batch_io_queue. Numbers in brackets
-are those of docs/rules/batch-io.md.
+It shares no code with ioopt: plain dictionaries and lists, everything recomputed at
+every instant, for traces of a few jobs. Clock and jobs stand here, rates in
+batch_io_rates, the queue in batch_io_queue. Numbers in brackets are rules of
+docs/rules/batch-io.md.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tests.oracle.batch_io_queue import run_pass
-from tests.oracle.batch_io_rates import decided, set_writes
+from tests.oracle.batch_io_rates import decided
 
 Job = dict[str, Any]
 DEFAULTS = {
@@ -26,13 +25,8 @@ DEFAULTS = {
     "estimate": "walltime",
     "pass": "instant",
     "backfill_order": "queue",
-    "staging": "at-start",
-    "nodes_until": "end",
-    "plan_depth": 0,
-    "plan_power": 1,
-    "plan_evaluations": 189,
 }
-RUNNING = ("stage", "compute", "io", "write")
+RUNNING = ("compute", "io")
 
 
 def number(value: Any) -> Fraction:
@@ -71,17 +65,6 @@ class Reference:
             number(ef),
         )
         self.sign = -1 if order == "descending" else 1  # (52)
-        buffer = machine.get("burst_buffer")
-        self.buffered = buffer is not None
-        self.shared = self.buffered and buffer["placement"] == "shared"
-        if self.buffered:
-            self.capacity = number(buffer["bytes"])
-            self.buffer_rate = number(buffer["bytes_per_second"])
-            self.drain_rate = number(buffer["drain_bytes_per_second"])
-        self.ahead = self.shared and self.options["staging"] == "ahead"
-        self.keeps_nodes = self.buffered and (
-            not self.shared or self.options["nodes_until"] == "release"
-        )
         self.jobs = sorted(
             (self.load(job) for job in instance["jobs"]), key=lambda job: job["id"]
         )
@@ -111,16 +94,8 @@ class Reference:
         nodes = size * self.unit
         own = job.get("io_bytes_per_second")
         limit = min(self.b * nodes, number(own)) if own is not None else self.b * nodes
-        buffer = number(job.get("buffer_bytes") or 0)
         peak = min(limit, self.bw)  # (5), (24)
-        if buffer:  # (39)
-            peak = min(limit, self.buffer_rate * (1 if self.shared else nodes))
-            stream = min(self.drain_rate * (1 if self.shared else nodes), self.bw)
-        stage_in = number(job.get("stage_in_bytes") or 0)
-        out = number(job.get("stage_out_bytes") or 0)
         ideal = sum((c + v / peak for c, v in phases), Fraction(0))
-        if stage_in and not self.ahead:  # (48)
-            ideal += stage_in / stream
         return {
             "id": job["id"],
             "submit": number(job["submit_seconds"]),
@@ -129,12 +104,7 @@ class Reference:
             "size": size,
             "n": nodes,
             "peak": peak,
-            "stream_peak": stream if buffer else None,
             "phases": phases,
-            "B": buffer,
-            "I": stage_in,
-            "O": out,
-            "whole_out": out,
             "ideal": ideal,
             "length": ideal if self.options["estimate"] == "uncongested" else None,
             "state": "future",
@@ -143,14 +113,8 @@ class Reference:
             "end": None,
             "killed": False,
             "place": None,
-            "released": None,
             "io": [],
-            "streams": [],
             "request": None,
-            "write": None,
-            "drains": [],
-            "holds": False,
-            "staged": not stage_in,
         }
 
     def run(self) -> Reference:
@@ -162,45 +126,26 @@ class Reference:
     def within(self, *states: str) -> list[Job]:
         return [job for job in self.jobs if job["state"] in states]
 
-    def writes(self) -> list[Job]:
-        return [job["write"] for job in self.jobs if job["write"]]
-
     def on_nodes(self) -> list[Job]:
-        """Jobs that hold their nodes now: running, or ended where nodes wait
-        for the release (44).
-        """
-        tail = self.tails() if self.keeps_nodes else []
-        return self.within(*RUNNING) + tail
+        """Jobs that hold their nodes now."""
+        return self.within(*RUNNING)
 
-    def tails(self) -> list[Job]:
-        return [job for job in self.within("done") if job["released"] is None]
-
-    def holders(self) -> list[Job]:
-        """Jobs that hold buffer and do not wait for their start (45)."""
-        return [job for job in self.jobs if job["holds"] and job["state"] != "wait"]
-
-    # One instant (1), (43).
+    # One instant (1).
 
     def step(self) -> bool:
         times = [job["submit"] for job in self.within("future")]
         times += [job["until"] for job in self.within("compute")]
-        flows = self.requests + self.writes()
-        times += [
-            self.now + flow["left"] / flow["rate"] for flow in flows if flow["rate"]
-        ]
+        times += [self.now + r["left"] / r["rate"] for r in self.requests if r["rate"]]
         if self.options["kill"]:
             times += [job["start"] + job["wall"] for job in self.within(*RUNNING)]
         if not times:
             return False
         past, self.now = self.now, min(times)
-        self.move(past, flows)
+        self.move(past)
         self.changed = self.freed = False
         for request in sorted(self.requests, key=lambda request: request["id"]):
             if request["left"] == 0 and request["job"]["request"] is request:
                 self.through(request)
-        for write in self.writes():
-            if write["left"] == 0:
-                self.written(write["job"])
         for job in self.within("compute"):
             if job["until"] == self.now:
                 self.after_compute(job)
@@ -214,7 +159,6 @@ class Reference:
                 self.passes()
         if self.options["pass"] == "instant" and (arrived or self.freed):
             self.passes()
-        set_writes(self)
         if self.changed:
             for request, rate in decided(self):
                 request["rate"] = rate
@@ -222,15 +166,14 @@ class Reference:
                     request["record"]["grant"] = self.now
         return True
 
-    def move(self, past: Fraction, flows: list[Job]) -> None:
+    def move(self, past: Fraction) -> None:
         inside = max(Fraction(0), min(self.now, self.last) - max(past, self.window))
-        for flow in flows:
-            flow["left"] -= flow["rate"] * (self.now - past)
-            if flow["rate"]:
-                flow["record"]["rates"].append((past, self.now, flow["rate"]))
-            staging = flow["job"]["state"] == "stage" and not self.ahead
-            if flow["kind"] in ("io", "write") or staging:
-                self.useful += flow["job"]["n"] * inside * flow["rate"] / flow["peak"]
+        for request in self.requests:
+            rate = request["rate"]
+            request["left"] -= rate * (self.now - past)
+            if rate:
+                request["record"]["rates"].append((past, self.now, rate))
+            self.useful += request["n"] * inside * rate / request["peak"]
         for job in self.within("compute"):
             self.useful += job["n"] * inside
 
@@ -250,49 +193,36 @@ class Reference:
         volume = job["phases"][job["k"]][1]
         if volume == 0:
             self.next_phase(job)
-        elif not job["B"]:
+        else:
             job["state"] = "io"
-            self.issue(job, "io", job["k"], volume, job["peak"])
-        else:  # (40)
-            job["state"] = "write"
-            job["write"] = self.flow(job, "write", job["k"], volume, job["peak"])
+            self.issue(job, volume)
 
     def next_phase(self, job: Job) -> None:
         job["k"] += 1
         self.begin(job)
 
-    def issue(
-        self, job: Job, kind: str, k: int, volume: Fraction, peak: Fraction
-    ) -> None:
-        """A request of the storage: direct I/O, or a stream (41)."""
-        job["request"] = self.flow(job, kind, k, volume, peak)
-        self.requests.append(job["request"])
-        self.changed = True
-
-    def flow(
-        self, job: Job, kind: str, k: int, volume: Fraction, peak: Fraction
-    ) -> Job:
+    def issue(self, job: Job, volume: Fraction) -> None:
+        """A request of the storage for the phase that is next."""
         record = {
-            "k": k,
+            "k": job["k"],
             "request": self.now,
             "grant": None,
             "finish": None,
             "rates": [],
         }
-        if kind in ("in", "drain", "out"):
-            record["kind"] = kind
-        job["streams" if "kind" in record else "io"].append(record)
-        return {
+        job["io"].append(record)
+        job["request"] = {
             "job": job,
-            "kind": kind,
             "n": job["n"],
             "id": job["id"],
             "left": volume,
             "volume": volume,
             "rate": Fraction(0),
-            "peak": peak,
+            "peak": job["peak"],
             "record": record,
         }
+        self.requests.append(job["request"])
+        self.changed = True
 
     def withdraw(self, job: Job) -> None:
         self.requests = [
@@ -302,56 +232,18 @@ class Reference:
         self.changed = True
 
     def through(self, request: Job) -> None:
-        job, kind = request["job"], request["kind"]
         request["record"]["finish"] = self.now
-        self.withdraw(job)
-        if kind == "io":
-            self.next_phase(job)
-        elif kind == "in":
-            job["staged"] = True
-            if job["state"] == "stage":
-                self.begin(job)
-        else:
-            if kind == "drain":
-                job["drains"].pop(0)
-            else:
-                job["O"] = Fraction(0)
-            self.next_stream(job)
-            if job["released"] == self.now:
-                self.freed_something()
-
-    def written(self, job: Job) -> None:
-        write, job["write"] = job["write"], None
-        write["record"]["finish"] = self.now
-        job["drains"].append((job["k"], write["volume"]))
-        self.next_stream(job)
-        self.next_phase(job)
-
-    def next_stream(self, job: Job) -> None:
-        """The next drain, or after the end the stage-out, or after
-        that the release (41).
-        """
-        if job["request"]:
-            return
-        if job["drains"]:
-            self.issue(job, "drain", *job["drains"][0], job["stream_peak"])
-        elif job["state"] == "done" and job["O"] and not job["killed"]:
-            self.issue(job, "out", len(job["phases"]), job["O"], job["stream_peak"])
-        elif job["state"] == "done":
-            job["released"], job["holds"] = self.now, False
+        self.withdraw(request["job"])
+        self.next_phase(request["job"])
 
     def kill(self, job: Job) -> None:
-        job["killed"], job["write"] = True, None
-        if job["request"] and job["request"]["kind"] in ("io", "in"):
+        job["killed"] = True
+        if job["request"]:
             self.withdraw(job)
         self.end(job)
 
     def end(self, job: Job) -> None:
         job["state"], job["end"] = "done", self.now
-        self.next_stream(job)
-        self.freed_something()
-
-    def freed_something(self) -> None:
         self.freed = True
         if self.passing:
             self.again = True
@@ -366,43 +258,13 @@ class Reference:
             self.again = False
             freed, self.freed = self.freed, False
             run_pass(self, freed)
-            self.stage_ahead()
         self.passing = False
 
     def start(self, job: Job, place: Any) -> None:
-        if self.shared and job["B"] and not job["holds"]:
-            for other in reversed(self.order):
-                if job["B"] <= self.capacity - sum(
-                    j["B"] for j in self.jobs if j["holds"]
-                ):
-                    break
-                if other["state"] == "wait" and other["holds"]:
-                    self.unstage(other)
-            job["holds"] = True
         job["start"], job["place"] = self.now, place
-        if job["staged"]:
-            self.begin(job)
-            return
-        job["state"] = "stage"
-        if not job["request"]:
-            self.issue(job, "in", -1, job["I"], job["stream_peak"])
+        self.begin(job)
 
-    def unstage(self, job: Job) -> None:
-        if job["request"]:
-            self.withdraw(job)
-        job["streams"].clear()
-        job["staged"] = job["holds"] = False
-
-    def stage_ahead(self) -> None:
-        for job in self.order if self.ahead else []:
-            if job["state"] != "wait" or not job["I"] or job["holds"]:
-                continue
-            if job["B"] > self.capacity - sum(j["B"] for j in self.jobs if j["holds"]):
-                break
-            job["holds"] = True
-            self.issue(job, "in", -1, job["I"], job["stream_peak"])
-
-    # What it did, as a result states it, and its measures (22), (48).
+    # What it did, as a result states it, and its measures (22).
 
     def schedule(self) -> dict[str, Any]:
         """The schedule in floats, with rates; a row for each job, its nodes
@@ -420,7 +282,6 @@ class Reference:
                     "phase": r["k"],
                     "rates": [[float(x) for x in span] for span in r["rates"]],
                 }
-                | ({"kind": r["kind"]} if "kind" in r else {})
                 for r in records
             ]
 
@@ -439,9 +300,6 @@ class Reference:
                 row["nodes"] = [
                     u * self.unit + k for u in job["place"] for k in range(self.unit)
                 ]
-            if self.buffered:
-                row["released_seconds"] = float(job["released"])
-                row["streams"] = rows(job["streams"])
             jobs.append(row)
         return {"jobs": jobs}
 
@@ -460,12 +318,11 @@ class Reference:
             for job in jobs
         ]
         total = self.units * self.unit * (self.last - self.window)
-        held = [job["released"] if self.keeps_nodes else job["end"] for job in jobs]
         busy = sum(
-            job["n"] * max(0, min(until, self.last) - max(job["start"], self.window))
-            for job, until in zip(jobs, held)
+            job["n"]
+            * max(0, min(job["end"], self.last) - max(job["start"], self.window))
+            for job in jobs
         )
-        tails = [job["released"] - job["end"] for job in jobs]
         return {
             "mean_wait_seconds": Fraction(
                 sum(job["start"] - job["submit"] for job in jobs), count
@@ -483,6 +340,4 @@ class Reference:
             / Fraction(sum(job["n"] for job in jobs)),
             "utilisation": busy / total if total else None,
             "useful_utilisation": self.useful / total if total else None,
-            "mean_release_seconds": Fraction(sum(tails), count),
-            "max_release_seconds": max(tails),
         }

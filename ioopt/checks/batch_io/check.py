@@ -1,7 +1,7 @@
-"""Checker of batch I/O schedules: everything is re-derived from the schedule alone.
+"""Checker of batch I/O schedules, which derives everything from the schedule alone.
 
-Where a job says ``first_node`` its partition is checked too, and where requests say
-``rates`` every byte.
+Partitions are checked where jobs state ``first_node``, bytes where requests state
+``rates``.
 """
 
 from bisect import bisect_left
@@ -18,12 +18,8 @@ from ioopt.checks.batch_io.rates import (
     Spans,
     check_capacity,
     check_grants,
-    check_holding,
     check_rates,
-    check_space,
-    check_streams,
     check_totals,
-    check_writes,
 )
 from ioopt.checks.batch_io.terms import JobView, RequestView, Terms
 from ioopt.problems.base import JobId, Json
@@ -37,12 +33,12 @@ UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
 def check(
     problem: BatchIoProblem, plan: BatchIoPlan | Json | None, schedule: Json | None
 ) -> CheckReport:
-    """Violations of *schedule*, and its metrics recomputed (rule 22).
+    """Return the violations of *schedule* and its metrics (rule 22), recomputed.
 
-    *plan* (a BatchIoPlan, its dictionary, or None) says which policy decided, the
-    expansion factor and the loop; without one the checks that need the policy are left
-    out and the loop is closed, and the order of the queue is checked here, as no replay
-    of a plan can do it.
+    *plan* (a BatchIoPlan, its dictionary, or None) states the policy, the expansion
+    factor and the loop. Without a plan the loop is closed and checks of the policy are
+    left out; then the order of the queue is checked here, because there is no plan to
+    replay.
     """
     if isinstance(plan, Mapping):
         plan = BatchIoPlan.model_validate(dict(plan))
@@ -55,7 +51,7 @@ def check(
     rows = schedule["jobs"]
     views, found = _matched(terms, rows)
     stated = schedule.get("storage_bytes_per_second")
-    if stated not in (None, terms.storage):  # for its picture
+    if stated not in (None, terms.storage):  # pictures of the schedule show it
         text = f"the schedule states {stated} B/s, the instance {terms.storage:g} B/s"
         found.append(violation("storage-rate", problem.name, text))
     for view in views:
@@ -68,8 +64,7 @@ def check(
     found += check_rates(terms, spans)
     if not found:
         found += check_totals(terms, spans)
-        for whole in (check_capacity, check_writes, check_holding):
-            found += whole(terms, views)
+        found += check_capacity(terms, views)
     judged = plan is not None or states_queue(terms)
     if not found and plan is None and judged:
         found += queue_violations(terms, views)
@@ -80,23 +75,22 @@ def check(
         held = replace(terms, policy=None)
         excused = [*check_totals(held, spans), *check_capacity(held, views)]
     metrics = metrics_of(terms, views)
-    ranges = {
-        name: metrics.pop(name)
-        for name in list(metrics)
-        if isinstance(metrics[name], tuple)
-    }
+    ranges = {}
+    if isinstance(metrics["useful_utilisation"], tuple):
+        ranges["useful_utilisation"] = metrics.pop("useful_utilisation")
     objectives = {"mean_response_seconds": metrics["mean_response_seconds"]}
     rounding = 1e-14 * max((view.end for view in views), default=0.0)
     limits = limits_of(terms, views)
-    left = () if judged else ("queue order",)
+    unjudged = () if judged else ("queue order",)
     return CheckReport(
-        (), objectives, metrics, ranges, rounding, limits, tuple(excused), left
+        (), objectives, metrics, ranges, rounding, limits, tuple(excused), unjudged
     )
 
 
 def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:
-    """Rows of the schedule with their jobs; rows that cannot be read or
-    matched are violations.
+    """Return the rows of the schedule with their jobs.
+
+    Rows that cannot be read or have no job are violations.
     """
     found: list[Violation] = []
     by_id = {job.id: job for job in terms.problem.jobs}
@@ -105,7 +99,9 @@ def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violat
         try:
             name = row["id"]
             job = by_id.get(name)
-            view = JobView.of(terms, job, row) if job is not None else None
+            view = None
+            if job is not None:
+                view = JobView.of(terms, job, row)
         except UNREADABLE as error:
             text = f"cannot be read ({type(error).__name__}: {error})"
             found.append(violation("schedule", f"jobs[{k}]", text))
@@ -139,8 +135,9 @@ def _times(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def _walltime(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Rule 21: with ``kill`` no job outlives its walltime, and a killed
-    one ends exactly then.
+    """Check walltimes with ``kill``: killed jobs end exactly then, others not later.
+
+    That is rule 21.
     """
     limit = view.start + view.job.walltime_seconds
     kill = terms.problem.options.kill
@@ -155,8 +152,10 @@ def _walltime(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def _partition(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Rule 18: the smallest legal size, at an aligned place inside the machine."""
-    machine, row, name = terms.problem.machine, view.row, view.job.id
+    """Check that allocations are as small as is legal, and blocks aligned (rule 18)."""
+    machine = terms.problem.machine
+    row = view.row
+    name = view.job.id
     stated = row.get("allocated_nodes", view.nodes)
     if stated != view.nodes:
         text = (
@@ -178,28 +177,22 @@ def _partition(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def _numbered(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Rule 32: as many numbered nodes as are allocated, each
-    once and on the machine.
-    """
+    """Check numbered nodes: as many as are allocated, all different (rule 32)."""
     numbers = view.row.get("nodes")
     if numbers is None:
         return
-    right = len(set(numbers)) == len(numbers) == view.nodes
-    if not right or not all(
-        0 <= node < terms.problem.machine.nodes for node in numbers
-    ):
-        text = (
-            f"names nodes {numbers!r}, wants {view.nodes} of "
-            f"{terms.problem.machine.nodes}"
-        )
+    most = terms.problem.machine.nodes
+    known = all(0 <= node < most for node in numbers)
+    if not known or not len(set(numbers)) == len(numbers) == view.nodes:
+        text = f"names nodes {numbers!r}, wants {view.nodes} of {most}"
         yield violation("allocation", view.job.id, text)
 
 
 def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Rules 3 and 9: each request follows its phase's compute, each
-    phase the one before it.
-    """
-    records, now, name = iter(view.requests), view.began, view.job.id
+    """Check the chain of phases: each request follows its compute (rules 3 and 9)."""
+    records = iter(view.requests)
+    now = view.start
+    name = view.job.id
     record = next(records, None)
     for k, (seconds, volume) in enumerate(view.phases):
         now += seconds
@@ -209,9 +202,8 @@ def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
             if view.killed and now >= view.end - view.slack:
                 break
             given = "nothing" if record is None else f"phase {record.phase}"
-            yield violation(
-                "phases", name, f"wants a request of phase {k} next, finds {given}"
-            )
+            text = f"wants a request of phase {k} next, finds {given}"
+            yield violation("phases", name, text)
             return
         if abs(record.request - now) > view.slack:
             text = (
@@ -219,7 +211,9 @@ def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
                 f"{now!r}"
             )
             yield violation("request", name, text, abs(record.request - now))
-        now, finish, least = record.last, record.finish, volume / view.peak
+        now = record.last
+        finish = record.finish
+        least = volume / view.peak
         if finish is None:
             if not view.killed:
                 yield violation("finish", name, f"phase {k} never finishes")
@@ -249,23 +243,23 @@ JOB_CHECKS: tuple[Callable[[Terms, JobView], Iterator[Violation]], ...] = (
     _numbered,
     _phases,
     check_grants,
-    check_streams,
-    check_space,
 )
-"""What each job is held to by itself."""
+"""Checks of single jobs."""
 
 
 def _check_nodes(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
-    """No node twice: the count at every instant, and places that overlap in
-    time (rules 18, 32, 44).
+    """Check that no node is used twice (rules 18 and 32).
+
+    Nodes in use are counted at every instant; where jobs name theirs, no two may have
+    the same.
     """
     machine = terms.problem.machine
-    held = [view for view in views if view.freed - view.start > view.slack]
+    held = [view for view in views if view.end - view.start > view.slack]
     begins = [view.start + view.slack for view in held]
-    order = np.argsort([view.freed for view in held] + begins, kind="stable")
+    order = np.argsort([view.end for view in held] + begins, kind="stable")
     used = 0
     owner: dict[int, JobView] = {}
-    for at in order.tolist():  # at one instant what ends is gone before what begins
+    for at in order.tolist():  # at one instant jobs end before others begin
         starting, k = divmod(at, len(held))
         view = held[k]
         used += view.nodes if starting else -view.nodes
@@ -291,9 +285,7 @@ def _check_nodes(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
 
 
 def _place(view: JobView, unit: int) -> Iterable[int]:
-    """The numbered nodes of a job, of a partition the first of each unit;
-    empty where it says none.
-    """
+    """Return the nodes that a job names; of a partition the first of each unit."""
     first = view.row.get("first_node")
     if first is None:
         return view.row.get("nodes") or ()
@@ -301,10 +293,10 @@ def _place(view: JobView, unit: int) -> Iterable[int]:
 
 
 def _check_starts(views: list[JobView]) -> Iterator[Violation]:
-    """Rules 1 and 43: jobs start in passes, which follow an arrival,
-    an end or a release.
-    """
-    times = sorted(t for v in views for t in (v.job.submit_seconds, v.end, v.released))
+    """Check that jobs start in passes, which follow an arrival or an end (rule 1)."""
+    times = sorted(
+        [view.job.submit_seconds for view in views] + [view.end for view in views]
+    )
     for view in views:
         near = bisect_left(times, view.start - view.slack)
         if near == len(times) or times[near] > view.start + view.slack:
@@ -313,25 +305,24 @@ def _check_starts(views: list[JobView]) -> Iterator[Violation]:
 
 
 def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
-    """All metrics; ``useful_utilisation`` as limits (least, most) where
-    requests say no rates.
+    """Return all metrics.
 
-    The mean of nothing is 0. Utilisation is None when all jobs are
-    submitted at one instant.
+    Where requests state no rates ``useful_utilisation`` is a pair of limits. The mean
+    of nothing is 0. Utilisation is None when all jobs are submitted at one instant.
     """
     count = max(1, len(views))
-    nodes, submits = (
-        [view.nodes for view in views],
-        [view.job.submit_seconds for view in views],
-    )
-    starts, ends = [view.start for view in views], [view.end for view in views]
+    nodes = [view.nodes for view in views]
+    submits = [view.job.submit_seconds for view in views]
+    starts = [view.start for view in views]
+    ends = [view.end for view in views]
     runtimes = [*map(sub, ends, starts)]
-    ideals = [_ideal(terms, view) for view in views]
+    ideals = [_ideal(view) for view in views]
     delays = [_delay(view) for view in views]
-    slowdowns = [
-        run / ideal if ideal > 0 else 1.0 for run, ideal in zip(runtimes, ideals)
-    ]
-    first_submit, last = min(submits, default=0.0), max(submits, default=0.0)
+    slowdowns = []
+    for run, ideal in zip(runtimes, ideals):
+        slowdowns.append(run / ideal if ideal > 0 else 1.0)
+    first_submit = min(submits, default=0.0)
+    last = max(submits, default=0.0)
     metrics: Json = {
         "mean_wait_seconds": fsum(map(sub, starts, submits)) / count,
         "mean_response_seconds": fsum(map(sub, ends, submits)) / count,
@@ -343,29 +334,32 @@ def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
         "node_weighted_io_delay": fsum(map(mul, nodes, delays)) / max(1, sum(nodes)),
         "utilisation": None,
     }
-    if terms.problem.machine.burst_buffer is not None:
-        tails = [view.released - view.end for view in views]
-        metrics["mean_release_seconds"] = fsum(tails) / count
-        metrics["max_release_seconds"] = max(tails, default=0.0)
     begin = first_submit + (last - first_submit) / 10
     capacity = terms.problem.machine.nodes * (last - begin)
     metrics["useful_utilisation"] = None
     if capacity <= 0:
         return metrics
-    held = ((v.nodes, min(v.freed, last) - max(v.start, begin)) for v in views)
+    held = ((v.nodes, min(v.end, last) - max(v.start, begin)) for v in views)
     metrics["utilisation"] = fsum(n * span for n, span in held if span > 0) / capacity
-    useful = [_useful(terms, view, begin, last) for view in views]
+    useful = [_useful(view, begin, last) for view in views]
     least, most = (fsum(map(mul, nodes, side)) / capacity for side in zip(*useful))
-    recorded = all(r.rates is not None for view in views for r in view.requests)
-    metrics["useful_utilisation"] = least if recorded else (least, most)
+    metrics["useful_utilisation"] = (least, most)
+    if all(_records_rates(view) for view in views):
+        metrics["useful_utilisation"] = least
     return metrics
 
 
+def _records_rates(view: JobView) -> bool:
+    """Return whether all requests of a job state their rates."""
+    return all(record.rates is not None for record in view.requests)
+
+
 def limits_of(terms: Terms, views: Sequence[JobView]) -> dict[str, float]:
-    """Return what no schedule of the jobs passes: nobody waits, and every
-    request has its peak rate.
+    """Return limits of the metrics of all schedules.
+
+    They hold when no job waits and every request has its peak rate.
     """
-    least = [_ideal(terms, view) for view in views]
+    least = [_ideal(view) for view in views]
     if terms.problem.options.kill:
         walltimes = (view.job.walltime_seconds for view in views)
         least = [min(pair) for pair in zip(least, walltimes, strict=True)]
@@ -385,19 +379,13 @@ LEAST_ZERO = (
 """Measures that are 0 or more in every schedule."""
 
 
-def _ideal(terms: Terms, view: JobView) -> float:
-    """Uncongested seconds of a job, with a stage-in that it waits for on
-    its nodes (rule 48).
-    """
-    staged = view.job.stage_in_bytes
-    work = fsum(seconds + volume / view.peak for seconds, volume in view.phases)
-    return work + (staged / view.stream_peak if staged and not terms.ahead else 0.0)
+def _ideal(view: JobView) -> float:
+    """Return the uncongested seconds of a job (rule 22)."""
+    return fsum(seconds + volume / view.peak for seconds, volume in view.phases)
 
 
 def _delay(view: JobView) -> float:
-    """Seconds by which the finished requests of a job took
-    longer than at their peak.
-    """
+    """Return the I/O delay of a job: seconds above those at the peak rate."""
     return fsum(
         record.finish - record.request - view.phases[record.phase][1] / view.peak
         for record in view.requests
@@ -409,40 +397,38 @@ def _overlap(since: float, until: float, begin: float, end: float) -> float:
     return max(0.0, min(until, end) - max(since, begin))
 
 
-def _useful(
-    terms: Terms, view: JobView, begin: float, end: float
-) -> tuple[float, float]:
-    """Least and most seconds of uncongested work of a job inside
-    the window (rule 22).
+def _useful(view: JobView, begin: float, end: float) -> tuple[float, float]:
+    """Return the least and the most seconds of a job's useful work in the window.
+
+    That is uncongested work (rule 22).
     """
     if begin <= view.start and view.end <= end and not view.killed:
-        work = _ideal(terms, view)
+        work = _ideal(view)
         return work, work
-    staged = (
-        []
-        if terms.ahead
-        else [record for record in view.streams if record.kind == "in"]
-    )
-    moved = [_moved(record, begin, end) for record in (*staged, *view.requests)]
+    moved = [_moved(record, begin, end) for record in view.requests]
     ends = {record.phase: record.last for record in view.requests}
-    computing, now = [], view.began
+    computing = []
+    now = view.start
     for k, (seconds, _) in enumerate(view.phases):
         computing.append(_overlap(now, min(now + seconds, view.end), begin, end))
         now = ends.get(k, now + seconds)
     compute = fsum(computing)
-    return compute + fsum(least for least, _ in moved), compute + fsum(
-        most for _, most in moved
-    )
+    least = compute + fsum(least for least, _ in moved)
+    most = compute + fsum(most for _, most in moved)
+    return least, most
 
 
 def _moved(record: RequestView, begin: float, end: float) -> tuple[float, float]:
-    """Seconds at the peak that a record moves inside the window:
-    the least and the most.
+    """Return the least and the most that a record moves in the window.
+
+    In seconds at its peak rate.
     """
     if record.rates is not None:
         done = fsum(_overlap(a, b, begin, end) * rate for a, b, rate in record.rates)
         return done / record.peak, done / record.peak
     inside = _overlap(record.request, record.last, begin, end)
     work = (record.volume or 0.0) / record.peak
-    sure = work if record.finish is not None else 0.0
+    sure = 0.0  # what it surely moves in all
+    if record.finish is not None:
+        sure = work
     return max(0.0, sure - (record.last - record.request - inside)), min(work, inside)

@@ -1,4 +1,4 @@
-"""Checker of one I/O decision: who may transfer at what rate."""
+"""Checker of one I/O decision: the rates granted to the outstanding requests."""
 
 import math
 from collections.abc import Mapping
@@ -14,12 +14,11 @@ RELATIVE = 1e-9
 def check(
     problem: IoRequestsProblem, plan: IoGrantsPlan | Json | None, schedule: Json | None
 ) -> CheckReport:
-    """Violations of the grants, and the rate they add up
-    to (``granted_bytes_per_second``).
+    """Return the violations of the grants, and their sum.
 
-    Every request has a grant, none more than its peak r_i, all together no more than
-    the storage takes (except in the uncongested reference), and a conservative policy
-    grants peaks or nothing (rule 11; with ``+top`` one partial grant).
+    Every request has a grant, which does not exceed its peak rate r_i. The sum does not
+    exceed the storage's rate, except in the uncongested reference. Conservative
+    policies grant peak rates or nothing (rule 11), with ``+top`` one part of a peak.
     """
     if plan is None:
         return CheckReport(

@@ -1,9 +1,7 @@
-"""Checker of the batch queue: who starts at each pass, by the order and
-backfilling of the instance.
+"""Checker of the batch queue: the jobs that start at each pass over it.
 
-For schedules without a plan that a replay could repeat. Flat machines that count
-nodes, with the orders ``fcfs``, ``sjf`` and ``wfp``, without backfilling or with EASY
-(rules 19, 20 and 30).
+It serves schedules without a plan to replay. It knows flat machines that count nodes,
+the orders ``fcfs``, ``sjf`` and ``wfp``, and EASY or no backfilling (rules 19, 20, 30).
 """
 
 import math
@@ -13,43 +11,40 @@ from ioopt.checks.batch_io.terms import SLACK_SECONDS, JobView, Terms
 from ioopt.result import Violation, violation
 
 OVERDUE_SECONDS = 300.0
-"""A job that has outlived its walltime is predicted to end so
-long from now (rule 20).
-"""
+"""Predicted rest of a job that is past its walltime (rule 20)."""
 SAME_SCORE = 1e-9
-"""Scores that differ by a smaller share are one (rule 2)."""
+"""Scores that differ relatively by less are equal (rule 2)."""
 
 
 def states_queue(terms: Terms) -> bool:
-    """Whether the instance's queue is one that :func:`queue_violations` judges."""
-    options, machine = terms.problem.options, terms.problem.machine
-    usual = options.reservation == "count" and options.pass_ == "instant"
-    usual = usual and options.estimate == "walltime" and machine.burst_buffer is None
-    simple = options.queue in ("fcfs", "sjf", "wfp") and options.backfill in (
-        "none",
-        "easy",
+    """Return whether :func:`queue_violations` can judge the instance's queue."""
+    options = terms.problem.options
+    return (
+        terms.closed
+        and terms.problem.machine.allocation == "flat"
+        and options.backfill in ("none", "easy")
+        and options.reservation == "count"
+        and options.pass_ == "instant"
+        and options.estimate == "walltime"
     )
-    return usual and simple and machine.allocation == "flat" and terms.closed
 
 
 def queue_violations(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
-    """Yield a violation for each pass in which other jobs start than the
-    rules of the queue say.
-    """
+    """Yield a violation for each pass that does not start the jobs it should."""
     line = sorted(views, key=lambda view: (view.job.submit_seconds, view.job.id))
     running: list[JobView] = []
     waiting: list[JobView] = []
     arrived = 0
     for now in _instants(views):
         until = now + _slack(now)
-        running = [view for view in running if view.freed > until]
+        running = [view for view in running if view.end > until]
         while arrived < len(line) and line[arrived].job.submit_seconds <= until:
             waiting.append(line[arrived])
             arrived += 1
         begun = [view for view in waiting if view.start <= until]
-        if all(
-            view.freed > until for view in begun
-        ):  # else the pass is run once more (rule 1)
+        # A started job that ends at once lets the pass run again (rule 1), which is
+        # not checked.
+        if all(view.end > until for view in begun):
             expected = _starting(terms, waiting, running, now)
             yield from _differences(expected, begun, now)
         running += begun
@@ -59,7 +54,7 @@ def queue_violations(terms: Terms, views: Sequence[JobView]) -> Iterator[Violati
 def _differences(
     expected: Sequence[JobView], begun: Sequence[JobView], now: float
 ) -> Iterator[Violation]:
-    """Yield who starts out of turn at a pass, else who has to start and does not."""
+    """Yield the first job that starts out of turn, else one that should start."""
     for view in begun:
         if view not in expected:
             text = (
@@ -79,15 +74,15 @@ def _slack(now: float) -> float:
 
 
 def _instants(views: Sequence[JobView]) -> Iterator[float]:
-    """Yield the times of the passes: arrivals and ends, those of one instant once."""
-    times = sorted(
-        time for view in views for time in (view.job.submit_seconds, view.freed)
-    )
-    before = -math.inf
+    """Yield the times of the passes: arrivals and ends, equal ones once."""
+    times = [view.job.submit_seconds for view in views]
+    times += [view.end for view in views]
+    times.sort()
+    until = -math.inf
     for time in times:
-        if time > before + _slack(before if math.isfinite(before) else 0.0):
+        if time > until:
             yield time
-            before = time
+            until = time + _slack(time)
 
 
 def _starting(
@@ -103,7 +98,8 @@ def _starting(
         line = line[1:]
     if len(line) < 2 or terms.problem.options.backfill == "none":
         return begun
-    head, behind = line[0], line[1:]
+    head = line[0]
+    behind = line[1:]
     if terms.problem.options.backfill_order == "sjf":
         behind.sort(key=_shortest_first)
     until, beside = _reservation(head.nodes, free, [*running, *begun], now)
@@ -115,37 +111,36 @@ def _starting(
             continue
         begun.append(view)
         free -= view.nodes
-        beside -= 0 if short else view.nodes
+        if not short:
+            beside -= view.nodes
     return begun
 
 
 def _reservation(
     nodes: int, free: int, running: Sequence[JobView], now: float
 ) -> tuple[float, int]:
-    """Return when *nodes* are predicted to be free, and how many are
-    free beside them then.
-    """
+    """Return when *nodes* are predicted to be free, and how many are free beside."""
     time = now
-    for end, released in sorted(
-        (_predicted_end(view, now), view.nodes) for view in running
-    ):
+    ends = sorted((_predicted_end(view, now), view.nodes) for view in running)
+    for end, returned in ends:
         if free >= nodes and end > time + 1e-9 + 4 * math.ulp(time):
             break
         if free < nodes:
             time = max(time, end)
-        free += released
+        free += returned
     return time, free - nodes
 
 
 def _predicted_end(view: JobView, now: float) -> float:
+    """Predict the end of a running job (rule 20)."""
     end = view.start + view.job.walltime_seconds
-    return end if end > now + 1e-9 + 4 * math.ulp(now) else now + OVERDUE_SECONDS
+    if end > now + 1e-9 + 4 * math.ulp(now):
+        return end
+    return now + OVERDUE_SECONDS
 
 
 def _in_order(terms: Terms, waiting: Sequence[JobView], now: float) -> list[JobView]:
-    """Return the waiting jobs, which stand by submission and id, in
-    the order of the queue.
-    """
+    """Sort the waiting jobs, given by submission and id, in the queue's order."""
     order = terms.problem.options.queue
     if order == "fcfs":
         return list(waiting)
@@ -153,14 +148,17 @@ def _in_order(terms: Terms, waiting: Sequence[JobView], now: float) -> list[JobV
         return sorted(waiting, key=_shortest_first)
     scores = [_score(view, now) for view in waiting]
     places = sorted(range(len(waiting)), key=lambda k: -scores[k])
-    # Neighbours whose scores are one stand by submission and id.
+    # Neighbours with equal scores are sorted by submission and id.
     groups: list[list[int]] = []
     for k in places:
         if groups and scores[groups[-1][-1]] - scores[k] <= SAME_SCORE * scores[k]:
             groups[-1].append(k)
         else:
             groups.append([k])
-    return [waiting[k] for group in groups for k in sorted(group)]
+    line: list[JobView] = []
+    for group in groups:
+        line += [waiting[k] for k in sorted(group)]
+    return line
 
 
 def _shortest_first(view: JobView) -> float:
@@ -168,8 +166,6 @@ def _shortest_first(view: JobView) -> float:
 
 
 def _score(view: JobView, now: float) -> float:
-    """Return the WFP score: (wait / walltime)^3 times the nodes asked
-    for (rules 4 and 19).
-    """
+    """Return the WFP score: (wait / walltime)^3 times nodes asked for (rules 4, 19)."""
     waited = max(0.0, now - view.job.submit_seconds)
     return float((waited / view.job.walltime_seconds) ** 3 * view.job.nodes)

@@ -1,11 +1,8 @@
-"""Bandwidth checks: grants, peaks, volumes, totals, what storage allows; streams
-and space of buffers.
-"""
+"""Bandwidth checks: first grants, peak rates, bytes moved, and the storage's limit."""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -19,11 +16,13 @@ from ioopt.result import Violation, violation
 
 RELATIVE = 1e-9
 Reals = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 class Spans(NamedTuple):
-    """Recorded rates: whose they are, and of each span the place of its
-    ``owner`` among the records.
+    """Recorded rates as columns, a row for each span at a constant rate.
+
+    ``owner`` is the index in ``records`` of the record that the span belongs to.
     """
 
     records: list[tuple[JobView, RequestView]]
@@ -34,165 +33,213 @@ class Spans(NamedTuple):
 
     @classmethod
     def of(cls, views: Sequence[JobView]) -> Spans:
-        """The rates that the records of *views* state."""
-        records = [
-            (v, r)
-            for v in views
-            for r in (*v.requests, *v.streams)
-            if r.rates is not None
-        ]
+        """Return the rates that the records of *views* state."""
+        records: list[tuple[JobView, RequestView]] = []
+        for view in views:
+            for record in view.requests:
+                if record.rates is not None:
+                    records.append((view, record))
         rates = [record.rates or () for _, record in records]
         owner = np.repeat(np.arange(len(rates)), [*map(len, rates)])
         numbers = chain.from_iterable(chain.from_iterable(rates))
         triples = np.fromiter(numbers, float, 3 * len(owner)).reshape(-1, 3)
-        return cls(records, owner, *triples.T)
+        since, until, rate = triples.T
+        return cls(records, owner, since, until, rate)
+
+    @property
+    def peak(self) -> Reals:
+        """The peak rate of each span's record."""
+        peaks = [record.peak for _, record in self.records]
+        return np.array(peaks, float)[self.owner]
+
+
+def is_conservative(terms: Terms) -> bool:
+    """Return whether the policy is a conservative one, with ``+top`` or without."""
+    return (terms.policy or "").startswith("cons-")
 
 
 def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """A first grant lies between request and finish (or the kill), where
-    the first rate begins.
-    """
-    for record in chain(view.requests, view.streams):
-        grant, text = record.grant, ""
-        if grant is None:
-            if record.finish is not None:
-                text = "finishes but was never granted"
-        elif not record.request - view.slack <= grant <= record.last + view.slack:
-            text = f"is first granted at {grant!r}, outside its request"
-        elif record.rates and abs(record.rates[0][0] - grant) > view.slack:
-            text = (
-                f"is first granted at {grant!r}, its first rate begins at "
-                f"{record.rates[0][0]!r}"
-            )
+    """Check first grants: inside the request, and where its first rate begins."""
+    for record in view.requests:
+        text = _false_grant(view, record)
         if text:
-            yield violation("grant", view.job.id, f"{record.named} {text}")
+            named = f"phase {record.phase}"
+            yield violation("grant", view.job.id, f"{named} {text}")
+
+
+def _false_grant(view: JobView, record: RequestView) -> str:
+    """Return what is wrong with the first grant of *record*; empty if nothing is."""
+    grant = record.grant
+    if grant is None:
+        return "finishes but was never granted" if record.finish is not None else ""
+    if not record.request - view.slack <= grant <= record.last + view.slack:
+        return f"is first granted at {grant!r}, outside its request"
+    if record.rates and abs(record.rates[0][0] - grant) > view.slack:
+        begin = record.rates[0][0]
+        return f"is first granted at {grant!r}, its first rate begins at {begin!r}"
+    return ""
 
 
 def check_rates(terms: Terms, spans: Spans) -> Iterator[Violation]:
-    """Recorded rates: inside the request, one after the other, within the
-    peak, all bytes moved.
+    """Check each record's rates: their times, the peak rate, and the bytes moved."""
+    yield from _check_spans(terms, spans)
+    yield from _check_bytes(spans)
+
+
+def _check_spans(terms: Terms, spans: Spans) -> Iterator[Violation]:
+    """Check that spans are inside their request, one after the other, below the peak.
+
+    Conservative policies without ``+top`` grant peak rates or nothing (rule 11),
+    unless interference lowers what they grant.
     """
-    whole = (
-        (terms.policy or "").startswith("cons-") and not terms.top and not terms.scaled
-    )
-    columns = [
-        (
-            r.request,
-            r.last,
-            r.peak,
-            view.slack,
-            math.nan if r.volume is None else r.volume,
-        )
-        for view, r in spans.records
-    ]
-    request, last, peak, slack, volume = np.array(columns, float).reshape(-1, 5).T
+    records = spans.records
+    request = np.array([record.request for _, record in records], float)
+    last = np.array([record.last for _, record in records], float)
+    slack = np.array([view.slack for view, _ in records], float)
     _, owner, since, until, rate = spans
-    before = np.where(np.diff(owner, prepend=-1) > 0, request[owner], np.roll(until, 1))
-    out = (
-        (since < before - slack[owner])
-        | (until > (last + slack)[owner])
-        | (until < since)
-    )
-    past = ~((rate >= 0) & (rate <= peak[owner] * (1 + RELATIVE)))
-    part = whole & (rate < peak[owner] * (1 - RELATIVE))
-    for rule, broken in (("rates", out), ("peak", past), ("conservative", part)):
+    first_of_record = np.diff(owner, prepend=-1) > 0
+    previous = np.where(first_of_record, request[owner], np.roll(until, 1))
+    peak = spans.peak
+    too_early = since < previous - slack[owner]
+    too_late = until > (last + slack)[owner]
+    misplaced = too_early | too_late | (until < since)
+    too_fast = ~((rate >= 0) & (rate <= peak * (1 + RELATIVE)))
+    partial = np.zeros(len(rate), bool)
+    if is_conservative(terms) and not terms.top and not terms.interferes:
+        partial = rate < peak * (1 - RELATIVE)
+    rules = {"rates": misplaced, "peak": too_fast, "conservative": partial}
+    for rule, broken in rules.items():
         for k in np.flatnonzero(broken):
-            view, record = spans.records[owner[k]]
-            first, end, given = (float(column[k]) for column in (since, until, rate))
+            view, record = records[owner[k]]
+            given = float(rate[k])
             text = (
-                f"gets {given!r} from {first!r} to {end!r}; it lasts from "
-                f"{record.request!r}"
+                f"phase {record.phase} gets {given!r} from {float(since[k])!r} to "
+                f"{float(until[k])!r}; it lasts from {record.request!r} to "
+                f"{record.last!r}, its peak is {record.peak!r}"
             )
-            text += f" to {record.last!r}, its peak is {record.peak!r}"
-            yield violation(
-                rule, view.job.id, f"{record.named} {text}", abs(given - record.peak)
-            )
+            yield violation(rule, view.job.id, text, abs(given - record.peak))
+
+
+def _check_bytes(spans: Spans) -> Iterator[Violation]:
+    """Check that the rates of a finished request move its bytes, and never more."""
+    records = spans.records
+    volumes = [
+        math.nan if record.volume is None else record.volume for _, record in records
+    ]
+    rounding = [record.peak * view.slack for view, record in records]
+    volume = np.array(volumes, float)
+    tolerance = RELATIVE * volume + np.array(rounding, float)
     with np.errstate(over="ignore", invalid="ignore"):
-        moved = np.bincount(owner, (until - since) * rate, len(columns))
-    rounding = RELATIVE * volume + peak * slack
-    for k in np.flatnonzero(abs(moved - volume) > rounding):
-        view, record = spans.records[k]
+        amounts = (spans.until - spans.since) * spans.rate
+        moved = np.bincount(spans.owner, amounts, len(records))
+    for k in np.flatnonzero(abs(moved - volume) > tolerance):
+        view, record = records[k]
         if record.finish is not None or moved[k] > volume[k]:
             text = (
-                f"{record.named} moves {float(moved[k])!r} bytes of {record.volume!r}"
+                f"phase {record.phase} moves {float(moved[k])!r} bytes of "
+                f"{record.volume!r}"
             )
-            yield violation(
-                "bytes", view.job.id, text, float(abs(moved[k] - volume[k]))
-            )
+            off = float(abs(moved[k] - volume[k]))
+            yield violation("bytes", view.job.id, text, off)
+
+
+class Totals(NamedTuple):
+    """Sums over the spans that run at a time, from each change of a rate on."""
+
+    time: Reals
+    rate: Reals
+    peak: Reals
+    partial: Reals
+    """How many run below their peak rate."""
+    limit: Reals
+    """What the storage delivers to so many requests (rule 29)."""
 
 
 def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
-    """At no instant do recorded rates exceed what the storage takes of so many requests
-    (rule 29), streams the drain rate of a shared buffer (rule 42), and conservative
-    grants congest it (rule 11).
+    """Check sums of recorded rates at all times.
+
+    They stay within what the storage delivers (rule 29); conservative policies leave
+    no request a part of its peak rate (rule 11), with ``+top`` at most one (rule 28).
     """
-    through = np.array(
-        [r.kind != "io" or not v.stream_peak for v, r in spans.records], bool
-    )
-    moving = (spans.rate > 0) & through[spans.owner]
+    moving = spans.rate > 0
     if not terms.limited or not moving.any():
         return
-    owner, since, until, rate = (column[moving] for column in spans[1:])
-    peak = np.array([record.peak for _, record in spans.records])[owner]
-    stream = np.array([record.kind != "io" for _, record in spans.records])[owner]
-    time = np.concatenate([until, since])
+    totals = _totals(terms, spans, moving)
+    yield from _over_limit(terms, totals)
+    if not is_conservative(terms):
+        return
+    if not terms.top and terms.interferes:
+        yield from _less_than_whole(terms, totals)
+    if terms.top and not terms.interferes:
+        yield from _several_partial(totals)
 
-    def running(what: Reals) -> Reals:
-        total: Reals = np.cumsum(np.concatenate([-what, what])[order])
+
+def _totals(terms: Terms, spans: Spans, moving: Flags) -> Totals:
+    """Return the sums over the spans that are *moving* bytes."""
+    since = spans.since[moving]
+    until = spans.until[moving]
+    rate = spans.rate[moving]
+    peak = spans.peak[moving]
+    time = np.concatenate([until, since])
+    # At one instant spans end before others begin.
+    order = np.argsort(time, kind="stable")
+
+    def running(amount: Reals) -> Reals:
+        total: Reals = np.cumsum(np.concatenate([-amount, amount])[order])
         return total
 
-    # At one instant what ends is gone before what begins.
-    order = np.argsort(time, kind="stable")
-    time, total = time[order], running(rate)
     limit = np.full(len(time), terms.storage)
-    if terms.problem.machine.interference:
-        active = running(np.ones(len(rate)))
-        limit /= 1 + terms.problem.machine.interference * np.maximum(active - 1, 0)
-    for at in _lasting(time, total - limit > RELATIVE * terms.storage):
-        text = (
-            f"{total[at]:.9g} bytes/s at {float(time[at])!r}, the storage takes "
-            f"{float(limit[at])!r}"
-        )
-        yield violation("storage", "storage", text, float(total[at] - limit[at]))
-    drain = math.inf
-    if terms.shared_buffer is not None:
-        drain = terms.shared_buffer.drain_bytes_per_second
-        streams = running(rate * stream)
-        for at in _lasting(time, streams > drain * (1 + RELATIVE)):
-            text = (
-                f"streams move {streams[at]:.9g} bytes/s at {float(time[at])!r}, the "
-                f"buffer {drain!r}"
-            )
-            yield violation("drain", "buffer", text, float(streams[at] - drain))
-    # A stage-in that was undone leaves no record, and what it took cannot
-    # be told (rule 45).
-    known = terms.scaled and not terms.ahead
-    if (terms.policy or "").startswith("cons-") and not terms.top and known:
-        streams, others = running(peak * stream), running(peak * ~stream)
-        whole = np.minimum(others + np.minimum(streams, drain), limit)
-        for at in _lasting(time, total < whole - RELATIVE * terms.storage):
-            text = (
-                f"{total[at]:.9g} bytes/s at {float(time[at])!r}, whole grants come "
-                f"to {whole[at]:.9g}"
-            )
-            yield violation("conservative", "storage", text)
-    if terms.top and (terms.policy or "").startswith("cons-") and not terms.scaled:
-        partials = running((rate < peak * (1 - RELATIVE)).astype(float))
-        for at in _lasting(time, partials > 1):
-            text = (
-                f"{partials[at]:.0f} partial grants at {float(time[at])!r}; a +top "
-                "policy makes one"
-            )
-            yield violation("conservative", "storage", text)
-
-
-def _lasting(time: Reals, broken: NDArray[np.bool_]) -> Iterator[int]:
-    """Where stretches begin over which *broken* holds for longer
-    than rounding explains.
-    """
-    edges = np.flatnonzero(
-        np.diff(np.concatenate([[False], broken, [False]]).astype(np.int8))
+    if terms.interferes:
+        others = np.maximum(running(np.ones(len(rate))) - 1, 0)
+        limit /= 1 + terms.problem.machine.interference * others
+    return Totals(
+        time=time[order],
+        rate=running(rate),
+        peak=running(peak),
+        partial=running((rate < peak * (1 - RELATIVE)).astype(float)),
+        limit=limit,
     )
+
+
+def _over_limit(terms: Terms, totals: Totals) -> Iterator[Violation]:
+    """Yield where the sum of rates exceeds what the storage delivers."""
+    excess = totals.rate - totals.limit
+    for at in _lasting(totals.time, excess > RELATIVE * terms.storage):
+        text = (
+            f"{totals.rate[at]:.9g} bytes/s at {float(totals.time[at])!r}, the storage "
+            f"takes {float(totals.limit[at])!r}"
+        )
+        yield violation("storage", "storage", text, float(excess[at]))
+
+
+def _less_than_whole(terms: Terms, totals: Totals) -> Iterator[Violation]:
+    """Yield where whole grants, lowered by interference alone, would be more."""
+    whole = np.minimum(totals.peak, totals.limit)
+    for at in _lasting(totals.time, totals.rate < whole - RELATIVE * terms.storage):
+        text = (
+            f"{totals.rate[at]:.9g} bytes/s at {float(totals.time[at])!r}, whole "
+            f"grants come to {whole[at]:.9g}"
+        )
+        yield violation("conservative", "storage", text)
+
+
+def _several_partial(totals: Totals) -> Iterator[Violation]:
+    """Yield where more than one request has a part of its peak rate."""
+    for at in _lasting(totals.time, totals.partial > 1):
+        text = (
+            f"{totals.partial[at]:.0f} partial grants at {float(totals.time[at])!r}; a "
+            "+top policy makes one"
+        )
+        yield violation("conservative", "storage", text)
+
+
+def _lasting(time: Reals, broken: Flags) -> Iterator[int]:
+    """Yield the first index of each stretch over which *broken* holds.
+
+    Stretches so short that rounding explains them are left out.
+    """
+    padded = np.concatenate([[False], broken, [False]]).astype(np.int8)
+    edges = np.flatnonzero(np.diff(padded))
     for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
         last = time[min(end, len(time) - 1)]
         if last - time[begin] > SLACK_SECONDS + 1e-12 * last:
@@ -200,188 +247,20 @@ def _lasting(time: Reals, broken: NDArray[np.bool_]) -> Iterator[int]:
 
 
 def check_capacity(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
-    """Requests without rates that must move more in a span than the storage can."""
-    if not terms.limited or all(
-        r.rates is not None for view in views for r in view.requests
-    ):
+    """Check records without rates: do they move more in a time than the storage can?"""
+    if not terms.limited:
+        return
+    records = [(view, record) for view in views for record in view.requests]
+    if all(record.rates is not None for _, record in records):
         return
     loads = []
-    for view in views:
-        for record in chain(() if view.stream_peak else view.requests, view.streams):
-            if record.finish is not None and record.volume is not None:
-                begin = record.request if record.grant is None else record.grant
-                loads.append(Load(begin, record.finish, record.volume, view.job.id))
+    for view, record in records:
+        if record.finish is not None and record.volume is not None:
+            begin = record.request if record.grant is None else record.grant
+            loads.append(Load(begin, record.finish, record.volume, view.job.id))
     for load, left in overloads(terms.storage, loads, SLACK_SECONDS):
         text = (
             f"cannot finish at {load.end!r}: the storage has {left:.6g} bytes left to "
             "move then"
         )
         yield violation("storage", load.item, text, left)
-
-
-def check_streams(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Rule 41: stage-in, a drain a finished write, stage-out, the release;
-    each after the other.
-    """
-    name, rest = view.job.id, iter(view.streams)
-    then = view.start
-    for kind, phase, ready in _expected(view):
-        stream = next(rest, None)
-        if stream is None or (stream.kind, stream.phase) != (kind, phase):
-            given = (
-                "nothing"
-                if stream is None
-                else f"{stream.kind} of phase {stream.phase}"
-            )
-            text = f"wants the stream {kind} of phase {phase} next, finds {given}"
-            yield violation("streams", name, text)
-            return
-        due = max(then, ready)
-        since = view.job.submit_seconds if terms.ahead and kind == "in" else due
-        if not since - view.slack <= stream.request <= due + view.slack:
-            text = (
-                f"its stream {kind} is issued at {stream.request!r}, is due at {due!r}"
-            )
-            yield violation("streams", name, text, abs(stream.request - due))
-        if stream.finish is None:
-            if not (view.killed and kind == "in"):
-                yield violation("streams", name, f"its stream {kind} never finishes")
-            then = view.end
-            continue
-        fastest = stream.request + (stream.volume or 0.0) / stream.peak
-        if stream.finish < fastest - view.slack - RELATIVE * (fastest - stream.request):
-            text = (
-                f"its stream {kind} finishes at {stream.finish!r}, at its peak at "
-                f"{fastest!r}"
-            )
-            yield violation("peak", name, text, fastest - stream.finish)
-        then = stream.finish
-    if (extra := next(rest, None)) is not None:
-        yield violation("streams", name, f"has a stream {extra.kind} out of place")
-    last = max(then, view.end)
-    if abs(view.released - last) > view.slack:
-        text = (
-            f"is released at {view.released!r}, its last stream and phase end at "
-            f"{last!r}"
-        )
-        yield violation("released", name, text, abs(view.released - last))
-
-
-def _expected(view: JobView) -> Iterator[tuple[str, int, float]]:
-    """Kind, phase and earliest issue of each stream that a job's records ask for."""
-    if not view.stream_peak:
-        return
-    if view.job.stage_in_bytes:
-        yield "in", -1, 0.0
-    for write in view.requests:
-        if write.finish is not None:
-            yield "drain", write.phase, write.finish
-    if view.job.stage_out_bytes and not view.killed:
-        yield "out", len(view.phases), view.end
-
-
-def check_space(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Rule 40: a write begins when it fits beside what is written
-    and not yet drained.
-    """
-    if not view.stream_peak:
-        return
-    drained = {
-        stream.phase: stream.finish for stream in view.streams if stream.kind == "drain"
-    }
-    before: list[
-        tuple[float, float]
-    ] = []  # when each write is drained, in turn, and its bytes
-    for write in view.requests:
-        volume, due = write.volume or 0.0, write.request
-        before = [item for item in before if item[0] > due]
-        held = sum(size for _, size in before)
-        for gone, size in before:
-            if held + volume > view.job.buffer_bytes * (1 + 1e-12):
-                due, held = gone, held - size
-        if write.grant is None:
-            late = view.end > due + view.slack
-        else:
-            late = abs(write.grant - due) > view.slack
-        if late:
-            text = (
-                f"phase {write.phase} is written from {write.grant!r}, has its space "
-                f"at {due!r}"
-            )
-            yield violation("space", view.job.id, text)
-        through = drained.get(write.phase)
-        if through is not None:
-            before.append((through, volume))
-
-
-def check_writes(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
-    """Rules 39 and 40: between grants and finishes the writes that run
-    share the buffer's rate.
-    """
-    events: list[tuple[float, int, int, RequestView, JobView]] = []
-    for view in views:
-        for write in view.requests if view.stream_peak else ():
-            if write.grant is not None and write.grant < write.last:
-                number = len(events)
-                events.append((write.grant, 1, number, write, view))
-                events.append((write.last, 0, number, write, view))
-    events.sort(key=lambda event: event[:3])
-    buffer = terms.shared_buffer if terms.limited else None
-    running: list[
-        tuple[float, int, JobView]
-    ] = []  # by peak per node, as rule 25 walks them
-    moved: dict[int, float] = {}
-    peaks, before, steps = 0.0, 0.0, 0
-    for time, starts, number, write, view in events:
-        if time > before and running:
-            steps += 1
-            whole = buffer is None or peaks <= buffer.bytes_per_second
-            left = 0.0 if buffer is None else buffer.bytes_per_second
-            nodes = sum(other.nodes for _, _, other in running)
-            for _, other, one in running:
-                rate = one.peak if whole else min(one.peak, one.nodes * left / nodes)
-                moved[other] += rate * (time - before)
-                left, nodes = left - rate, nodes - one.nodes
-        before = time
-        entry = (view.peak / view.nodes, number, view)
-        if starts:
-            insort(running, entry, key=lambda item: item[:2])
-            moved[number], peaks = 0.0, peaks + view.peak
-            continue
-        del running[bisect_right(running, entry[:2], key=lambda item: item[:2]) - 1]
-        peaks = peaks - view.peak if running else 0.0
-        volume, done = write.volume or 0.0, moved.pop(number)
-        slack = 1e-8 * volume + view.peak * view.slack * 4
-        if done > volume + slack or (
-            write.finish is not None and done < volume - slack
-        ):
-            text = (
-                f"phase {write.phase} ends at {time!r} with {done:.9g} of "
-                f"{volume:.9g} bytes"
-            )
-            yield violation("writes", view.job.id, text, abs(done - volume))
-
-
-def check_holding(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
-    """Rule 44: the bytes of a shared buffer that jobs hold never exceed it."""
-    buffer = terms.shared_buffer
-    if buffer is None or not terms.closed:
-        return
-    events: list[tuple[float, int, JobView]] = []
-    for view in views:
-        staged = (
-            [s.request for s in view.streams if s.kind == "in"] if terms.ahead else []
-        )
-        since = min([view.start, *staged])
-        if view.stream_peak and view.released > since + SLACK_SECONDS:
-            events += [(since + view.slack, 1, view), (view.released, 0, view)]
-    events.sort(key=lambda event: event[:2])
-    held = 0.0
-    for time, takes, view in events:
-        held += view.job.buffer_bytes if takes else -view.job.buffer_bytes
-        if takes and held > buffer.bytes * (1 + RELATIVE):
-            text = (
-                f"holds buffer at {time!r} when {held:.9g} of {buffer.bytes:.9g} "
-                "bytes are held"
-            )
-            yield violation("buffer", view.job.id, text, held - buffer.bytes)

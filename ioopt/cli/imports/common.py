@@ -98,6 +98,8 @@ def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
                 f"--machine {word}: wanted an object, such as {{nodes: 4}}"
             )
         for key in given:
+            if why := QueueOptions.LEFT.get(key):
+                raise UsageError(f"--machine {word}: {key}: {why}")
             if key not in known:
                 raise UsageError(
                     f"--machine {word}: no key {key!r}; {suggest(key, known)}"

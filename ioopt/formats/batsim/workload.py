@@ -237,13 +237,8 @@ def export_batsim(problem: BatchIoProblem) -> Json:
     Bytes count for the whole job (``DefinedAmountsSpreadUniformly``) and are written,
     since ioopt does not tell reads from writes. Rates belong to Batsim's platform file
     and are not part of it; a job's own peak stands with the job, where ioopt reads it
-    again and Batsim passes over it. Raises InstanceError for burst buffers, which would
-    change what the jobs wait for.
+    again and Batsim passes over it.
     """
-    if problem.machine.burst_buffer:
-        raise InstanceError(
-            f"{problem.name}: Batsim's workloads have no burst_buffer; remove it"
-        )
     profiles: Json = {}
     jobs = []
     for job in problem.jobs:

@@ -1,24 +1,25 @@
-"""Seeded batch-io workloads: a Mira-like month, small instances.
+"""Generate batch I/O workloads from seeds: months like those of Mira, small instances.
 
 The paper's traces are not public. The default month was chosen among about 30 mixes of
-sizes, I/O shares and periods while looking at FILL against ADAPTIVE; other plausible
-mixes gave open-loop I/O delay ratios from .33 to 1.05. Ratios measured on it say what
-can happen, not what must.
+sizes, I/O shares and periods, by comparing FILL with ADAPTIVE. Other plausible mixes
+have ratios of their I/O delays in open loop from .33 to 1.05, so a ratio measured on
+the default month is an example and no forecast.
 """
 
 import math
 import random
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from ioopt.errors import UsageError
 from ioopt.generate import chosen_preset, variant
 from ioopt.problems.base import Record
 from ioopt.problems.batch_io import (
+    NO_BUFFER,
     Allocation,
     BatchIoProblem,
-    BurstBuffer,
     Job,
     Machine,
     Phase,
@@ -41,15 +42,14 @@ SIZE_SHARES = (0.50, 0.28, 0.10, 0.06, 0.045, 0.01, 0.004, 0.001)
 
 
 class MiraSettings(Record):
-    """A month on Mira (Zhou et al., Sections II and IV): 49,152 nodes,
-    250 GB/s of storage.
+    """A month on Mira (Zhou et al., Sections II and IV): 49,152 nodes, 250 GB/s.
 
-    ``load`` is the jobs' uncongested node-seconds over the machine's in ``days`` days,
-    before cuts; ``runtime_sigma`` the deviation of the logarithm of run times, which
-    are cut to [``shortest_seconds``, ``longest_seconds``]; a job's phases last between
-    the two periods; the share of its run time that is I/O is uniform between the two
-    shares (at an expansion factor of 1; that factor, rule 23, is ``--set ef`` of the
-    policies). The paper's traces are not public: the numbers are ours.
+    ``load`` is the jobs' uncongested node-seconds over those of the machine in ``days``
+    days, before cuts. ``runtime_sigma`` is the deviation of the logarithm of run times,
+    which are cut to [``shortest_seconds``, ``longest_seconds``]. Phases last between
+    the two periods. The share of I/O in a job's run time is uniform between the two
+    shares, at an expansion factor of 1 (rule 23; ``--set ef`` of the policies). The
+    paper's traces are not public; the numbers are ours.
     """
 
     jobs: int = Field(3000, ge=1, le=1_000_000)
@@ -77,15 +77,12 @@ class MiraSettings(Record):
 
 
 class CongestedMiraSettings(MiraSettings):
-    """A month that the storage slows down, as the three of Zhou et al., Section
-    IV.B, must have been.
+    """A month with congestion, as the three of Zhou et al., Section IV.B, must have.
 
-    The share of jobs of a size is multiplied by (nodes / 512)^``tilt``; ``campaign``
-    jobs in a row are one: an application run on several inputs, submitted together,
-    alike, so that they write at one time.
-
-    docs/batch-io.md says how the presets were chosen and which
-    workload each stands for.
+    The share of jobs of a size is multiplied by (nodes / 512)^``tilt``. ``campaign``
+    jobs in a row are an application run on several inputs: alike and submitted
+    together, so that they write at the same time. docs/batch-io.md says how the presets
+    were chosen and which workload each stands for.
     """
 
     load: float = Field(0.70, gt=0)
@@ -104,21 +101,6 @@ class SmallSettings(Record):
     allocation: Allocation = "flat"
 
 
-class BufferedSettings(SmallSettings):
-    """As ``small``, with a burst buffer that holds ``room`` times the
-    largest request of a job.
-
-    Nine jobs of ten write there, a third of them stage in, a third out. The buffer
-    takes what all nodes can send, and drains at ``drain`` of that.
-    """
-
-    jobs: int = Field(12, ge=1, le=100_000)
-    placement: Literal["shared", "per-node"] = "shared"
-    staging: Literal["at-start", "ahead"] = "ahead"
-    room: float = Field(1.5, ge=1)
-    drain: float = Field(0.25, gt=0)
-
-
 PRESETS: dict[str, type[Record]] = {
     "mira-month": MiraSettings,
     "mira-mixed": CongestedMiraSettings,
@@ -128,7 +110,6 @@ PRESETS: dict[str, type[Record]] = {
     ),
     "mira-week": variant(MiraSettings, jobs=700, days=7.0),
     "small": SmallSettings,
-    "burst-buffer": BufferedSettings,
     "tiny": variant(SmallSettings, jobs=3, nodes=4, most_phases=2),
 }
 
@@ -136,11 +117,13 @@ PRESETS: dict[str, type[Record]] = {
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> BatchIoProblem:
-    """One instance of *preset* (None: ``mira-month``); the same arguments
-    give the same instance.
+    """Generate an instance of *preset* (None: ``mira-month``) from *seed*.
 
-    Raises UsageError for an unknown preset or setting.
+    Equal arguments give equal instances. Raises UsageError for an unknown preset or
+    setting.
     """
+    if preset == "burst-buffer":
+        raise UsageError(f"preset burst-buffer: {NO_BUFFER}; take preset small")
     name, chosen = chosen_preset("batch-io", PRESETS, preset or "mira-month", settings)
     make = next(make for cls, make in _MAKERS.items() if isinstance(chosen, cls))
     problem = make(chosen, random.Random(f"{name} {seed}"))
@@ -153,18 +136,18 @@ def generate(
 
 
 def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
-    """Lognormal jobs over ``days`` days, by the sizes above and a daily rhythm,
-    scaled to the ``load``.
+    """Draw jobs of lognormal length over ``days`` days, scaled to the ``load``.
+
+    Sizes follow SIZE_SHARES, arrivals a daily rhythm.
     """
-    mix = (
-        settings
-        if isinstance(settings, CongestedMiraSettings)
-        else CongestedMiraSettings()
-    )
+    mix = CongestedMiraSettings()
+    if isinstance(settings, CongestedMiraSettings):
+        mix = settings
     shares = [
         share * (size / SIZES[0]) ** mix.tilt for share, size in zip(SIZE_SHARES, SIZES)
     ]
-    campaign, applications = mix.campaign, math.ceil(settings.jobs / mix.campaign)
+    campaign = mix.campaign
+    applications = math.ceil(settings.jobs / campaign)
     arrivals = sorted(_arrival(settings.days, rng) for _ in range(applications))
     sizes = rng.choices(SIZES, shares, k=applications)
     raw = [math.exp(rng.gauss(0.0, settings.runtime_sigma)) for _ in sizes]
@@ -176,7 +159,7 @@ def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
             max(run * scale, settings.shortest_seconds), settings.longest_seconds
         )
         share = rng.uniform(settings.io_share_from, settings.io_share_to)
-        # Cobalt's walltimes are minutes; users ask for some multiple of what they need.
+        # Walltimes are multiples of five minutes, 1 to 3.3 times what the job needs.
         walltime = 300.0 * math.ceil(seconds / rng.uniform(0.3, 1.0) / 300.0)
         phases = _phases(seconds, share, MIRA.peak(nodes), settings, rng)
         jobs.append(
@@ -188,7 +171,9 @@ def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
                 phases=phases,
             )
         )
-    alike = [job for job in jobs for _ in range(campaign)]
+    alike: list[Job] = []
+    for job in jobs:
+        alike += [job] * campaign
     jobs = [
         job.model_copy(update={"id": k})
         for k, job in enumerate(alike[: settings.jobs], 1)
@@ -197,7 +182,10 @@ def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
 
 
 def _arrival(days: float, rng: random.Random) -> float:
-    """A submit time: twice as likely at the busiest hour (15:00) as at the idlest."""
+    """Draw a submission: twice as likely at the busiest hour (15:00) as at the idlest.
+
+    Each candidate is accepted with its relative likelihood.
+    """
     while True:
         seconds = rng.uniform(0.0, days * DAY_SECONDS)
         hour = seconds % DAY_SECONDS / 3600.0
@@ -212,13 +200,9 @@ def _phases(
     settings: MiraSettings,
     rng: random.Random,
 ) -> tuple[Phase, ...]:
-    """Equal phases of a job; their length is log-uniform between the two
-    periods of the settings.
-    """
-    low, high = (
-        math.log(settings.period_from_seconds),
-        math.log(settings.period_to_seconds),
-    )
+    """Return equal phases of a job, of log-uniform length between the two periods."""
+    low = math.log(settings.period_from_seconds)
+    high = math.log(settings.period_to_seconds)
     period = math.exp(rng.uniform(low, high))
     count = max(1, round(seconds / period))
     length = seconds / count
@@ -232,9 +216,7 @@ def _phases(
 
 
 def _small(settings: SmallSettings, rng: random.Random) -> BatchIoProblem:
-    """A few jobs in whole numbers, for tests and trying out; storage takes
-    half of all nodes' rate.
-    """
+    """Draw a few jobs in whole numbers; the storage has half the rate of all nodes."""
     machine = Machine(
         nodes=settings.nodes,
         unit_nodes=1,
@@ -260,45 +242,7 @@ def _small(settings: SmallSettings, rng: random.Random) -> BatchIoProblem:
                 phases=phases,
             )
         )
-    problem = BatchIoProblem(machine=machine, jobs=tuple(jobs))
-    return (
-        _buffered(settings, problem, rng)
-        if isinstance(settings, BufferedSettings)
-        else problem
-    )
-
-
-def _buffered(
-    settings: BufferedSettings, problem: BatchIoProblem, rng: random.Random
-) -> BatchIoProblem:
-    """*problem* with a burst buffer: a job asks for one to three
-    times its largest write.
-    """
-    machine, jobs, most = problem.machine, [], 1.0
-    for job in problem.jobs:
-        own = max(1.0, *(phase.io_bytes for phase in job.phases)) * rng.randint(1, 3)
-        if rng.random() < 0.1:
-            own = 0.0
-        loads = {
-            key: own / 2
-            for key in ("stage_in_bytes", "stage_out_bytes")
-            if rng.random() < 1 / 3 and own
-        }
-        jobs.append(job.model_copy(update={"buffer_bytes": own, **loads}))
-        parts = machine.nodes / job.nodes if settings.placement == "per-node" else 1
-        most = max(most, own * parts)
-    rate = 1.0 if settings.placement == "per-node" else float(machine.nodes)
-    buffer = BurstBuffer(
-        bytes=math.ceil(most * settings.room),
-        bytes_per_second=rate,
-        drain_bytes_per_second=rate * settings.drain,
-        placement=settings.placement,
-    )
-    return BatchIoProblem(
-        machine=machine.model_copy(update={"burst_buffer": buffer}),
-        jobs=tuple(jobs),
-        options=QueueOptions(queue="fcfs", staging=settings.staging),
-    )
+    return BatchIoProblem(machine=machine, jobs=tuple(jobs))
 
 
 _MAKERS: dict[type[Record], Callable[[Any, random.Random], BatchIoProblem]] = {

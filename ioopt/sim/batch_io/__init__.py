@@ -1,3 +1,1 @@
-"""The simulator of batch I/O: kernels of one text for plain Python and for
-numba (see ``state``).
-"""
+"""The batch I/O simulator: one source for plain Python and for numba (see state)."""

@@ -1,8 +1,8 @@
-"""The jobs that run, by slot, and when something is due of them.
+"""The running jobs by slot, and the time of each one's next event.
 
-What is due next is found by reading the times of all running jobs in one piece, which
-at the sizes of real machines is cheaper than a heap. Times and targets stand by the
-``slot`` of a job in ``running``.
+The next event is found by scanning the times of all running jobs, which stand in one
+array; at the sizes of real machines this is faster than a heap. ``times`` and
+``targets`` are indexed by the ``slot`` of a job in ``running``.
 """
 
 import math
@@ -12,12 +12,11 @@ from ioopt.sim.batch_io.state import COMPUTING, Clock, Job, Tables
 
 
 def next_time(run: Tables, clock: Clock) -> Number:
-    """The earliest time of those set or targeted, or at which a walltime is
-    over; infinity: none.
+    """Return the time of the next event of a running job; infinity without one.
+
+    An event is the end of a compute or of a request, or with ``kill`` of a walltime.
     """
     time = least(run.times, 0, clock.num_running)
-    if clock.num_streams:
-        time = min(time, least(run.times, run.buffer.jobs, clock.num_streams))
     if run.shared and clock.rho > 0:
         target = least(run.targets, 0, clock.num_running)
         time = min(time, clock.since + (target - clock.turned) / clock.rho)
@@ -29,26 +28,24 @@ def next_time(run: Tables, clock: Clock) -> Number:
 
 
 def collect(run: Tables, clock: Clock, slack: Number) -> int:
-    """Put the jobs that are due into ``due``: requests by job id, then
-    computes by time; how many.
+    """Put the jobs that are due into ``due`` and return how many they are.
+
+    Requests come first, by job id, then computes, by time.
     """
-    times, targets, until, found = run.times, run.targets, clock.until, 0
+    times = run.times
+    targets = run.targets
+    until = clock.until
+    found = 0
     for k in range(clock.num_running):
         if times[k] <= until or (run.shared and targets[k] - clock.turned <= slack):
             put_due(run, found, run.running[k])
             times[k] = targets[k] = math.inf
             found += 1
-    first = run.buffer.jobs
-    for k in range(first, first + clock.num_streams):
-        if times[k] <= until:
-            put_due(run, found, run.running[k])
-            times[k] = math.inf
-            found += 1
     return found
 
 
 def put_due(run: Tables, count: int, j: int) -> None:
-    """Put job *j* among the *count* jobs of ``due``."""
+    """Insert job *j* among the *count* jobs of ``due``."""
     while count > 0 and comes_before(run.jobs[j], run.jobs[run.due[count - 1]]):
         run.due[count] = run.due[count - 1]
         count -= 1
@@ -56,7 +53,7 @@ def put_due(run: Tables, count: int, j: int) -> None:
 
 
 def comes_before(one: Job, other: Job) -> bool:
-    """Whether *one* has its turn before *other*, which is due at the same instant."""
+    """Return whether *one* comes before *other*, due at the same instant (rule 1)."""
     if one.status != other.status:
         return one.status > other.status
     if one.status == COMPUTING and one.due != other.due:
@@ -65,7 +62,7 @@ def comes_before(one: Job, other: Job) -> bool:
 
 
 def overdue(run: Tables, clock: Clock) -> int:
-    """Put the jobs whose walltime is over into ``due``, by time; how many."""
+    """Put the jobs past their walltime into ``due``, by time; return how many."""
     found = 0
     for k in range(clock.num_running):
         job = run.jobs[run.running[k]]
@@ -75,7 +72,9 @@ def overdue(run: Tables, clock: Clock) -> int:
             while at > 0:
                 other = run.jobs[run.due[at - 1]]
                 time = other.start + other.walltime
-                if time < end or (time == end and other.id < job.id):
+                if time < end:
+                    break
+                if time == end and other.id < job.id:
                     break
                 run.due[at] = run.due[at - 1]
                 at -= 1
@@ -85,15 +84,17 @@ def overdue(run: Tables, clock: Clock) -> int:
 
 
 def take_slot(run: Tables, slot: int, job: Job) -> None:
-    """*job*, or a stream of one, takes *slot*."""
+    """Give *slot* to *job*."""
     job.slot = slot
     run.running[slot] = job.job
 
 
 def leave_slot(run: Tables, job: Job, last: int) -> None:
-    """*job* is over; what stands in the slot *last* takes its slot."""
+    """Free the slot of *job*, and move the job in slot *last* there."""
     slot = int(job.slot)
     run.running[slot] = run.running[last]
     run.jobs[run.running[slot]].slot = slot
-    run.times[slot], run.targets[slot] = run.times[last], run.targets[last]
-    run.times[last] = run.targets[last] = math.inf
+    run.times[slot] = run.times[last]
+    run.targets[slot] = run.targets[last]
+    run.times[last] = math.inf
+    run.targets[last] = math.inf

@@ -1,79 +1,60 @@
-"""Boxes of units and bytes over time, and where a waiting job fits among them
-(rules 20, 31 and 36).
+"""Boxes of units over time, and where a waiting job fits among them.
 
-Sets of units stand in words of ``WORD`` bits: those chosen for a job in its row of
-``chosen``. The profile is a step function: ``step_free[k]`` units and
-``step_room[k]`` bytes of the burst buffer are free from ``step_times[k]`` on, now
-being the first time and infinity the end of the last step. Box [s, e) of a job has
-its ends at steps; -infinity says that it has none. Times within the tolerance of rule
-2 are one step, so that no sliver of time stands in the way. Bytes count where
-``w.buffer.shared`` says so (:func:`bytes_of`); which units are free where they are
-numbered follows from the boxes themselves.
+Rules 20, 31 and 36. The profile of free units is a step function: ``step_free[k]``
+units are free from ``step_times[k]`` on; the first step begins now, the last never
+ends. The box [s, e) of a job begins and ends at steps; a job without one has -infinity
+for both. Times within the tolerance of rule 2 are one step, so that rounding leaves no
+short gaps between boxes. Numbered units are found from the boxes themselves; sets of
+them are bits in words of ``WORD`` bits, those chosen for a job in its row of
+``chosen``.
 """
 
 import math
 
 from ioopt.compiled import apart
 from ioopt.decisions.ordering import Number, sort_by, time_tolerance
-from ioopt.sim.batch_io.buffer import release_time, units_held
-from ioopt.sim.batch_io.state import NOBODY, WAITING, WORD, Clock, Job, Tables
+from ioopt.sim.batch_io.state import NOBODY, WORD, Clock, Job, Tables
 
 OVERDUE_SECONDS = 300
-"""A job past its walltime is predicted to run this much longer (rule 20)."""
+"""Predicted rest of a job that is past its walltime (rule 20)."""
 
 
 def tolerance(run: Tables, time: Number) -> Number:
-    """Within what of *time* it is one instant (rule 2)."""
+    """Return how far from *time* another time may be to count as equal (rule 2)."""
     return 0 if run.limits.exact else time_tolerance(time)
 
 
 def passed(run: Tables, clock: Clock) -> Number:
-    """Predicted ends up to here have passed; with a pass an event, an end of
-    now has not (rule 36).
+    """Return the time up to which predicted ends have passed.
+
+    With a pass after every event, an end of now has not passed (rule 36).
     """
     if run.event:
-        return clock.now - time_tolerance(
-            clock.now
-        )  # in exact runs too: no end is so close by chance
+        # Also in exact runs, where no other end is that close to now.
+        return clock.now - time_tolerance(clock.now)
     return clock.now + tolerance(run, clock.now)
 
 
 def predicted_end(run: Tables, clock: Clock, job: Job) -> Number:
-    """When *job*, which runs, is predicted to end: with its walltime, later
-    where that has passed.
-    """
+    """Predict the end of the running *job*: its walltime, or later when that passed."""
     end = job.start + job.walltime
-    return end if end > passed(run, clock) else clock.now + OVERDUE_SECONDS
-
-
-def bytes_of(run: Tables, job: Job) -> Number:
-    """Bytes of the burst buffer that the box of *job* takes (rule 44)."""
-    return run.buffer.size[job.job] if run.buffer.shared else 0
+    if end > passed(run, clock):
+        return end
+    return clock.now + OVERDUE_SECONDS
 
 
 @apart
 def lay_out(run: Tables, clock: Clock) -> None:
-    """Make the profile of the running jobs and of the boxes of those in ``line``.
-
-    Bytes are added in the order of time, so that both engines round alike.
-    """
-    jobs, now, free, room, count = (
-        run.jobs,
-        clock.now,
-        run.total,
-        run.buffer.capacity,
-        0,
-    )
+    """Build the profile from the running jobs and the boxes of the jobs in ``line``."""
+    jobs = run.jobs
+    now = clock.now
+    free = run.total
+    count = 0
     for k in range(clock.num_running):
         job = jobs[run.running[k]]
-        job.box_start, job.box_end = now, predicted_end(run, clock, job)
+        job.box_start = now
+        job.box_end = predicted_end(run, clock, job)
         free -= job.units
-        mark(run, count, 2 * job.job + 1, job.box_end)
-        count += 1
-    for k in range(clock.num_tails):
-        job = jobs[run.buffer.tails[k]]
-        job.box_start, job.box_end = now, release_time(run, clock, job.job)
-        free -= units_held(run, job)
         mark(run, count, 2 * job.job + 1, job.box_end)
         count += 1
     for k in range(clock.lined_up):
@@ -83,12 +64,8 @@ def lay_out(run: Tables, clock: Clock) -> None:
             mark(run, count + 1, 2 * job.job + 1, job.box_end)
             count += 2
     sort_by(run.mark_times, run.marks, 0, count)
-    if run.buffer.shared:
-        for k in range(count):
-            job = jobs[run.marks[k] // 2]
-            if job.status != WAITING:
-                room -= bytes_of(run, job)
-    run.step_times[0], run.step_free[0], run.step_room[0] = now, free, room
+    run.step_times[0] = now
+    run.step_free[0] = free
     clock.steps = 1
     for k in range(count):
         code = run.marks[k]
@@ -96,7 +73,8 @@ def lay_out(run: Tables, clock: Clock) -> None:
         at = clock.steps - 1
         last = run.step_times[at]
         if time > last + tolerance(run, last):
-            at, last = clock.steps, time
+            at = clock.steps
+            last = time
             open_step(run, clock, at, time)
         job = jobs[code // 2]
         if code % 2:
@@ -109,21 +87,18 @@ def lay_out(run: Tables, clock: Clock) -> None:
 
 @apart
 def shift(run: Tables, job: Job, first: int, last: int, sign: int) -> None:
-    """The steps from *first* to *last* have the units and bytes of *job*
-    more (1) or less (-1).
-    """
-    free, units = run.step_free, sign * units_held(run, job)
+    """Add (*sign* 1) or subtract (-1) the units of *job* in steps *first* to *last*."""
+    free = run.step_free
+    units = sign * job.units
     for k in range(first, last):
         free[k] += units
-    if run.buffer.shared:
-        share = sign * bytes_of(run, job)
-        for k in range(first, last):
-            run.step_room[k] += share
 
 
 def step_from(run: Tables, clock: Clock, time: Number) -> int:
-    """The first step that begins at *time* or later."""
-    low, high, times = 0, clock.steps, run.step_times
+    """Return the first step that begins at *time* or later."""
+    times = run.step_times
+    low = 0
+    high = clock.steps
     while low < high:
         middle = (low + high) // 2
         if times[middle] < time:
@@ -135,8 +110,9 @@ def step_from(run: Tables, clock: Clock, time: Number) -> int:
 
 @apart
 def put(run: Tables, clock: Clock, job: Job, at: int, length: Number) -> None:
-    """Give *job* a box of *length* seconds from step *at* on; a length
-    of 0 occupies nothing.
+    """Give *job* a box of *length* seconds from step *at* on.
+
+    A box of length 0 occupies nothing.
     """
     start = run.step_times[at]
     end = start + length
@@ -153,32 +129,32 @@ def put(run: Tables, clock: Clock, job: Job, at: int, length: Number) -> None:
 
 @apart
 def take_out(run: Tables, clock: Clock, job: Job) -> None:
-    """Take the box of *job*, where it has one, out of the profile."""
+    """Take the box of *job*, if it has one, out of the profile."""
     if job.box_start < job.box_end:
-        shift(
-            run,
-            job,
-            step_from(run, clock, job.box_start),
-            step_from(run, clock, job.box_end),
-            1,
-        )
+        first = step_from(run, clock, job.box_start)
+        last = step_from(run, clock, job.box_end)
+        shift(run, job, first, last, 1)
     drop(job)
 
 
 def drop(job: Job) -> None:
-    """*job* has no box."""
-    job.box_start = job.box_end = -math.inf
+    """Forget the box of *job*."""
+    job.box_start = -math.inf
+    job.box_end = -math.inf
 
 
 @apart
 def blocked_at(run: Tables, clock: Clock, job: Job, at: int) -> int:
-    """NOBODY where *job* fits from step *at* on, else the next step from
-    which it may (rule 31).
+    """Return NOBODY if *job* fits from step *at* on (rule 31).
+
+    Otherwise return the next step from which it may fit.
     """
-    times, free, units, steps = run.step_times, run.step_free, job.units, clock.steps
-    counted = not (
-        run.numbered and run.overlaps
-    )  # units of boxes that overlap are counted twice
+    times = run.step_times
+    free = run.step_free
+    units = job.units
+    steps = clock.steps
+    # The profile counts units of overlapping boxes twice, so it cannot be used then.
+    counted = not (run.numbered and run.overlaps)
     start = times[at]
     stop = start + job.length
     stop -= tolerance(run, stop)
@@ -187,11 +163,6 @@ def blocked_at(run: Tables, clock: Clock, job: Job, at: int) -> int:
         if counted and free[k] < units:
             return k + 1
         k += 1
-    if run.buffer.shared and bytes_of(run, job) > 0:
-        share = bytes_of(run, job) - run.buffer.capacity * run.limits.eps
-        for step in range(at, k):
-            if run.step_room[step] < share:
-                return step + 1
     if run.numbered and not choose_units(run, clock, job, start, stop):
         return at + 1
     return NOBODY
@@ -199,7 +170,7 @@ def blocked_at(run: Tables, clock: Clock, job: Job, at: int) -> int:
 
 @apart
 def first_fit(run: Tables, clock: Clock, job: Job) -> int:
-    """The first step from which *job* fits; numbered units are chosen."""
+    """Return the first step from which *job* fits; numbered units are chosen."""
     at = 0
     blocked = blocked_at(run, clock, job, at)
     while blocked != NOBODY:
@@ -209,69 +180,53 @@ def first_fit(run: Tables, clock: Clock, job: Job) -> int:
 
 
 def mark(run: Tables, k: int, code: int, time: Number) -> None:
-    """The *k*-th mark: box of job *code* / 2 begins (even) or ends (odd) at *time*."""
+    """Set mark number *k*: the box of job *code* // 2 begins or ends at *time*.
+
+    An even *code* is the begin of the box, an odd one its end.
+    """
     run.marks[k] = code
     run.mark_times[code] = time
 
 
 def open_step(run: Tables, clock: Clock, at: int, time: Number) -> None:
-    """A step begins at *time* as number *at*, with what is free in the one before."""
-    times, free, room = run.step_times, run.step_free, run.step_room
+    """Insert a step at *time* as number *at*, with the free units of the one before."""
+    times = run.step_times
+    free = run.step_free
     for k in range(clock.steps, at, -1):
-        times[k], free[k], room[k] = times[k - 1], free[k - 1], room[k - 1]
-    times[at], free[at], room[at] = time, free[at - 1], room[at - 1]
+        times[k] = times[k - 1]
+        free[k] = free[k - 1]
+    times[at] = time
+    free[at] = free[at - 1]
     clock.steps += 1
 
 
-@apart
-def save_steps(run: Tables, clock: Clock) -> None:
-    """Keep the profile."""
-    clock.saved_steps = clock.steps
-    for k in range(clock.steps):
-        run.saved_times[k] = run.step_times[k]
-        run.saved_free[k] = run.step_free[k]
-        run.saved_room[k] = run.step_room[k]
-
-
-@apart
-def load_steps(run: Tables, clock: Clock) -> None:
-    """Go back to the profile that was kept."""
-    clock.steps = clock.saved_steps
-    for k in range(clock.steps):
-        run.step_times[k] = run.saved_times[k]
-        run.step_free[k] = run.saved_free[k]
-        run.step_room[k] = run.saved_room[k]
-
-
 def note_taken(run: Tables, job: Job, start: Number, stop: Number) -> None:
-    """Add the units of *job* to ``taken`` if its box meets the time
-    from *start* to *stop*.
-    """
+    """Add the units of *job* to ``taken`` if its box meets [*start*, *stop*)."""
     since = job.box_start
-    if since < job.box_end and job.box_end > start and (since < stop or since <= start):
-        if not units_held(run, job):
-            return
-        if run.partition:
-            for unit in range(job.block, job.block + job.units):
-                run.taken[unit // WORD] |= 1 << unit % WORD
-        else:
-            for word in range(len(run.taken)):
-                run.taken[word] |= run.chosen[job.job][word]
+    if since >= job.box_end or job.box_end <= start:
+        return
+    if since >= stop and since > start:
+        return
+    if run.partition:
+        for unit in range(job.block, job.block + job.units):
+            run.taken[unit // WORD] |= 1 << unit % WORD
+    else:
+        for word in range(len(run.taken)):
+            run.taken[word] |= run.chosen[job.job][word]
 
 
 @apart
 def choose_units(
     run: Tables, clock: Clock, job: Job, start: Number, stop: Number
 ) -> bool:
-    """Choose the lowest units that are free for *job* from *start* to *stop*;
-    False: there are none.
+    """Choose the lowest units that are free for *job* in [*start*, *stop*).
+
+    Returns False when there are not enough.
     """
     for word in range(len(run.taken)):
         run.taken[word] = 0
     for k in range(clock.num_running):
         note_taken(run, run.jobs[run.running[k]], start, stop)
-    for k in range(clock.num_tails if run.buffer.keeps else 0):
-        note_taken(run, run.jobs[run.buffer.tails[k]], start, stop)
     for k in range(clock.lined_up):
         note_taken(run, run.jobs[run.line[k]], start, stop)
     if run.partition:
@@ -280,7 +235,8 @@ def choose_units(
     missing = job.units
     for word in range(len(run.taken)):
         count = min(WORD, run.total - word * WORD)
-        free, chosen = ~run.taken[word] & ((1 << count) - 1), 0
+        free = ~run.taken[word] & ((1 << count) - 1)
+        chosen = 0
         while free and missing:
             lowest = free & -free
             chosen |= lowest
@@ -291,7 +247,7 @@ def choose_units(
 
 
 def lowest_block(run: Tables, units: int) -> int:
-    """The lowest aligned block of *units* outside ``taken``; -1: there is none."""
+    """Return the first unit of the lowest aligned block outside ``taken``, or -1."""
     for place in range(0, run.total - units + 1, units):
         unit = place
         while unit < place + units and not run.taken[unit // WORD] >> unit % WORD & 1:
@@ -302,7 +258,7 @@ def lowest_block(run: Tables, units: int) -> int:
 
 
 def units_free(run: Tables, job: Job) -> bool:
-    """Whether nobody is on the units chosen for *job*."""
+    """Return whether the units chosen for *job* are free now."""
     taken = 0
     if run.partition:
         for unit in range(job.block, job.block + job.units):

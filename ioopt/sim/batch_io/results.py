@@ -1,4 +1,4 @@
-"""From a run to the documented schedule and the metrics of rule 22."""
+"""Turn a run into the documented schedule and the metrics of rule 22."""
 
 import math
 from fractions import Fraction
@@ -15,13 +15,13 @@ Seconds = list[float | None]
 
 
 def schedule_of(trace: Trace, run: Run) -> Json:
-    """The schedule: jobs in the order of the problem, times in seconds as floats.
+    """Return the schedule: jobs in the order of the problem, times in seconds.
 
     Beside the required keys a job has ``allocated_nodes`` and ``first_node`` (of its
-    partition, null when flat), ``nodes`` where units are numbered, and, where the run
-    recorded them, a request has ``rates``: [from, until, bytes per second] of every
-    span above 0, beside the ``storage_bytes_per_second`` that held for them all. Exact
-    runs add ``exact`` with the rationals as text.
+    partition; null on flat machines), and ``nodes`` where units are numbered. Where the
+    run recorded rates, a request has ``rates``, a row [from, until, bytes per second]
+    for each span above 0, and the schedule states ``storage_bytes_per_second``. Exact
+    runs add ``exact`` with rationals as text.
     """
     rates = _by_place(run)
     times: list[Seconds] = [
@@ -44,63 +44,42 @@ def schedule_of(trace: Trace, run: Run) -> Json:
 
 
 def _by_place(run: Run) -> Rates | None:
-    """The spans of every place in order of time, without those of a stage-in that
-    was undone (rule 45).
-    """
+    """Return the time spans of every request in order of time."""
     if run.rates is None:
         return None
     rows = np.array(run.rates, float).reshape(-1, 4)
-    rows = rows[rows[:, 1] >= np.array(run.request, float)[rows[:, 0].astype(int)]]
     rows = rows[np.lexsort(rows.T[::-1])]
     edges = np.searchsorted(rows[:, 0], np.arange(len(run.request) + 1)).tolist()
     spans = rows[:, 1:].tolist()
-    return [spans[a:b] for a, b in pairwise(edges)]
+    return [spans[first:last] for first, last in pairwise(edges)]
 
 
 def _job(
     trace: Trace, run: Run, rates: Rates | None, times: list[Seconds], j: int
 ) -> Json:
+    """Return the row of job *j*."""
+    first_node = None
+    if run.block[j] >= 0:
+        first_node = run.block[j] * trace.machine.unit_nodes
+    places = range(trace.offset[j], trace.offset[j + 1])
     job: Json = {
         "id": trace.ids[j],
         "start_seconds": float(run.start[j]),
         "end_seconds": float(run.end[j]),
         "killed": bool(run.killed[j]),
         "allocated_nodes": trace.allocated[j],
-        "first_node": run.block[j] * trace.machine.unit_nodes
-        if run.block[j] >= 0
-        else None,
-        "io": _requests(trace, run, rates, times, range(*trace.offset[j : j + 2]), 0),
+        "first_node": first_node,
+        "io": _requests(trace, run, rates, times, places),
     }
     if run.units is not None:
         wide = trace.machine.unit_nodes
-        job["nodes"] = [unit * wide + k for unit in run.units[j] for k in range(wide)]
-    if trace.buffered:
-        job |= {
-            "buffered": bool(trace.buffered.size[j]),
-            "released_seconds": float(run.released[j]),
-            "streams": _streams(trace, run, rates, times, j),
-        }
+        nodes: list[int] = []
+        for unit in run.units[j]:
+            nodes += range(unit * wide, (unit + 1) * wide)
+        job["nodes"] = nodes
     if trace.limits.exact:
         job["exact"] = {"start": _text(run.start[j]), "end": _text(run.end[j])}
-        if trace.buffered:
-            job["exact"]["released"] = _text(run.released[j])
     return job
-
-
-def _streams(
-    trace: Trace, run: Run, rates: Rates | None, times: list[Seconds], j: int
-) -> list[Json]:
-    """What job *j* moved between buffer and storage (rule 41);
-    ``phase`` -1 is the stage-in.
-    """
-    last = trace.offset[j + 1] - trace.offset[j]
-    first = trace.num_phases + trace.offset[j] + 2 * j
-    places = range(first, first + last + 2)
-    records = _requests(trace, run, rates, times, places, -1)
-    kinds = {-1: "in", last: "out"}
-    return [
-        {"kind": kinds.get(record["phase"], "drain")} | record for record in records
-    ]
 
 
 def _requests(
@@ -109,15 +88,14 @@ def _requests(
     rates: Rates | None,
     times: list[Seconds],
     places: range,
-    phase: int,
 ) -> list[Json]:
-    """What was issued of *places*, the first of which is *phase*."""
+    """Return the requests of the phases of one job, which stand at *places*."""
     found: list[Json] = []
     columns = (column[places.start : places.stop] for column in times)
     for place, request, grant, finish in zip(places, *columns):
         if request is not None:
             record: Json = {
-                "phase": place - places.start + phase,
+                "phase": place - places.start,
                 "request_seconds": request,
                 "first_grant_seconds": grant,
                 "finish_seconds": finish,
@@ -134,23 +112,26 @@ def _requests(
 
 
 def _text(value: Number) -> str | None:
-    return None if value is None or not known(value) else str(Fraction(value))
+    """Return *value* as a fraction in text; None when it is unknown."""
+    if value is None or not known(value):
+        return None
+    return str(Fraction(value))
 
 
 def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
-    """The metrics of rule 22 in the arithmetic of the run; means over all jobs,
-    killed ones included.
+    """Return the metrics of rule 22 in the arithmetic of the run.
+
+    Means are over all jobs, killed ones included.
     """
     jobs = range(len(trace))
-    zero = trace.limits.number(0)
+    zero = trace.limits.zero
     runtimes = [run.end[j] - run.start[j] for j in jobs]
-    slowdowns = [
-        r / ideal if ideal else zero + 1 for r, ideal in zip(runtimes, trace.ideal)
-    ]
+    slowdowns = []
+    for seconds, ideal in zip(runtimes, trace.ideal):
+        slowdowns.append(seconds / ideal if ideal else zero + 1)
     delays = _delays(trace, run)
     nodes = trace.allocated
     last = max((run.end[j] for j in jobs), default=zero)
-    kept = run.released if trace.keeps_nodes else run.end
     metrics: dict[str, Number] = {
         "mean_wait_seconds": _mean(
             [run.start[j] - trace.submit[j] for j in jobs], zero
@@ -168,14 +149,10 @@ def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
         "node_weighted_io_delay": _sum([n * d for n, d in zip(nodes, delays)], zero)
         / max(1, sum(nodes)),
     }
-    if trace.buffered:
-        tails = [released - end for released, end in zip(run.released, run.end)]
-        metrics["mean_release_seconds"] = _mean(tails, zero)
-        metrics["max_release_seconds"] = max(tails, default=zero)
     first, until = trace.window
     capacity = trace.machine.nodes * (until - first)
     if capacity > 0:
-        spans = (min(kept[j], until) - max(run.start[j], first) for j in jobs)
+        spans = (min(run.end[j], until) - max(run.start[j], first) for j in jobs)
         busy = [nodes[j] * span for j, span in enumerate(spans) if span > 0]
         metrics["utilisation"] = _sum(busy, zero) / capacity
         metrics["useful_utilisation"] = run.useful / capacity
@@ -183,13 +160,11 @@ def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
 
 
 def _delays(trace: Trace, run: Run) -> list[Number]:
-    """I/O delay of every job: what its finished requests took
-    longer than uncongested.
-    """
+    """Return the I/O delay of each job: its finished requests' time above the ideal."""
     delays = []
     for j, peak in enumerate(trace.peak):
         phases = slice(trace.offset[j], trace.offset[j + 1])
-        total = trace.limits.number(0)
+        total = trace.limits.zero
         for request, finish, volume in zip(
             run.request[phases], run.finish[phases], trace.volume[phases]
         ):
@@ -200,7 +175,10 @@ def _delays(trace: Trace, run: Run) -> list[Number]:
 
 
 def _sum(values: list[Number], zero: Number) -> Number:
-    return sum(values, zero) if isinstance(zero, Fraction) else math.fsum(values)
+    """Return the sum of *values*, which has no rounding but in its result."""
+    if isinstance(zero, Fraction):
+        return sum(values, zero)
+    return math.fsum(values)
 
 
 def _mean(values: list[Number], zero: Number) -> Number:

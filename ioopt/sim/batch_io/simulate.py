@@ -1,7 +1,6 @@
-"""Runs of the batch I/O simulator: in plain Python, over floats or
-Fractions, or as machine code.
+"""Run the batch I/O simulator: in plain Python, on floats or Fractions, or compiled.
 
-One text (:mod:`ioopt.sim.batch_io.engine`) gives the same times to the bit either way.
+Both have one source (:mod:`ioopt.sim.batch_io.engine`) and give equal times to the bit.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,8 +25,10 @@ from ioopt.sim.batch_io.storage import view_of
 from ioopt.sim.batch_io.trace import Run, Spans, Trace
 from ioopt.sim.pace import Pace
 
-FAST_INSTANTS, PLAIN_INSTANTS = 4_000, 64
-"""Instants between two looks at the deadline."""
+FAST_INSTANTS = 4_000
+"""Instants of compiled code between two looks at the deadline."""
+PLAIN_INSTANTS = 64
+"""The same in plain Python."""
 
 
 def simulate_trace(
@@ -39,22 +40,24 @@ def simulate_trace(
     pace: Pace | None = None,
     fast: bool = False,
 ) -> Run:
-    """Run *trace* under *policy*; *fast*: as machine code, in floats, a
-    policy that compiles.
+    """Run *trace* under *policy*; *fast* runs compiled code, on floats.
 
-    *starts* fixes the start and the first unit of every job (open loop): the
-    batch queue is not asked and nodes are not counted. Raises SimulationError
-    when the policy leaves every request without bandwidth for good, OutOfTime
-    where *pace* ends the run.
+    *starts* fixes the start and the first unit of every job (open loop): the batch
+    queue is not used and nodes are not counted. Raises SimulationError when the policy
+    leaves all requests without bandwidth for ever, OutOfTime when *pace* ends the run.
     """
-    jobs, more, spans = len(trace), True, list[Any]()
+    jobs = len(trace)
+    spans: list[Any] = []
     tables = tables_of(trace, policy, starts, record_rates, fast)
-    clock = clock_record() if fast else Clock(trace.limits.number(0))
+    clock = clock_record() if fast else Clock(trace.limits.zero)
     clock.free = tables.total
-    advance, grant = engine.advance, policy.grant or never_asked
+    advance = engine.advance
+    grant = policy.grant or never_asked
     instants = PLAIN_INSTANTS if policy.compilable else 1
     if fast:
-        advance, grant, instants = *machine_code(grant, tables, clock), FAST_INSTANTS
+        advance, grant = machine_code(grant, tables, clock)
+        instants = FAST_INSTANTS
+    more = True
     while more:
         more = advance(tables, clock, grant, instants)
         if fast and record_rates:
@@ -72,7 +75,6 @@ def simulate_trace(
         "request": tables.asked,
         "grant": tables.grant,
         "finish": tables.finish,
-        "released": tables.buffer.released,
     }
     records: Box = tables.jobs
     for name in ("start", "end", "killed", "block"):
@@ -98,30 +100,29 @@ def simulate_trace(
 
 
 def never_asked(view: KernelView, rates: Box) -> None:
-    """For the policy that grants every peak, which the engine does without asking."""
+    """Stand in for the policy that grants every peak, which is never called."""
 
 
 def _units(tables: Tables) -> list[Sequence[int]] | None:
-    """The numbers of each job's units, where units have numbers (rule 32)."""
+    """Return the numbers of each job's units, where units are numbered (rule 32)."""
     if not tables.boxed or not len(tables.chosen) or not len(tables.chosen[0]):
         return None
-    return [
-        [
-            WORD * k + bit
-            for k, word in enumerate(row)
-            for bit in range(WORD)
-            if int(word) >> bit & 1
-        ]
-        for row in tables.chosen
-    ]
+    return [_members(row) for row in tables.chosen]
+
+
+def _members(row: Sequence[int]) -> list[int]:
+    """Return the numbers of the units in a set of words."""
+    found = []
+    for k, word in enumerate(row):
+        bits = int(word)
+        found += [WORD * k + bit for bit in range(WORD) if bits >> bit & 1]
+    return found
 
 
 def machine_code(
     grant: Callable[..., None], tables: Tables, clock: Clock
 ) -> tuple[Any, Any]:
-    """The engine, and what the policy grants, which the engine calls
-    by its address; ready.
-    """
+    """Return the compiled engine and the policy's compiled grant function."""
     advance: Any = compiled(engine.__name__, "advance", whole=True)
     kernel: Any = compiled(grant.__module__, grant.__name__)
     if kernel.signatures and advance.signatures:
@@ -151,9 +152,7 @@ def machine_code(
 
 
 def compile_for(policies: Iterable[IoPolicy]) -> None:
-    """Compile the engine and what *policies* grant, or load it, by a
-    run of one job each.
-    """
+    """Compile or load the engine and the *policies*, by a run of one job for each."""
     machine = Machine(
         nodes=1,
         unit_nodes=1,
@@ -170,26 +169,30 @@ def compile_for(policies: Iterable[IoPolicy]) -> None:
 
 
 def _spread(trace: Trace, run: Run, changes: Spans) -> Spans:
-    """Spans of every request from the changes of rho: those between its
-    grant and its finish.
+    """Return the time spans of every request from the *changes* of rho.
+
+    A request moves at rho times its nodes from its grant to its finish.
     """
     kind: Any = object if trace.limits.exact else float
-    granted, finish = np.array(run.grant, kind), np.array(run.finish, kind)
+    granted = np.array(run.grant, kind)
+    finish = np.array(run.finish, kind)
     place = np.flatnonzero(granted == granted)
     job = np.searchsorted(trace.offset, place, side="right") - 1
-    since, until = granted[place], finish[place]
+    since = granted[place]
+    until = finish[place]
     until = np.where(until == until, until, np.array(run.end, kind)[job])
     steps = np.array(changes, kind).reshape(-1, 4)[:, 1::2]
-    times, rhos = np.append(steps[:, 0], np.inf), steps[:, 1]
+    times = np.append(steps[:, 0], np.inf)
+    rhos = steps[:, 1]
     first = np.searchsorted(steps[:, 0], since, side="right") - 1
     count = np.maximum(np.searchsorted(steps[:, 0], until) - first, 0)
     of = np.repeat(np.arange(len(place)), count)
     step = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(of))
-    since, until = (
-        np.maximum(since[of], times[step]),
-        np.minimum(until[of], times[step + 1]),
-    )
+    since = np.maximum(since[of], times[step])
+    until = np.minimum(until[of], times[step + 1])
     rate = rhos[step] * np.array(trace.allocated)[job[of]]
     long = (until > since).astype(bool)
     rows = np.column_stack([place[of][long], since[long], until[long], rate[long]])
-    return [*map(tuple, rows)] if trace.limits.exact else rows
+    if trace.limits.exact:
+        return [*map(tuple, rows)]
+    return rows

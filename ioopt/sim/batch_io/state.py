@@ -1,14 +1,14 @@
-"""What a run works on: its jobs, its clock, its terms and tables.
+"""State of a batch I/O run: its jobs, its clock, its settings and work arrays.
 
-The rules (:mod:`~ioopt.sim.batch_io.engine`, :mod:`~ioopt.sim.batch_io.storage`) are
-one text. Plain Python runs it on these objects and on lists, of floats or Fractions;
-numba on records and arrays of the same names. It allocates nothing.
+The rules (:mod:`~ioopt.sim.batch_io.engine`, :mod:`~ioopt.sim.batch_io.storage`) have
+one source. Plain Python runs it on these objects and on lists of floats or Fractions,
+numba on records and arrays with the same field names. The rules allocate no memory.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ioopt.compiled import Box, boxes
@@ -23,15 +23,20 @@ from ioopt.decisions.batch_io import (
 )
 from ioopt.decisions.ordering import Number
 from ioopt.problems.base import Json
-from ioopt.problems.batch_io import BurstBuffer, Machine, QueueOptions
-from ioopt.sim.batch_io.trace import Buffered, Trace
+from ioopt.problems.batch_io import Machine, QueueOptions
+from ioopt.sim.batch_io.trace import Trace
 
 if TYPE_CHECKING:
     from ioopt.compiled import Floats, Ints
 
-# Of what is due at one instant, the higher has its turn first (rules 1 and 43).
-WAITING, COMPUTING, WRITING, TRANSFERRING, ENDED, STAGING = 0, 1, 2, 3, 4, 5
+# States of a job. Of jobs due at one instant, the higher state comes first (rule 1).
+WAITING = 0
+COMPUTING = 1
+TRANSFERRING = 2
+ENDED = 3
+
 NOBODY = -1
+"""In place of a job or a unit where there is none."""
 JOB_NUMBERS = (
     "job",
     "id",
@@ -91,13 +96,6 @@ CLOCK_NUMBERS = (
     "lined_up",
     "freed",
     "steps",
-    "num_writing",
-    "writes_changed",
-    "num_streams",
-    "num_tails",
-    "num_ahead",
-    "holders",
-    "saved_steps",
 )
 CLOCK_AMOUNTS = (
     "now",
@@ -107,8 +105,6 @@ CLOCK_AMOUNTS = (
     "since",
     "rho",
     "weight",
-    "held",
-    "held_ahead",
 )
 BEGINNING = {
     "block": NOBODY,
@@ -121,19 +117,19 @@ BEGINNING = {
     "box_start": -math.inf,
     "box_end": -math.inf,
 }
-"""What does not begin at 0."""
+"""Values at time 0, of those that are not 0."""
 
 
 class Job(Request):
-    """A job of the run, and the request that it has outstanding
-    while it is TRANSFERRING.
+    """A job of the run, with the request that it has while it is TRANSFERRING.
 
-    ``base`` bytes were left at ``anchor``, and its ``rate`` held since: it is ``due``
-    then. ``place`` is that of the job's phase in the trace, ``last_place`` where its
-    phases end, ``began`` when it last began to compute; ``slot`` is its place in
-    ``running``; ``asked_nodes`` are those that the user asked for; ``block`` is the
-    first unit (-1: flat). Its box of ``length`` seconds is from ``box_start`` to
-    ``box_end`` (:mod:`~ioopt.sim.batch_io.boxes`).
+    At the time ``anchor`` the request had ``base`` bytes left; since then its ``rate``
+    is constant, so that it finishes at ``due``. ``place`` is the index of the current
+    phase in the trace, ``last_place`` the index after the job's last phase, ``began``
+    the time at which it last began to compute. ``slot`` is its index in ``running``,
+    ``asked_nodes`` the nodes that its user requested, ``block`` the first unit of its
+    partition (-1 on flat machines). Its box (:mod:`~ioopt.sim.batch_io.boxes`) has
+    ``length`` seconds and lasts from ``box_start`` to ``box_end``.
     """
 
     __slots__ = tuple(
@@ -151,13 +147,12 @@ class Job(Request):
 
 
 class Clock:
-    """What changes from instant to instant; all begins at 0.
+    """The counters and times that change from instant to instant; all begin at 0.
 
-    ``until`` ends what is one instant with ``now``. ``turned`` (bytes a node),
-    ``since``, ``rho``, ``weight`` and ``nodes`` are those of shared storage.
-    ``outstanding`` requests of ``load`` units are counted. ``freed``: a job ended since
-    the last pass. ``held`` bytes of the burst buffer belong to ``holders``,
-    ``held_ahead`` to waiting jobs.
+    Times from ``now`` to ``until`` are one instant. ``turned`` (bytes moved by each
+    node), ``since``, ``rho``, ``weight`` and ``nodes`` belong to the virtual clock of
+    shared storage. ``outstanding`` requests use ``load`` units. ``freed`` is 1 when a
+    job has ended since the last pass over the queue.
     """
 
     __slots__ = (*CLOCK_NUMBERS, *CLOCK_AMOUNTS)
@@ -175,16 +170,15 @@ class Clock:
 
 
 Starts = tuple[Sequence[Number], Sequence[int]]
-"""The start and the first unit of every job."""
+"""Start times and first units of all jobs."""
 
 
 def _columns(
     trace: Trace, policy: IoPolicy, starts: Starts | None
 ) -> dict[str, Sequence[Number]]:
-    """The jobs of a run at time 0; behind them, where there is a burst
-    buffer, their streams.
-    """
-    count, zeros = len(trace), [trace.limits.number(0)] * len(trace)
+    """Return the jobs at time 0, a column for each field that differs between them."""
+    count = len(trace)
+    zeros = [trace.limits.zero] * count
     columns: dict[str, Sequence[Number]] = {
         "job": range(count),
         "id": trace.rank,
@@ -203,24 +197,13 @@ def _columns(
         "base": zeros,
         "volume": zeros,
     }
-    if trace.buffered:
-        streams = {
-            "job": range(count, 2 * count),
-            "peak": trace.buffered.stream,
-            "iteration": trace.buffered.iteration,
-        }
-        columns = {
-            name: [*own, *streams.get(name, own)] for name, own in columns.items()
-        }
     if policy.weigh:
         columns["weight"] = [*map(policy.weigh, columns["nodes"], columns["iteration"])]
     return columns
 
 
 def _held(columns: dict[str, Sequence[Number]], fast: bool) -> Box:
-    """The jobs in *columns* as objects, or where it is *fast* as
-    records of one array.
-    """
+    """Return the jobs in *columns*: objects, or records of one array when *fast*."""
     if not fast:
         return [Job(**dict(zip(columns, row))) for row in zip(*columns.values())]
     records = _records(len(columns["job"]), JOB_NUMBERS, JOB_AMOUNTS)
@@ -230,7 +213,7 @@ def _held(columns: dict[str, Sequence[Number]], fast: bool) -> Box:
 
 
 def clock_record() -> Clock:
-    """A clock at 0 as a record."""
+    """Return a clock at time 0 as a record of an array."""
     import numpy as np
 
     return _records(1, CLOCK_NUMBERS, CLOCK_AMOUNTS).view(np.recarray)[0]
@@ -239,109 +222,22 @@ def clock_record() -> Clock:
 def _records(count: int, numbers: Sequence[str], amounts: Sequence[str]) -> Box:
     import numpy as np
 
-    kinds = [(name, np.int64) for name in numbers] + [
-        (name, np.float64) for name in amounts
-    ]
-    return np.zeros(count, np.dtype(kinds, align=True))
+    fields = [(name, "i8") for name in numbers]
+    fields += [(name, "f8") for name in amounts]
+    return np.zeros(count, np.dtype(fields, align=True))
 
 
 WORD = 62
-"""Units to a whole number, whose sign stays free."""
-
-
-class Buffer(NamedTuple):
-    """Terms of the burst buffer, and what is kept of each job; lists,
-    or arrays under numba.
-
-    Licences are counted as bytes of a shared buffer that nobody writes to
-    (``licensed``). ``jobs`` and ``phases`` are how many there are. ``capacity``,
-    ``rate`` and ``drain`` are C, Bb and D of rule 39, ``slack`` the tolerance of
-    rule 49. ``alone``: no write slows another; ``keeps``: nodes are held to the
-    release. ``size``, ``load_in`` and ``load_out`` are B, I and O. ``undrained``
-    bytes are written and not drained, of phases from the place ``drained`` to
-    ``written``. ``stage`` says how far staging is; ``held`` who holds bytes.
-    ``writing`` (and ``active`` of these), ``tails`` (ended, not released) and
-    ``ahead`` (waiting, holding) list jobs.
-    """
-
-    jobs: int
-    phases: int
-    shared: bool
-    licensed: bool
-    early: bool
-    keeps: bool
-    alone: bool
-    capacity: Number
-    rate: Number
-    drain: Number
-    slack: Number
-    size: Floats
-    load_in: Floats
-    load_out: Floats
-    undrained: Floats
-    drained: Ints
-    written: Ints
-    stage: Ints
-    held: Ints
-    released: Floats
-    writing: Ints
-    tails: Ints
-    ahead: Ints
-    active: Ints
-
-
-NO_BUFFER = BurstBuffer(
-    bytes=1, bytes_per_second=1, drain_bytes_per_second=1, placement="shared"
-)
-"""What stands for the buffer of a machine without one: nobody asks for it."""
-
-
-def buffer_of(trace: Trace, ignores_limit: bool, box: Callable[..., Box]) -> Buffer:
-    """The buffer at time 0; *box* is one of :func:`ioopt.compiled.boxes`."""
-    machine, number = trace.machine, trace.limits.number
-    buffer = machine.burst_buffer
-    terms = buffer or NO_BUFFER
-    asked = trace.buffered or Buffered((), (), (), (), ())
-    jobs, per_node = len(asked.size), terms.placement == "per-node"
-    size, capacity = trace.licences or (asked.size, terms.bytes)
-    shared, licensed = buffer is not None and not per_node, trace.licences is not None
-    zeros, none, places = [number(0)] * jobs, [0] * jobs, trace.offset[:jobs]
-    return Buffer(
-        jobs=jobs,
-        phases=trace.num_phases,
-        shared=shared or licensed,
-        licensed=licensed,
-        early=trace.stages_early,
-        keeps=trace.keeps_nodes,
-        alone=per_node or ignores_limit,
-        capacity=number(capacity),
-        rate=number(terms.bytes_per_second),
-        drain=number(terms.drain_bytes_per_second),
-        slack=trace.limits.slack,
-        size=box(size, real=True),
-        load_in=box(asked.load_in, real=True),
-        load_out=box(asked.load_out, real=True),
-        undrained=box(zeros, real=True),
-        drained=box(places),
-        written=box(places),
-        stage=box(none),
-        held=box(none),
-        released=box(zeros, real=True),
-        writing=box(none),
-        tails=box(none),
-        ahead=box(none),
-        active=box(none),
-    )
+"""Units in one word of a set of units; the sign bit stays unused."""
 
 
 class Tables(NamedTuple):
-    """Terms of the machine, its queue and the policy, and the tables of a run.
+    """The settings of machine, queue and policy, and the arrays that a run works on.
 
-    ``total`` are the units of the machine. ``boxed``: a pass gives boxes to waiting
-    jobs, ``numbered``: units of theirs are told apart, which partitions do without
-    boxes too; ``overlaps``: boxes may meet, those of jobs planned for less than their
-    walltime once they run, those of ended jobs as their release moves; ``keeps``: boxes
-    last from pass to pass.
+    ``total`` is the number of units. ``boxed``: passes plan waiting jobs in boxes.
+    ``numbered``: boxes name their units. ``overlaps``: boxes may overlap, because a
+    job planned for less than its walltime has a longer box once it runs. ``keeps``:
+    boxes stay from pass to pass.
     """
 
     limits: Limits
@@ -356,13 +252,9 @@ class Tables(NamedTuple):
     boxed: bool
     numbered: bool
     overlaps: bool
-    search: bool
     conservative: bool
     rebuild: bool
     keeps: bool
-    plan_depth: int
-    plan_power: int
-    plan_evaluations: int
     jobs: Sequence[Job]
     compute: Floats
     volume: Floats
@@ -380,41 +272,32 @@ class Tables(NamedTuple):
     record: bool
     span_room: int
     spans: Box
-    # Jobs that run, by slot, and what is due of them: see ioopt.sim.batch_io.agenda.
+    # Running jobs by slot, and when each has its next event: module agenda.
     running: Ints
     times: Floats
     targets: Floats
     due: Ints
-    # Requests, and the room of their view, in which the queue is put in order too.
+    # Requests, and the work space of their view, which also sorts the queue.
     out: Ints
     fresh: Ints
     rates: Floats
     room: KernelView
-    # The queue and the units: see ioopt.sim.batch_io.waiting.
+    # The queue and the units: module waiting.
     line: Ints
-    line_all: Ints
     busy: Ints
     free_from: Floats
-    # Boxes: see ioopt.sim.batch_io.boxes.
+    # Boxes: module boxes.
     marks: Ints
     mark_times: Floats
     step_times: Floats
     step_free: Ints
-    step_room: Floats
-    saved_times: Floats
-    saved_free: Ints
-    saved_room: Floats
-    trial: Ints
-    best: Ints
     taken: Ints
     in_use: Ints
     chosen: Ints
-    buffered: bool
-    buffer: Buffer
 
 
-PLACES_OF_JOBS = ("running", "due", "out", "fresh", "line", "line_all")
-"""Tables with room for every job."""
+PLACES_OF_JOBS = ("running", "due", "out", "fresh", "line")
+"""Tables with one place for each job."""
 
 
 def tables_of(
@@ -424,21 +307,26 @@ def tables_of(
     record: bool = False,
     fast: bool = False,
 ) -> Tables:
-    """The tables of a run at time 0: arrays where it is *fast*, else lists."""
-    limits, machine, box = trace.limits, trace.machine, boxes(fast)
-    held, terms = (
-        _held(_columns(trace, policy, starts), fast),
-        _terms(machine, trace.options),
-    )
-    records, places, closed = len(held), trace.num_places, starts is None
-    zero, units = limits.number(0), machine.units if terms["partition"] else 0
+    """Return the tables of a run at time 0: arrays when *fast*, else lists."""
+    limits = trace.limits
+    machine = trace.machine
+    box = boxes(fast)
+    held = _held(_columns(trace, policy, starts), fast)
+    terms = _terms(machine, trace.options)
+    records = len(held)
+    places = trace.num_phases
+    closed = starts is None
+    zero = limits.zero
+    units = machine.units if terms["partition"] else 0
     boxed = len(trace) if terms["boxed"] else 0
     words = -(-machine.units // WORD) if terms["numbered"] else 0
     spans = 1 << 60
     if fast:
         import numpy as np
 
-        spans = max(1 << 16, 8 * records) + 4096 if record else 1
+        spans = 1
+        if record:
+            spans = max(1 << 16, 8 * records) + 4096
 
     def whole(count: int) -> Box:
         return box([0] * count)
@@ -451,11 +339,9 @@ def tables_of(
             return np.full((count, length), value)
         return [[value] * length for _ in range(count)]
 
-    # Each job marks two ends at most, and opens one more step when it is fitted
-    # and when it starts.
+    # Each job marks at most two ends, and opens another step when it is fitted and
+    # when it starts.
     steps = 4 * boxed + 8
-    saved = steps if terms["search"] else 1
-    volume = box([*trace.volume, *[zero] * (places - trace.num_phases)], real=True)
     order, arrivals = _arrivals(trace, starts)
     knapsack = _knapsack(trace, policy, closed, fast)
     return Tables(
@@ -464,7 +350,7 @@ def tables_of(
         **terms,
         jobs=held,
         compute=box(trace.compute, real=True),
-        volume=volume,
+        volume=box(trace.volume, real=True),
         asked=real(places, math.nan),
         grant=real(places, math.nan),
         finish=real(places, math.nan),
@@ -477,8 +363,8 @@ def tables_of(
         full_when_fits=policy.full_when_fits,
         shared=policy.by_clock(limits),
         record=record,
-        # An instant ends at most the spans of all jobs, once a leave
-        # and once a decision.
+        # In an instant each job ends at most two spans: when it leaves, and by a
+        # decision.
         span_room=spans - 4 * (records + 64) if record else 1,
         spans=np.empty((4, spans)) if fast else [Growing() for _ in range(4)],
         times=real(records + 1, math.inf),
@@ -492,37 +378,33 @@ def tables_of(
         mark_times=real(2 * boxed + 2),
         step_times=real(steps),
         step_free=whole(steps),
-        step_room=real(steps),
-        saved_times=real(saved),
-        saved_free=whole(saved),
-        saved_room=real(saved),
-        trial=whole(boxed),
-        best=whole(boxed),
         taken=whole(words),
         in_use=whole(words),
         chosen=rows(boxed, 0 if terms["partition"] else words, 0),
-        buffered=trace.buffered is not None,
-        buffer=buffer_of(trace, policy.ignores_limit, box),
     )
 
 
 def _knapsack(trace: Trace, policy: IoPolicy, closed: bool, fast: bool) -> Knapsack:
-    limits, (most, most_units) = trace.limits, trace.most_at_once(closed)
+    """Return the work space of the knapsacks of rules 12 and 26."""
+    limits = trace.limits
+    most, most_units = trace.most_at_once(closed)
     if not fast:
         return plain_knapsack(limits, most)
     import numpy as np
 
-    states = trace.most_states(closed) if policy.tabulates and limits.own_peaks else 0
-    # Memory that is never touched costs nothing: few runs have as
-    # many requests at once.
+    states = 0
+    if policy.tabulates and limits.own_peaks:
+        states = trace.most_states(closed)
+    # The system gives memory when it is first written, and few runs have that many
+    # requests at once.
     parts = min(most_units, limits.capacity_units) // WORD + 1
     bits = np.empty((most + 1, parts), np.int64)
     return bits, WORD, np.empty(states), np.empty(states, np.int64)
 
 
 def _terms(machine: Machine, options: QueueOptions) -> Json:
-    partition, search = machine.allocation == "partition", options.queue == "plan"
-    conservative = not search and options.backfill == "conservative"
+    partition = machine.allocation == "partition"
+    conservative = options.backfill == "conservative"
     nodes = options.reservation == "nodes" and not partition
     return {
         "partition": partition,
@@ -532,25 +414,21 @@ def _terms(machine: Machine, options: QueueOptions) -> Json:
         "short_first": options.queue == "sjf",
         "short_behind": options.backfill_order == "sjf",
         "event": options.pass_ == "event",
-        "boxed": search or conservative or nodes,
-        "numbered": nodes or (partition and (search or conservative)),
-        "search": search,
-        "overlaps": options.estimate == "uncongested"
-        or machine.burst_buffer is not None,
+        "boxed": conservative or nodes,
+        "numbered": nodes or (partition and conservative),
+        "overlaps": options.estimate == "uncongested",
         "conservative": conservative,
         "rebuild": options.plan == "rebuild",
         "keeps": conservative and options.plan == "keep",
-        "plan_depth": options.plan_depth,
-        "plan_power": options.plan_power,
-        "plan_evaluations": options.plan_evaluations,
     }
 
 
 def _arrivals(
     trace: Trace, starts: Starts | None
 ) -> tuple[Sequence[int], list[Number]]:
-    """Jobs in the order in which they come, and when; infinity comes last."""
+    """Return the jobs by arrival, and their arrival times with infinity at the end."""
     if starts is None:
         return range(len(trace)), [*trace.submit, math.inf]
-    jobs = sorted(range(len(trace)), key=lambda j: (starts[0][j], j))
-    return jobs, [*(starts[0][j] for j in jobs), math.inf]
+    times, _ = starts
+    jobs = sorted(range(len(trace)), key=lambda j: (times[j], j))
+    return jobs, [*(times[j] for j in jobs), math.inf]

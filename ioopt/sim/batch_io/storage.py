@@ -1,10 +1,11 @@
-"""The storage of the batch I/O simulator: who transfers at what rate (rules 5 to 10).
+"""The storage of the batch I/O simulator: which job transfers at what rate.
 
-Progress is lazy. A request keeps its bytes left at the last change of its own rate and
-the instant at which it will finish, and a decision touches the outstanding requests
-only while they do not all fit. Where everybody shares by nodes (rule 7), every node
-moves the same number of bytes: one virtual clock counts them since the storage was last
-idle, and neither an event nor a decision touches any request but its own.
+Rules 5 to 10. Progress is updated lazily: a request keeps the bytes that were left when
+its own rate last changed and the time at which it will finish. A decision touches the
+outstanding requests only while their peak rates do not all fit. Where all share by
+nodes (rule 7), every node moves the same number of bytes: a virtual clock counts the
+bytes a node has moved since the storage was last idle, and an event or a decision
+touches only its own request.
 """
 
 import math
@@ -12,23 +13,29 @@ import math
 from ioopt.compiled import Box, by_reference
 from ioopt.decisions.batch_io import GrantFunction, KernelView, slow_down
 from ioopt.decisions.ordering import Number
-from ioopt.sim.batch_io.buffer import date_streams, limit_streams
-from ioopt.sim.batch_io.state import NOBODY, STAGING, TRANSFERRING, Clock, Job, Tables
+from ioopt.sim.batch_io.state import NOBODY, TRANSFERRING, Clock, Job, Tables
 
 
 def use(run: Tables, clock: Clock, since: Number, until: Number, nodes: Number) -> None:
-    """*nodes* (a fraction of them where I/O is slowed) do useful work:
-    rule 22, node-seconds.
+    """Count useful work of *nodes* from *since* to *until*, in node-seconds (rule 22).
+
+    Slowed I/O counts by a fraction of the nodes.
     """
-    first, last = run.window_first, run.window_last
-    span = (until if until < last else last) - (since if since > first else first)
+    first = run.window_first
+    last = run.window_last
+    if until > last:
+        until = last
+    if since < first:
+        since = first
+    span = until - since
     if span > 0:
         clock.useful += span * nodes
 
 
 def issue(run: Tables, clock: Clock, job: Job, place: int) -> None:
-    """The request of the phase at *place* becomes outstanding."""
-    now, volume = clock.now, run.volume[place]
+    """Make the request of phase *place* outstanding."""
+    now = clock.now
+    volume = run.volume[place]
     job.status = TRANSFERRING
     job.volume = volume
     job.place = place
@@ -52,8 +59,9 @@ def issue(run: Tables, clock: Clock, job: Job, place: int) -> None:
 
 
 def leave(run: Tables, clock: Clock, job: Job) -> None:
-    """The request of *job* finished or was killed; an idle storage sets its
-    sums back to exactly 0.
+    """Remove the request of *job*, which finished or was killed.
+
+    When the storage becomes idle its sums are set to exactly 0.
     """
     clock.changed = 1
     if run.shared:
@@ -62,7 +70,8 @@ def leave(run: Tables, clock: Clock, job: Job) -> None:
         clock.nodes -= nodes
         clock.weight -= nodes * nodes / job.peak
         if clock.outstanding == 0:
-            clock.turned = clock.weight = clock.turned * 0
+            clock.turned = run.limits.zero
+            clock.weight = run.limits.zero
         return
     settle(run, clock, job)
     clock.load -= job.units
@@ -71,7 +80,7 @@ def leave(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def apply_decision(run: Tables, clock: Clock, decide: GrantFunction) -> None:
-    """One decision (rule 9)."""
+    """Make one decision (rule 9)."""
     if run.shared:
         set_rho(run, clock)
     elif run.ignores_limit or (run.full_when_fits and all_fit(run, clock)):
@@ -79,29 +88,28 @@ def apply_decision(run: Tables, clock: Clock, decide: GrantFunction) -> None:
     else:
         clock.crowded = 1
         update_progress(run, clock)
-        if run.buffered:
-            date_streams(run, clock)
         ask_and_set(run, clock, decide)
     clock.num_fresh = 0
 
 
 def all_fit(run: Tables, clock: Clock) -> bool:
-    """Whether the storage gives all outstanding requests their peaks at once."""
+    """Return whether the peak rates of all outstanding requests fit the storage."""
     if clock.outstanding <= 1:
         return True
-    if run.limits.interference > 0 or (run.buffered and run.buffer.shared):
+    if run.limits.interference > 0:
         return False
     if not run.limits.own_peaks:
         return clock.load <= run.limits.capacity_units
-    total = run.limits.storage * 0
+    total = run.limits.zero
     for k in range(clock.outstanding):
         total += run.jobs[run.out[k]].peak
     return total <= run.limits.storage * run.limits.slack
 
 
 def grant_peaks(run: Tables, clock: Clock) -> None:
-    """While all peaks fit, a policy that then grants them all is not asked."""
-    jobs, now = run.jobs, clock.now
+    """Give every request its peak rate without asking the policy."""
+    jobs = run.jobs
+    now = clock.now
     if clock.crowded:
         clock.crowded = 0
         for k in range(clock.outstanding):
@@ -112,7 +120,7 @@ def grant_peaks(run: Tables, clock: Clock) -> None:
     for k in range(clock.num_fresh):
         job = jobs[run.fresh[k]]
         if job.status == TRANSFERRING:
-            # Issued now, it has nothing to book.
+            # Issued at this instant, it has moved nothing yet.
             job.rate = job.peak
             job.granted = 1
             run.grant[job.place] = now
@@ -120,8 +128,9 @@ def grant_peaks(run: Tables, clock: Clock) -> None:
 
 
 def update_progress(run: Tables, clock: Clock) -> None:
-    """Bring what the policy may look at, bytes left and moved, to now."""
-    jobs, now = run.jobs, clock.now
+    """Update the bytes left and moved, which the policy may read."""
+    jobs = run.jobs
+    now = clock.now
     for k in range(clock.outstanding):
         job = jobs[run.out[k]]
         if job.rate > 0:
@@ -131,15 +140,14 @@ def update_progress(run: Tables, clock: Clock) -> None:
 
 
 def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction) -> None:
-    """Let the policy decide, and set what it changes, less what the storage
-    keeps (rules 29 and 42).
-    """
-    jobs, out, rates, count = run.jobs, run.out, run.rates, clock.outstanding
+    """Ask the policy for rates, lower them by interference (rule 29), and set them."""
+    jobs = run.jobs
+    out = run.out
+    rates = run.rates
+    count = clock.outstanding
     for k in range(count):
-        rates[k] = run.limits.storage * 0
+        rates[k] = run.limits.zero
     decide(by_reference(view_of(run, clock, out, count)), rates)
-    if run.buffered and run.buffer.shared:
-        limit_streams(run, count)
     if run.limits.interference > 0:
         slow_down(rates, count, run.limits.storage, run.limits.interference)
     for k in range(count):
@@ -149,7 +157,7 @@ def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction) -> None:
 
 
 def change(run: Tables, clock: Clock, job: Job, rate: Number) -> None:
-    """From now on *job* transfers at *rate*, and so will be ``due``."""
+    """Let *job* transfer at *rate* from now on, and set when it is ``due``."""
     settle(run, clock, job)
     job.rate = rate
     if rate > 0:
@@ -163,32 +171,28 @@ def change(run: Tables, clock: Clock, job: Job, rate: Number) -> None:
 
 
 def settle(run: Tables, clock: Clock, job: Job) -> None:
-    """Book what *job* moved since its rate last changed."""
-    rate, since, now = job.rate, job.anchor, clock.now
+    """Account for the bytes that *job* moved since its rate last changed."""
+    rate = job.rate
+    since = job.anchor
+    now = clock.now
     if rate > 0 and now > since:
         left = job.base - rate * (now - since)
         job.base = job.left = left if left > 0 else 0
         job.moved = job.volume - job.base
         if run.record:
             note_span(run, clock, job.place, since, now, rate)
-        # The nodes work on what they move (rule 48): of streams they
-        # wait for stage-ins.
-        buffer = run.buffer
-        if (
-            not run.buffered
-            or job.job < buffer.jobs
-            or (not buffer.early and run.jobs[job.job - buffer.jobs].status == STAGING)
-        ):
-            use(run, clock, since, now, rate / job.peak * job.nodes)
+        use(run, clock, since, now, rate / job.peak * job.nodes)
     job.anchor = now
 
 
 def set_clock(run: Tables, clock: Clock) -> None:
-    """Bring the clock of shared storage, in bytes a node, to now.
+    """Advance the virtual clock of shared storage, which counts bytes per node, to now.
 
-    ``weight`` is the sum of N_i^2 / r_i, which turns rho into nodes at useful work.
+    ``weight`` is the sum of N_i^2 / r_i: rho times it are the nodes at useful work.
     """
-    now, since, rho = clock.now, clock.since, clock.rho
+    now = clock.now
+    since = clock.since
+    rho = clock.rho
     if rho > 0 and now > since:
         use(run, clock, since, now, rho * clock.weight)
         clock.turned += rho * (now - since)
@@ -196,15 +200,17 @@ def set_clock(run: Tables, clock: Clock) -> None:
 
 
 def set_rho(run: Tables, clock: Clock) -> None:
-    """rho = min(b, BW_max / N_S) (rule 7); new requests have their first grant."""
-    now, before = clock.now, clock.rho
+    """Set rho = min(b, BW_max / N_S) (rule 7) and note first grants."""
+    now = clock.now
+    before = clock.rho
     for k in range(clock.num_fresh):
         job = run.jobs[run.fresh[k]]
         if job.status == TRANSFERRING:
             run.grant[job.place] = now
-    rho = before * 0
+    rho = run.limits.zero
     if clock.outstanding:
-        rho, nodes = run.limits.node_rate, clock.nodes
+        rho = run.limits.node_rate
+        nodes = clock.nodes
         if rho * nodes > run.limits.storage:
             rho = run.limits.storage / nodes
     if rho != before:
@@ -213,18 +219,13 @@ def set_rho(run: Tables, clock: Clock) -> None:
             note_span(run, clock, NOBODY, now, now, rho)
 
 
-def forget(run: Tables, place: int) -> None:
-    """Nothing is known of the request at *place*."""
-    run.asked[place] = run.grant[place] = run.finish[place] = math.nan
-
-
 def enter(run: Tables, count: int, job: Job) -> None:
-    """Put *job* among the *count* jobs of ``out``, in FCFS order (rule 10)."""
+    """Insert *job* among the *count* jobs of ``out``, in FCFS order (rule 10)."""
     while count > 0:
         other = run.jobs[run.out[count - 1]]
-        if other.requested < job.requested or (
-            other.requested == job.requested and other.id < job.id
-        ):
+        if other.requested < job.requested:
+            break
+        if other.requested == job.requested and other.id < job.id:
             break
         run.out[count] = other.job
         count -= 1
@@ -232,7 +233,7 @@ def enter(run: Tables, count: int, job: Job) -> None:
 
 
 def remove(run: Tables, count: int, job: Job) -> None:
-    """Take *job* out of the *count* jobs of ``out``."""
+    """Remove *job* from the *count* jobs of ``out``."""
     k = 0
     while run.out[k] != job.job:
         k += 1
@@ -241,7 +242,7 @@ def remove(run: Tables, count: int, job: Job) -> None:
 
 
 def view_of(run: Tables, clock: Clock, out: Box, count: int) -> KernelView:
-    """What a policy sees of the first *count* of *out*, and its room to work in."""
+    """Return the policy's view of the first *count* of *out*, with its work space."""
     room = run.room
     return KernelView(
         run.jobs,
@@ -267,7 +268,11 @@ def view_of(run: Tables, clock: Clock, out: Box, count: int) -> KernelView:
 def note_span(
     run: Tables, clock: Clock, place: int, since: Number, until: Number, rate: Number
 ) -> None:
-    """Record a span at a constant rate; place -1: rho from *since* on."""
-    spans, k = run.spans, clock.num_spans
-    spans[0][k], spans[1][k], spans[2][k], spans[3][k] = place, since, until, rate
+    """Record a time span at a constant rate; *place* -1 records rho from *since* on."""
+    spans = run.spans
+    k = clock.num_spans
+    spans[0][k] = place
+    spans[1][k] = since
+    spans[2][k] = until
+    spans[3][k] = rate
     clock.num_spans += 1

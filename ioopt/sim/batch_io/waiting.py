@@ -1,9 +1,8 @@
-"""The jobs that wait, in the order of the queue, and the units of the machine."""
+"""The waiting jobs in the order of the queue, and the units of the machine."""
 
 from ioopt.compiled import Box, apart
 from ioopt.decisions.ordering import Number, below, close, sort_by
 from ioopt.sim.batch_io.boxes import predicted_end
-from ioopt.sim.batch_io.buffer import release_time
 from ioopt.sim.batch_io.state import WAITING, Clock, Job, Tables
 
 
@@ -14,7 +13,7 @@ def arrive(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def smallest(run: Tables, clock: Clock) -> int:
-    """Units of the smallest waiting job."""
+    """Return the units of the smallest waiting job."""
     units = run.jobs[run.line[0]].units
     for k in range(1, clock.waiting):
         units = min(units, run.jobs[run.line[k]].units)
@@ -23,8 +22,9 @@ def smallest(run: Tables, clock: Clock) -> int:
 
 @apart
 def line_up(run: Tables, clock: Clock) -> None:
-    """Waiting jobs in the order of the queue, ties by (submit, id),
-    which is that of jobs.
+    """Sort the waiting jobs in the order of the queue, ties by (submit, id).
+
+    The numbers of jobs are in that order.
     """
     clock.lined_up = clock.waiting
     if not run.wfp:
@@ -35,18 +35,21 @@ def line_up(run: Tables, clock: Clock) -> None:
                 run.room.keys[run.line[k]] = run.line[k]
             sort_by(run.room.keys, run.line, 0, clock.waiting)
         return
-    line_up_scores(run, clock, run.line, clock.waiting)
+    line_up_scores(run, clock)
 
 
 @apart
-def line_up_scores(run: Tables, clock: Clock, jobs: Box, count: int) -> None:
-    """The first *count* of *jobs* by WFP score.
+def line_up_scores(run: Tables, clock: Clock) -> None:
+    """Sort the waiting jobs by WFP score.
 
-    The order changes little from one pass to the next, so it is kept and mended by
-    insertion. Keys are rounded only where some are close: compilers take logarithms out
-    of loops, and so for every key.
+    The order changes little from one pass to the next, so it is kept and repaired by
+    insertion. Keys are rounded only where some are close, in a second loop: in this
+    one compilers would compute the logarithms of rounding for every key.
     """
-    keys, near = run.room.keys, False
+    jobs = run.line
+    count = clock.waiting
+    keys = run.room.keys
+    near = False
     for k in range(count):
         j = jobs[k]
         job = run.jobs[j]
@@ -56,53 +59,46 @@ def line_up_scores(run: Tables, clock: Clock, jobs: Box, count: int) -> None:
         while at > 0:
             before = keys[at - 1]
             near |= close(key, before)
-            if key < before or (key == before and jobs[at - 1] < j):
+            if key < before:
                 break
-            jobs[at], keys[at] = jobs[at - 1], before
+            if key == before and jobs[at - 1] < j:
+                break
+            jobs[at] = jobs[at - 1]
+            keys[at] = before
             at -= 1
-        jobs[at], keys[at] = j, key
+        jobs[at] = j
+        keys[at] = key
     if near and not run.limits.exact:
         mend_close(jobs, keys, count)
 
 
 @apart
 def line_up_rest(run: Tables, clock: Clock, turn: int) -> None:
-    """Order those in ``line`` from *turn* on by (walltime, job): rule 30."""
+    """Sort the jobs in ``line`` from *turn* on by (walltime, job) (rule 30)."""
     for k in range(turn, clock.lined_up):
         run.room.keys[run.line[k]] = run.jobs[run.line[k]].walltime
     sort_by(run.room.keys, run.line, turn, clock.lined_up)
 
 
-def line_up_all(run: Tables, clock: Clock) -> int:
-    """Put all waiting jobs into ``line_all`` in the order of the queue; how many."""
-    count, jobs = 0, run.line_all
-    for k in range(clock.waiting):
-        j = run.line[k]
-        if run.jobs[j].status == WAITING:
-            jobs[count] = j
-            run.room.keys[j] = run.jobs[j].walltime if run.short_first else j
-            count += 1
-    sort_by(run.room.keys, jobs, 0, count)
-    if run.wfp:
-        line_up_scores(run, clock, jobs, count)
-    return count
-
-
 def mend_close(jobs: Box, keys: Box, count: int) -> None:
-    """Order jobs by rounded key, descending, ties by job."""
+    """Sort jobs by rounded key, descending, ties by job."""
     for k in range(count):
-        j, key, at = jobs[k], keys[k], k
+        j = jobs[k]
+        key = keys[k]
+        at = k
         while at > 0:
             before = keys[at - 1]
             if below(key, before) or (jobs[at - 1] < j and not below(before, key)):
                 break
-            jobs[at], keys[at] = jobs[at - 1], before
+            jobs[at] = jobs[at - 1]
+            keys[at] = before
             at -= 1
-        jobs[at], keys[at] = j, key
+        jobs[at] = j
+        keys[at] = key
 
 
 def close_pass(run: Tables, clock: Clock) -> None:
-    """Take the jobs that no longer wait out of the queue."""
+    """Remove the jobs that no longer wait from the queue."""
     kept = 0
     for k in range(clock.waiting):
         j = run.line[k]
@@ -113,10 +109,8 @@ def close_pass(run: Tables, clock: Clock) -> None:
 
 
 def occupy(run: Tables, clock: Clock, job: Job, place: int) -> None:
-    """Give *job* its units, from *place* on where there are partitions."""
+    """Give *job* its units; with partitions those from *place* on."""
     clock.free -= job.units
-    if run.buffer.licensed:
-        clock.held += run.buffer.size[job.job]
     if run.partition:
         job.block = place
         for unit in range(place, place + job.units):
@@ -129,8 +123,6 @@ def occupy(run: Tables, clock: Clock, job: Job, place: int) -> None:
 def vacate(run: Tables, clock: Clock, job: Job) -> None:
     """Take the units of *job* back."""
     clock.free += job.units
-    if run.buffer.licensed:
-        clock.held -= run.buffer.size[job.job]
     if run.numbered and not run.partition:
         for word in range(len(run.in_use)):
             run.in_use[word] ^= run.chosen[job.job][word]
@@ -140,8 +132,10 @@ def vacate(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def find_place(run: Tables, clock: Clock, units: int, avoid: int, length: int) -> int:
-    """Lowest free block of *units* outside the *length* units from
-    *avoid*; -1: none; flat: 0.
+    """Return the first unit of the lowest free block of *units*, -1 without one.
+
+    Blocks that overlap the *length* units from *avoid* on do not count. Flat machines
+    have no blocks; there the answer is 0.
     """
     if units > clock.free:
         return -1
@@ -159,33 +153,23 @@ def find_place(run: Tables, clock: Clock, units: int, avoid: int, length: int) -
 
 
 def line_up_ends(run: Tables, clock: Clock) -> int:
-    """Order the running jobs by their predicted ends, and those
-    not released; how many.
-    """
-    count = clock.num_running + clock.num_tails
-    for k in range(clock.num_running):
+    """Sort the running jobs by predicted end and return how many they are."""
+    count = int(clock.num_running)
+    for k in range(count):
         run.room.keys[k] = predicted_end(run, clock, run.jobs[run.running[k]])
-        run.room.order[k] = k
-    for k in range(clock.num_running, count):
-        run.room.keys[k] = release_time(
-            run, clock, run.buffer.tails[k - clock.num_running]
-        )
         run.room.order[k] = k
     sort_by(run.room.keys, run.room.order, 0, count)
     return count
 
 
-def next_end(run: Tables, clock: Clock, turn: int) -> tuple[Number, int]:
-    """The predicted end whose *turn* it is, and the job."""
+def next_end(run: Tables, turn: int) -> tuple[Number, int]:
+    """Return the predicted end number *turn*, and its job."""
     place = run.room.order[turn]
-    tail = place - clock.num_running
-    return run.room.keys[place], run.buffer.tails[tail] if tail >= 0 else run.running[
-        place
-    ]
+    return run.room.keys[place], run.running[place]
 
 
 def line_up_units(run: Tables, clock: Clock) -> None:
-    """Predict from when on each unit is free."""
+    """Predict the time from which each unit is free."""
     for unit in range(run.total):
         run.free_from[unit] = clock.now
     for k in range(clock.num_running):
@@ -193,14 +177,10 @@ def line_up_units(run: Tables, clock: Clock) -> None:
         end = predicted_end(run, clock, job)
         for unit in range(job.block, job.block + job.units):
             run.free_from[unit] = end
-    for k in range(clock.num_tails if run.buffer.keeps else 0):
-        job = run.jobs[run.buffer.tails[k]]
-        for unit in range(job.block, job.block + job.units):
-            run.free_from[unit] = release_time(run, clock, job.job)
 
 
 def block_free_from(run: Tables, clock: Clock, place: int, units: int) -> Number:
-    """From when on the *units* from *place* on are all predicted to be free."""
+    """Return the predicted time from which all *units* from *place* on are free."""
     time = run.free_from[place]
     for unit in range(place + 1, place + units):
         time = max(time, run.free_from[unit])

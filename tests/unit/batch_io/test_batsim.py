@@ -20,7 +20,6 @@ from ioopt.formats.batsim.workload import (
     read_batsim,
 )
 from ioopt.formats.io_rule import MachineRule
-from ioopt.problems.batch_io import BurstBuffer
 
 PLATFORM = Platform(flops=1e6, network_bytes_per_second=1e6)
 
@@ -353,12 +352,6 @@ def test_written_then_read_is_equal() -> None:
     assert problem.jobs[1].io_bytes_per_second == 5e6
     written = export_batsim(problem)
     assert batch_io_from_batsim(written, "w.json").jobs == problem.jobs
-    buffer = BurstBuffer(
-        bytes=1, bytes_per_second=1, drain_bytes_per_second=1, placement="shared"
-    )
-    buffered = problem.machine.model_copy(update={"burst_buffer": buffer})
-    with pytest.raises(InstanceError, match="no burst_buffer; remove it"):
-        export_batsim(problem.model_copy(update={"machine": buffered}))
 
 
 def test_jobs_csv() -> None:

@@ -422,7 +422,8 @@ HOURS = "JobID|Submit|Start|End|Elapsed|Suspended|State|NCPUS"
 
 def test_suspended_time_is_no_run_time(tmp_path) -> None:
     """From 10:00 to 14:00, three hours of them suspended."""
-    line = "7|2024-05-01T10:00:00|2024-05-01T10:00:00|2024-05-01T14:00:00|{}|{}|COMPLETED|8"
+    begin, end = "2024-05-01T10:00:00", "2024-05-01T14:00:00"
+    line = f"7|{begin}|{begin}|{end}|{{}}|{{}}|COMPLETED|8"
     for cells in (("01:00:00", "03:00:00"), ("01:00:00", ""), ("", "03:00:00")):
         jobs, said = rows(tmp_path, HOURS, line.format(*cells))
         assert jobs == [(7, 8, 3600)], cells

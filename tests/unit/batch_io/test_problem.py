@@ -23,9 +23,6 @@ def batch(**changes: Any) -> dict[str, Any]:
 
 
 JOB = batch()["jobs"][0]
-_RATES = {"bytes": 16, "bytes_per_second": 4, "drain_bytes_per_second": 1}
-BUFFER = {"burst_buffer": {**_RATES, "placement": "shared"}}
-PER_NODE = {"burst_buffer": {**_RATES, "placement": "per-node"}}
 
 
 @pytest.mark.parametrize(
@@ -55,32 +52,6 @@ PER_NODE = {"burst_buffer": {**_RATES, "placement": "per-node"}}
         ({"more": [{**JOB, "id": "1"}]}, "mix numbers and text"),
         ({"options": {"queue": "lifo"}}, "options.queue"),
         ({"surprise": 1}, "surprise: unknown key"),
-        ({"job": {"buffer_bytes": 1}}, "the machine has no burst_buffer"),
-        (
-            {"machine": BUFFER, "job": {"stage_in_bytes": 1}},
-            "stage_in_bytes 1 exceeds buffer_bytes 0",
-        ),
-        (
-            {"machine": BUFFER, "job": {"buffer_bytes": 2, "stage_in_bytes": 3}},
-            "stage_in_bytes 3",
-        ),
-        (
-            {"machine": BUFFER, "job": {"buffer_bytes": 2, "stage_out_bytes": 3}},
-            "stage_out_bytes 3",
-        ),
-        (
-            {"machine": BUFFER, "job": {"buffer_bytes": 0.5}},
-            "io_bytes 1 exceeds buffer_bytes 0.5",
-        ),
-        (
-            {"machine": BUFFER, "job": {"buffer_bytes": 17}},
-            "17, but the burst buffer has 16",
-        ),
-        (
-            {"machine": PER_NODE, "job": {"buffer_bytes": 9}},
-            "9, but the burst buffer has 8",
-        ),
-        ({"machine": PER_NODE, "options": {"staging": "later"}}, "options.staging"),
     ],
 )
 def test_refusals(changes: dict[str, Any], words: str) -> None:

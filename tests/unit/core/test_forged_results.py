@@ -27,7 +27,6 @@ CASES = (
     ("two-writers", "fill"),
     ("two-writers", "no-congestion"),
     ("small-8", "cons-max-util"),
-    ("buffer-12", "fill"),
     ("two-writers-now", "base-line"),
     ("gang-figure-5", "migrate-iogs"),
     ("gang-figure-7", "migrate-iogs"),

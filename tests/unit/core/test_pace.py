@@ -247,7 +247,7 @@ def test_limits_too_short_for_all_rates_record_none(
 
 
 @pytest.mark.parametrize(
-    "name", ["small-8", "buffer-12", "gang-figure-3", "gang-mixed-60"]
+    "name", ["small-8", "two-writers", "gang-figure-3", "gang-mixed-60"]
 )
 def test_auto_answers_with_the_best_policy(name: str) -> None:
     problem = ioopt.load(name)
@@ -301,9 +301,7 @@ def test_auto_is_no_policy_to_embed() -> None:
     ),
 )
 def test_fallbacks_take_every_instance_of_their_kind(kind: registry.Kind) -> None:
-    """Also those that the default refuses: bursts that are not random,
-    burst buffers, own rates.
-    """
+    """Also those that the default refuses: bursts that are not random, own rates."""
     names = [name for name, entry in entries().items() if entry["kind"] == kind.kind]
     for name in names:
         assert ioopt.solve(name, kind.fallback, bound=False).status in (
