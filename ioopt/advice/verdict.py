@@ -124,8 +124,8 @@ def policy_line(advice: Advice) -> str:
         _policy_pays(advice.storage, rate_text, falling=True),
     ]
     return (
-        f"The policy {advice.policy}, which nobody can switch on today, would pay "
-        f"{begins[0]} of I/O, and {begins[1]} of storage."
+        f"The policy {advice.policy}, which nobody can switch on today, would pay by "
+        f"I/O fraction {begins[0]}, by storage rate {begins[1]}."
     )
 
 
@@ -195,8 +195,8 @@ def answer(advice: Advice) -> list[str]:
     decides it, what is to be gained at most, and the load.
     """
     lines = [sentence(advice)]
-    if advice.verdict in (Kind.SAVES, Kind.DEPENDS):
-        lines += [f"  {line}" for line in advice.switch.lines]
+    if advice.pasted is not None:
+        lines += [f"  {line}" for line in advice.pasted.lines]
     lines += [fraction_line(advice), storage_line(advice)]
     ideal = percent(advice.policy_saves, "run time")
     lines.append(

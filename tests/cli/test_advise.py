@@ -4,6 +4,7 @@ intervals, settings, refusals, page and commands.
 
 import gzip
 import io
+import itertools
 import json
 import re
 import shlex
@@ -435,6 +436,39 @@ def test_a_file_comes_before_a_sample_of_its_name(tmp_path, monkeypatch):
     assert sample_or_path("month.swf") != "month.swf"
     (tmp_path / "month.swf").touch()
     assert sample_or_path("month.swf") == "month.swf"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10, 15))
+def test_no_verdict_is_wrong_on_made_logs(seed, monkeypatch):
+    """Ten logs of four weeks, with little to much congestion (printed with -s)."""
+    monkeypatch.setattr(study, "FACTORS", (1.0,))
+    for storage, fraction in itertools.product((1e9, 4e9), (0.05, 0.1, 0.15, 0.2, 0.3)):
+        made = Machine(truth(storage, fraction, seed, 28))
+        asked = Question(
+            parse_swf(made.swf(), "made.swf"),
+            io=IoRule(made.io_fraction),
+            fraction_given=True,
+            machine=MachineRule(node_rate=NODE_RATE, storage_rate=storage),
+            solvers=("fill",),
+            draws=3,
+        )
+        advice = study.advise(asked)
+        turns = next(row for row in advice.switches if row.name == "turns")
+        true = made.saves(TURNS)
+        print(f"true {100 * true:.1f} %", advice.scale, turns.kind, turns.saves)
+        if turns.kind == Kind.SAVES:
+            assert true > 0.01
+        if turns.kind == Kind.NOTHING:
+            assert true < 0.01
+
+
+@pytest.mark.slow
+def test_the_docs_show_what_is_printed(run):
+    text = (LOGS.parent / "batch-io.md").read_text("utf-8")
+    command = re.search(r"^ioopt (advise month.swf .*)$", text, re.MULTILINE)[1]
+    code, out, _ = run(*command.split())
+    assert code == 0 and "\n".join(out.splitlines()[:5]) in text
 
 
 @pytest.mark.slow
