@@ -17,7 +17,6 @@ from bench import speed, sweeps  # noqa: E402
 MODULES = {
     "bounds": "bench.bounds",
     "copy-entries": "bench.copy_entries",
-    "fit": "bench.fit",
     "relaxation": "bench.relaxation",
     "snakemake": "bench.on_snakemake",
     "workflow-online": "bench.online",

@@ -2,30 +2,37 @@
 simulated, and logged.
 """
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from batch_io_traces import FLAT
 
-from ioopt.advice.runs import BASELINE
+from ioopt.advice.knobs import SHARING, Option
+from ioopt.advice.replays import replay
 from ioopt.problems.batch_io import BatchIoProblem
 from ioopt.registry.policies import io_policy
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.solvers.batch_io.run import run_trace
 
-NODES, NODE_RATE, DAY = 64, 1e9, 86400.0
+NODES = 64
+NODE_RATE = 1e9
+DAY = 86400.0
+JOBS_A_DAY = 40
 QUEUE = {"kill": False, "queue": "fcfs", "backfill": "easy"}
 
 
-def truth(storage: float, fraction: float, seed: int, days: int = 56) -> BatchIoProblem:
-    """A machine of 64 nodes, two thirds asked for; jobs spend about *fraction*
-    of their run in I/O.
+def truth(storage: float, fraction: float, seed: int, days: int) -> BatchIoProblem:
+    """Return a machine of 64 nodes whose jobs spend about *fraction* of their run in
+    I/O; they ask for two thirds of its node-seconds.
+
+    Jobs are of much the same length: where a few are much longer than the others, turns
+    make many wait for one.
     """
     rng = np.random.default_rng(seed)
-    count = 40 * days
+    count = JOBS_A_DAY * days
     submit = np.sort(rng.uniform(0, days * DAY, count))
     nodes = 2 ** rng.integers(0, 6, count)
-    length = rng.lognormal(np.log(5400), 0.9, count)
+    length = rng.lognormal(np.log(5400), 0.2, count)
     length *= 0.66 * NODES * days * DAY / float(nodes @ length)
     share = rng.uniform(0, 2 * fraction, count)
     jobs = []
@@ -55,41 +62,40 @@ def truth(storage: float, fraction: float, seed: int, days: int = 56) -> BatchIo
     return BatchIoProblem.model_validate({"name": "truth", **given})
 
 
-def mean_response(problem: BatchIoProblem, solver: str) -> float:
-    """Of the true machine under a policy."""
-    trace = Trace.of(problem)
-    run = run_trace(trace, io_policy(solver), trials=20)
-    return float(np.mean(np.array(run.end) - np.array(trace.submit)))
+class Machine:
+    """The machine that wrote a log, and what it would have saved."""
 
+    def __init__(self, problem: BatchIoProblem) -> None:
+        self.problem = problem
+        self.trace = Trace.of(problem)
+        self.logged = run_trace(self.trace, io_policy(SHARING.solver), trials=20)
 
-def io_share(problem: BatchIoProblem) -> float:
-    """The share of run time in I/O that is measured on this machine: the mean over
-    jobs, under sharing.
-    """
-    trace = Trace.of(problem)
-    run = run_trace(trace, io_policy(BASELINE), trials=20)
-    jobs = [problem.jobs[k] for k in trace.position]
-    compute = [job.phases[0].compute_seconds * job.phases[0].repeat for job in jobs]
-    return float(
-        np.mean(1 - np.array(compute) / (np.array(run.end) - np.array(run.start)))
-    )
+    @property
+    def io_fraction(self) -> float:
+        """The share of run time in I/O that is measured there: the mean over jobs."""
+        jobs = [self.problem.jobs[place] for place in self.trace.position]
+        compute = [job.phases[0].compute_seconds * job.phases[0].repeat for job in jobs]
+        ran = np.array(self.logged.end) - np.array(self.logged.start)
+        return float(np.mean(1 - np.array(compute) / ran))
 
+    def saves(self, option: Option) -> float:
+        """Return the share of run time that *option* saves, at the logged starts."""
+        starts = [float(start) for start in self.logged.start]
+        found = replay(replace(self.trace, submit=starts), option)
+        ran = sum(self.logged.end) - sum(self.logged.start)
+        return 1 - (sum(found.end) - sum(found.start)) / ran
 
-def swf(
-    problem: BatchIoProblem, delay: Callable[[float], float] = lambda wait: wait
-) -> str:
-    """The log that this machine keeps of its jobs under sharing, *delay* being
-    what becomes of waits.
-    """
-    trace = Trace.of(problem)
-    run = run_trace(trace, io_policy(BASELINE), trials=20)
-    lines = [f"; MaxProcs: {NODES}", "; UnixStartTime: 1700000000"]
-    for j, job in enumerate(trace.ids):
-        submit, start, end = trace.submit[j], run.start[j], run.end[j]
-        wait = delay(start - submit)
-        lines.append(
-            f"{job} {submit:.0f} {wait:.0f} {end - start:.0f} {trace.nodes[j]} -1 -1 "
-            f"{trace.nodes[j]} {max(trace.walltime[j], end - start):.0f} -1 1 "
-            f"{job % 17} 1 1 1 1 -1 -1"
-        )
-    return "\n".join(lines) + "\n"
+    def swf(self) -> str:
+        """Return the log."""
+        lines = [f"; MaxProcs: {NODES}", "; UnixStartTime: 1700000000"]
+        trace = self.trace
+        for j, job in enumerate(trace.ids):
+            submit = trace.submit[j]
+            start = self.logged.start[j]
+            run = self.logged.end[j] - start
+            lines.append(
+                f"{job} {submit:.0f} {start - submit:.0f} {run:.0f} {trace.nodes[j]} "
+                f"-1 -1 {trace.nodes[j]} {max(trace.walltime[j], run):.0f} -1 1 "
+                f"{job % 17} 1 1 1 1 -1 -1"
+            )
+        return "\n".join(lines) + "\n"

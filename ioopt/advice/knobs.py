@@ -1,81 +1,108 @@
-"""What a site can switch on today: a setting of its queue or file system, at
-which level, and how.
+"""What can be chosen: an I/O policy, or a setting that a site can switch on today.
 
 What is simulated is the setting itself, not the policy that it stands in for. Names of
-Slurm are those of its manual (slurm.conf, sbatch, srun), those of Lustre of its
-operations manual, "Network Request Scheduler: TBF". The level is the best of a few on
-the log as it stands; what is reported are the other drawings.
+Slurm are those of its manual (srun), those of Lustre of its operations manual, "Network
+Request Scheduler: TBF". The level of a setting is the best of a few on the log as it
+stands; what is reported are the other draws.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import NamedTuple
 
-from ioopt.advice.runs import Option, Question
-from ioopt.problems.batch_io import BatchIoProblem
+from ioopt.advice.workload import Workload
+from ioopt.comparing import parse_solver
+from ioopt.decisions.batch_io import IoPolicy
+from ioopt.errors import UsageError
+from ioopt.registry.policies import io_policy
+from ioopt.solvers.batch_io.settings import Settings
 from ioopt.units import quantity
 
+BASELINE = "base-line"
+"""What a file system does today: all transfers share the storage."""
+IDEAL = "no-congestion"
+RPC_BYTES = 4 << 20
+"""Of one request to a Lustre server, at its default of 4 MiB."""
+RATE_LEVELS = (2, 4)
+"""A rate limit is the storage's rate over one of these."""
+
+
+class Option(NamedTuple):
+    """What a site could do: an I/O policy (``NAME:KEY=VALUE,...``), or a setting.
+
+    ``job_rate``: no job transfers faster (bytes per second). Settings have ``words``
+    that say what is switched on, and ``lines`` of configuration.
+    """
+
+    name: str
+    solver: str = BASELINE
+    job_rate: float | None = None
+    words: str = ""
+    lines: tuple[str, ...] = ()
+
+    def policy(self) -> IoPolicy:
+        """Return the I/O policy.
+
+        Raises UsageError for an unknown one, and for settings that are not its own.
+        """
+        name, settings = parse_solver(self.solver)
+        for key in settings:
+            if key in Settings.model_fields:
+                raise UsageError(
+                    f"{self.solver}: {key} is no setting of the policy {name}"
+                )
+        return io_policy(name, settings)
+
+
+SHARING = Option(BASELINE)
+FREE = Option(IDEAL, IDEAL)
 TURNS = Option(
     "turns",
     "cons-fcfs:preempt=no",
     words="turns: I/O steps wait for each other (a token file)",
-    how=(
-        "srun --prolog=turn-acquire.sh --epilog=turn-release.sh around each I/O step: docs, "
-        '"Turns on a file system"',
+    lines=(
+        "# each I/O step of a job script; both scripts: docs, Turns on a file system",
+        "srun --prolog=/etc/slurm/turn-acquire.sh "
+        "--epilog=/etc/slurm/turn-release.sh COMMAND",
     ),
 )
-RPC_BYTES = 4 << 20
-"""Of one request to a Lustre server, at its default of 4 MiB."""
-EASY = Option(
-    "queue order",
-    queue=(("backfill", "easy"),),
-    words="EASY backfilling",
-    how=("slurm.conf: SchedulerType=sched/backfill",),
-)
-SHORTEST = Option(
-    "queue order",
-    queue=(("backfill_order", "sjf"),),
-    words="shorter jobs first in backfilling",
-    how=("job_submit.lua: a higher job_desc.priority for shorter time limits",),
-)
 
 
-def knobs(question: Question, problem: BatchIoProblem) -> Iterator[list[Option]]:
-    """The levels of each setting that makes a difference to *problem*; one of
-    each list is advised.
-
-    What holds jobs back in the queue is told only where its waits are the log's.
-    """
-    machine, queue = problem.machine, problem.options
-    yield [TURNS]
-    storage = machine.storage_bytes_per_second
-    widest = max(
-        machine.peak(machine.allocated_nodes(job.nodes)) for job in problem.jobs
-    )
-    rates = [storage / by for by in (2, 4) if storage / by < widest]
-    if rates:
-        yield [_limit(rate) for rate in rates]
-    if not question.yours or question.player:
-        return
-    if queue.backfill_order == "queue":
-        yield from [
-            [option]
-            for kind, option in (("none", EASY), ("easy", SHORTEST))
-            if queue.backfill == kind
-        ]
+def policies(names: tuple[str, ...]) -> list[Option]:
+    """Return the policies to look at; UsageError for one that cannot be."""
+    options = [Option(name, name) for name in dict.fromkeys(names)]
+    if BASELINE in names or not options:
+        raise UsageError(
+            f"name policies to compare with {BASELINE}, not {BASELINE} itself"
+        )
+    for option in options:
+        option.policy()
+    return options
 
 
-def _limit(rate: float) -> Option:
-    """No job transfers faster than *rate* bytes per second."""
+def settings_of(workload: Workload) -> list[list[Option]]:
+    """Return the levels of each setting that makes a difference to *workload*."""
+    widest = max(workload.trace.peak)
+    rates = [workload.storage / by for by in RATE_LEVELS]
+    limits = [rate_limit(rate) for rate in rates if rate < widest]
+    levels = [[TURNS]]
+    if limits:
+        levels.append(limits)
+    return levels
+
+
+def rate_limit(rate: float) -> Option:
+    """Return the setting that no job transfers faster than *rate* bytes per second."""
     calls = max(1, int(rate / RPC_BYTES))
     return Option(
         "rate limit",
         job_rate=rate,
         words=f"a rate limit of {quantity('bytes_per_second', rate)} a job",
-        how=(
+        lines=(
             "lctl set_param -P jobid_var=SLURM_JOB_ID",
             'lctl set_param ost.OSS.ost_io.nrs_policies="tbf jobid"',
-            f'lctl set_param ost.OSS.ost_io.nrs_tbf_rule="start jobs jobid={{*}} rate=N", N = {calls} '
-            "RPCs/s of 4 MiB in all: divide by the number of OSS",
+            f"# {calls} RPCs/s of 4 MiB in all: divide by the number of OSS",
+            "lctl set_param "
+            f'ost.OSS.ost_io.nrs_tbf_rule="start jobs jobid={{*}} rate={calls}"',
         ),
     )

@@ -1,28 +1,39 @@
-"""Advice in words: a first answer in a few lines, and the parts of one
-page, as HTML or as text.
-"""
+"""Advice as one page, in parts: as HTML with pictures, or as text."""
 
 from __future__ import annotations
 
 import html
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from ioopt.advice.runs import IDEAL, SHIFT_SECONDS, TOP_SHARE
-from ioopt.advice.spread import LEVEL, WORTH
-from ioopt.advice.study import BIN_SECONDS, DELAY, HEAVY, LARGE
-from ioopt.advice.verdict import SAVES, percent, sentence, share
+from ioopt.advice.answer import TRUSTED_SCALE, Advice, Axis, AxisPoint, Kind
+from ioopt.advice.knobs import IDEAL
+from ioopt.advice.replays import BIN_SECONDS
+from ioopt.advice.spread import LEVEL, WORTH, Figure
+from ioopt.advice.verdict import (
+    answer,
+    effect,
+    fraction_text,
+    percent,
+    place,
+    policy_line,
+    rate_text,
+)
+from ioopt.advice.workload import HEAVY, LARGE, SHIFT_SECONDS, TOP_SHARE
 from ioopt.plot.bandwidth import plot_traffic
 from ioopt.plot.curves import plot_curve
+from ioopt.plot.layout import unit_for
 from ioopt.plot.page import NO_PICTURES, can_draw, figure, page, table
-from ioopt.problems.base import Json
 from ioopt.tables import render
 from ioopt.units import counted, quantity
 
-TENTH = f"{100 * (1 - TOP_SHARE):g} %"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
+TENTH = f"{100 * (1 - TOP_SHARE):g} %"
 OWN_FRACTION = (
     "How to find your own I/O fraction: the I/O time in the summaries of Darshan "
     "logs over the run time, or give the logs with --darshan; for the whole machine, "
@@ -30,230 +41,213 @@ OWN_FRACTION = (
     "rate of a node times the nodes in use is the least that it can be. Then run "
     "this again with --io-fraction."
 )
+UNTRUSTED = (
+    f"* More than {100 * (1 - TRUSTED_SCALE):g} % of the I/O time is waiting here: what"
+    " jobs really write decides, so nothing is concluded."
+)
+CURVE_WORDS = (
+    f"Shaded: {100 * LEVEL:g} % intervals; dotted: worth a change; grey: the value of "
+    "the verdict."
+)
 
 
-class Part(NamedTuple):
-    """A part of the page: a heading, and below it paragraphs, a table, a
-    picture, or a command.
+@dataclass(frozen=True)
+class Picture:
+    """Axes to draw into the page, and the words below them."""
+
+    axes: Axes
+    caption: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the page: a heading, and below it words, a table, lines of
+    configuration or a command, and the name of a picture.
     """
 
     heading: str
     words: Sequence[str] = ()
     headers: Sequence[str] = ()
-    rows: Sequence[Sequence[Any]] = ()
-    command: str = ""
+    rows: Sequence[Sequence[str]] = field(default_factory=list)
+    lines: Sequence[str] = ()
     picture: str = ""
 
 
-def answer(advice: Json) -> list[str]:
-    """The first answer: waits, the verdict, its bound, what can be
-    switched on, the load.
-    """
-    fit, at = advice["fit"], f"at {100 * advice['shown_fraction']:.2g} % I/O"
-    bound = (
-        "Jobs delay each other's I/O. This congestion costs "
-        f"{percent(advice['cost'], advice['measure'])} {at}: no I/O policy can save "
-        "more."
-    )
-    if advice["beyond_cost"] > WORTH / 10:
-        more = percent({"value": advice["beyond_cost"]})
-        bound += (
-            f" {advice['best']} seems to save {more} beyond that: the luck of the "
-            "queue, not counted."
-        )
-    best = max(advice["knobs"], key=lambda row: (row["kind"] == SAVES, row["value"]))
-    knob = "No setting that can be switched on today is sure to save anything here."
-    if best["kind"] == SAVES:
-        saved = percent(best, advice["measure"])
-        knob = f"To switch on today: {best['words']}; saves {saved} {at}."
-    return [
-        *([fit["reason"]] if fit and not advice["yours"] else []),
-        sentence(advice),
-        bound,
-        knob,
-        f"{advice['jobs']} jobs in {quantity('span_seconds', advice['span_seconds'])} "
-        f"on {advice['nodes']} nodes use {100 * advice['node_utilisation']:.0f} % of "
-        "the nodes.",
-    ]
-
-
-def parts(advice: Json, command: str) -> Iterator[Part]:
-    """The page, part by part."""
-    yield Part("The answer", [*answer(advice), _explained(advice)])
-    fit, at = advice["fit"], f"at {100 * advice['shown_fraction']:.2g} % I/O"
-    queue = [
-        "The simulated queue was not held against the log: waits are those of "
-        "another queue."
-    ]
-    if fit is not None:
-        queue = [
-            fit["reason"]
-            if advice["yours"]
-            else "What was tried, and is not the log's queue:"
-        ]
-        queue += [
-            f"- {text}"
-            for text in fit["knobs"] or ("nothing, as the log was refused first",)
-        ]
-    yield Part("The queue", queue)
-    yield _curve(advice)
-    yield _switches(advice)
-    yield _groups(advice, at)
-    full = ", ".join(
-        f"{100 * row['full']:.0f} % of the time with {name}"
-        for name, row in advice["traffic"].items()
-    )
-    yield Part(
-        "The storage in its busiest week",
-        [
-            f"Means over {quantity('seconds', BIN_SECONDS)}, {at}, in the week from "
-            f"day {advice['traffic'][advice['baseline']]['day']} of the log on. The "
-            f"storage is at its limit {full}."
-        ],
-        picture="traffic",
-    )
+def parts(advice: Advice, command: str) -> Iterator[Part]:
+    """Yield the page, part by part."""
+    paste = [line for line in answer(advice) if line.startswith("  ")]
+    words = [line for line in answer(advice) if not line.startswith("  ")]
+    yield Part("The verdict", words[:1], lines=[line.strip() for line in paste])
+    yield Part("What decides it", [*words[1:], _intervals(advice)])
+    yield _by_fraction(advice)
+    yield _by_storage(advice)
+    yield _settings(advice)
+    yield _groups(advice)
+    yield _busiest_week(advice)
     yield Part(
         "What was assumed",
         [
             "A log does not record the I/O of its jobs or the rate of the storage. "
             "Replace what is invented below by measurements first (--darshan, "
             "--io-fraction, --machine node_rate=..., storage_rate=...). Invented "
-            f"bytes are scaled (here by {advice['scale']:.3g}) so that under sharing "
+            f"bytes are scaled (here by {advice.scale:.3g}) so that under sharing "
             "jobs run as long as in the log.",
-            *(f"- {text}" for text in advice["warnings"]),
+            *(f"- {text}" for text in advice.warnings),
         ],
     )
     yield Part(
-        "How to repeat it", ["In the folder where this was run:"], command=command
+        "How to repeat it", ["In the folder where this was run:"], lines=[command]
     )
 
 
-def _explained(advice: Json) -> str:
-    """What the intervals are, once, where they first stand."""
-    if advice["verdict"]["low"] is None:
-        return (
-            "No intervals: the log is too short, and one drawing tells nothing of luck."
-        )
-    drawn = [f"the {advice['blocks']} of the log"] * bool(advice["blocks"])
-    if advice["draws"] > 1:
-        moved = f"submissions move by up to {quantity('seconds', SHIFT_SECONDS)}"
+def _intervals(advice: Advice) -> str:
+    """Return what the intervals are."""
+    if advice.cost.low is None:
+        return "No intervals: the log has too few days, and one draw has no spread."
+    drawn = []
+    if advice.blocks:
+        drawn.append(f"the {advice.blocks} of the log")
+    if advice.draws > 1:
+        moved = f"starts move by up to {quantity('seconds', SHIFT_SECONDS)}"
         drawn.append(
-            f"{counted(advice['draws'] - 1, 'drawing')} of luck, where {moved} "
-            "and invented I/O is drawn anew"
+            f"{counted(advice.draws - 1, 'draw')}, in which {moved} and invented I/O "
+            "is drawn anew"
         )
     return (
-        f"In brackets are {100 * LEVEL:g} % intervals: {advice['resamples']} resamples of "
-        f"{' and '.join(drawn)}. Policies and levels were chosen on the log as it stands. A verdict is "
-        f'"saves" where the whole interval is above {100 * WORTH:g} %, "no clear benefit" where the '
-        'interval or what congestion costs is below, else "inconclusive".'
+        f"In brackets are {100 * LEVEL:g} % intervals: {advice.resamples} resamples of "
+        f"{' and '.join(drawn)}. Levels and the best option were chosen on the log as "
+        f"it stands. A change pays where it saves {100 * WORTH:g} % of run time; it is "
+        "advised where the whole interval is above that, and the figures that are not "
+        "known do not decide."
     )
 
 
-def _lines(advice: Json) -> dict[str, str]:
-    """Heading -> its figures in a row of the curve."""
+def _lines(advice: Advice) -> dict[str, str]:
+    """Return the heading of each figure of a point of an axis."""
     return {
-        "congestion costs": "cost",
-        f"{advice['best']} saves": "best",
-        f"{advice['knob']} saves": "knob",
+        "cost": "congestion costs",
+        "policy": f"{advice.policy} saves",
+        "setting": "best setting saves",
     }
 
 
-def _curve(advice: Json) -> Part:
+def _row(value: str, point: AxisPoint) -> list[str]:
+    figures = (point.cost, point.policy, point.setting)
+    cells = [percent(found, level="") for found in figures]
+    mark = "" if point.trusted else " *"
+    return [value + mark, *cells, point.setting_name]
+
+
+def _by_fraction(advice: Advice) -> Part:
     words = [
-        f'What congestion costs, and what {advice["best"]} and the setting "{advice["knob"]}" save of it, '
-        f"in per cent of {advice['measure']} of all jobs, by the mean share of run time that is I/O (of "
-        "jobs without a Darshan log)."
+        f"What congestion costs, and what the policy {advice.policy} and the best "
+        "setting save of it, in per cent of the run time of all jobs, by the mean "
+        "share of run time that is I/O (of jobs without a Darshan log). Below 0: it "
+        "costs run time."
     ]
-    if advice["fraction"] is None:
+    if not all(point.trusted for point in advice.fraction.points):
+        words.append(UNTRUSTED)
+    if advice.fraction.value is None:
         words.append(OWN_FRACTION)
-    most = advice["curve"][-1]["fraction"]
-    words += [
-        f"- {advice[name]} pays from {share(advice[even], most)} on"
-        if advice[even]["value"] is not None
-        else f"- {advice[name]} does not pay up to {100 * most:g} %"
-        for name, even in (("best", "break_even"), ("knob", "knob_break_even"))
-    ]
-    rows = [
-        (
-            f"{100 * row['fraction']:g} %",
-            *(percent(row[name], level="") for name in _lines(advice).values()),
-        )
-        for row in advice["curve"]
-    ]
+    words.append(policy_line(advice))
+    points = advice.fraction.points
     return Part(
         "By I/O fraction",
         words,
-        ("I/O fraction", *_lines(advice)),
-        rows,
-        picture="curve",
+        ("I/O fraction", *_lines(advice).values(), "setting"),
+        [_row(fraction_text(point.value), point) for point in points],
+        picture="fraction",
     )
 
 
-def _switches(advice: Json) -> Part:
-    names = {row["name"] for row in advice["knobs"]} | {IDEAL}
-    ideal = dict.fromkeys(
-        row["option"] for row in advice["rows"] if row["option"] not in names
-    )
-    kinds = [
-        "a loss" if (row["high"] or 0.0) < 0 else row["kind"] for row in advice["knobs"]
-    ]
+def _by_storage(advice: Advice) -> Part:
     words = [
-        "Each setting was simulated as such, at the best of a few levels. Those that "
-        "save nothing are shown too, so that nobody need try them."
-        + " Licences and the queue's order change waits, of which nothing can be "
-        "said here." * (not advice["yours"]),
-        *(
-            f"- {row['words']}: saves {percent(row, advice['measure'], '')}: {kind}"
-            for row, kind in zip(advice["knobs"], kinds)
-        ),
+        f"The same at {fraction_text(advice.fraction.shown)} I/O, by the rate of the "
+        "storage."
+    ]
+    if not all(point.trusted for point in advice.storage.points):
+        words.append(UNTRUSTED)
+    points = advice.storage.points
+    return Part(
+        "By storage rate",
+        words,
+        ("storage rate", *_lines(advice).values(), "setting"),
+        [_row(rate_text(point.value), point) for point in points],
+        picture="storage",
+    )
+
+
+def _settings(advice: Advice) -> Part:
+    names = {row.name for row in advice.switches} | {IDEAL}
+    ideal = dict.fromkeys(
+        row.option for row in advice.savings if row.option not in names
+    )
+    words = [
+        "Each setting was simulated as such, at the best of a few levels, "
+        f"{place(advice)}. Those that save nothing are shown too, so that nobody need "
+        "try them."
+    ]
+    for row in advice.switches:
+        words.append(f"- {row.words}: {effect(row.saves, '')}")
+    words.append(
         "What nobody can switch on today: a file system that suspends and resumes "
         f"transfers job by job, as policies like {', '.join(ideal)} need. What they "
-        "save is what is to be gained; what the settings save is what you can have.",
-    ]
-    lines = [
-        line
-        for row in advice["knobs"]
-        if row["kind"] == SAVES
-        for line in ("", row["name"], *row["how"])
-    ]
-    return Part("What can be switched on", words, command="\n".join(lines[1:]))
+        "save is what is to be gained; what the settings save is what you can have."
+    )
+    lines = []
+    for row in advice.switches:
+        if row.kind == Kind.SAVES:
+            lines += [f"# {row.words}", *row.lines]
+    return Part("What can be switched on", words, lines=lines)
 
 
-def _groups(advice: Json, at: str) -> Part:
-    groups, measures = advice["groups"], (advice["measure"], DELAY)
-    found = {
-        (row["option"], row["group"], row["measure"]): row for row in advice["rows"]
-    }
+def _groups(advice: Advice) -> Part:
+    groups = advice.groups
     rows = [
-        (
-            option,
-            group.removesuffix(" jobs"),
-            *(percent(found[option, group, measure], level="") for measure in measures),
-        )
-        for option in dict.fromkeys(row["option"] for row in advice["rows"])
-        for group in reversed(groups)
+        [
+            row.option,
+            row.group.removesuffix(" jobs"),
+            percent(row.run_time, level=""),
+            percent(row.io_delay, level=""),
+        ]
+        for row in advice.savings
     ]
     words = [
-        f"Saved {at}, compared with {advice['baseline']}, where all share the "
-        "storage. Single figures here may hold luck.",
+        f"Saved {place(advice)}, compared with {advice.baseline}, where all share the "
+        "storage. Below 0: it costs run time.",
         f"- {LARGE}: the {TENTH} with most nodes ({groups[LARGE]}, "
-        f"{advice['large_job_nodes']:g} nodes or more)",
+        f"{advice.large_job_nodes} nodes or more)",
         f"- {HEAVY}: the {TENTH} with the largest share of I/O ({groups[HEAVY]})",
         f"- {IDEAL}: no policy, but no job delaying another",
-        f"- {DELAY}: what congestion adds to run times",
+        "- I/O delay: what congestion adds to run times",
+        f"- node-hours above the machine: {advice.node_hours_above_machine:.1f} with "
+        f"{advice.baseline}, {advice.node_hours_above_machine_with_setting:.1f} with "
+        f"{advice.setting}",
     ]
+    headers = ("option", "jobs", "run time saved", "I/O delay saved")
+    return Part("Who gains", words, headers, rows)
+
+
+def _busiest_week(advice: Advice) -> Part:
+    full = ", ".join(
+        f"{100 * row.full:.0f} % of the time with {row.option}"
+        for row in advice.traffic
+    )
     return Part(
-        "Who gains",
-        words,
-        ("option", "jobs", *(f"{one} saved" for one in measures)),
-        rows,
+        "The storage in its busiest week",
+        [
+            f"Means over {quantity('seconds', BIN_SECONDS)}, {place(advice)}, in the "
+            f"week from day {advice.traffic[0].day} of the log on. The storage is at "
+            f"its limit {full}."
+        ],
+        picture="traffic",
     )
 
 
-def as_text(name: str, found: Sequence[Part], width: int) -> str:
-    """The page for a terminal."""
-    lines = [f"I/O policies for {name}", ""]
-    for part in found:
+def as_text(advice: Advice, found: Sequence[Part], width: int) -> str:
+    """Return the page for a terminal: the answer, a line each, then the details."""
+    lines = [*answer(advice), "", *textwrap.wrap(_intervals(advice), width), ""]
+    for part in found[ANSWER_PARTS:]:
         lines += [part.heading, "-" * len(part.heading)]
         for words in part.words:
             indent = "  " if words.startswith("- ") else ""
@@ -262,45 +256,86 @@ def as_text(name: str, found: Sequence[Part], width: int) -> str:
             )
         if part.rows:
             lines += ["", render(part.headers, part.rows).rstrip()]
-        lines += textwrap.indent(part.command, "  ").splitlines()
+        lines += [f"  {line}" for line in part.lines]
         lines.append("")
     return "\n".join(lines)
 
 
-def as_html(advice: Json, found: Sequence[Part]) -> str:
-    """The page for a browser: self-contained, pictures inline."""
-    name = f"I/O policies for {advice['name']}"
+def as_html(advice: Advice, found: Sequence[Part]) -> str:
+    """Return the page for a browser: self-contained, pictures inline."""
+    name = f"I/O advice for {advice.name}"
     body = [f"<h1>{html.escape(name)}</h1>"]
     for part in found:
         body.append(f"<h2>{html.escape(part.heading)}</h2>")
         for listed, words in groupby(part.words, lambda text: text.startswith("- ")):
             lines = [html.escape(text.removeprefix("- ")) for text in words]
-            body.append(
-                "<ul><li>" + "</li><li>".join(lines) + "</li></ul>"
-                if listed
-                else "<p>" + "</p><p>".join(lines) + "</p>"
-            )
+            if listed:
+                body.append("<ul><li>" + "</li><li>".join(lines) + "</li></ul>")
+            else:
+                body.append("<p>" + "</p><p>".join(lines) + "</p>")
         body.append('<div class="beside">')
         if part.rows:
             body.append(table(part.headers, part.rows))
-        if part.picture and not can_draw():
-            body.append(NO_PICTURES)
-        elif part.picture:
-            body.append(figure(*_picture(advice, part.picture)))
+        if part.picture:
+            body.append(_drawn(advice, part.picture))
         body.append("</div>")
-        body += [f"<pre>{html.escape(part.command)}</pre>"] * bool(part.command)
+        if part.lines:
+            body.append(f"<pre>{html.escape(chr(10).join(part.lines))}</pre>")
     return page(name, "\n".join(body))
 
 
-def _picture(advice: Json, which: str) -> tuple[Any, str]:
-    """Axes and caption."""
-    if which == "traffic":
-        limit = advice["storage_bytes_per_second"]
-        axes = plot_traffic(advice["traffic"], limit, BIN_SECONDS)
-        return axes, "Bytes that pass the storage, before and after."
-    curve = advice["curve"]
-    lines = {name: [row[key] for row in curve] for name, key in _lines(advice).items()}
-    axes = plot_curve(
-        [row["fraction"] for row in curve], lines, advice["measure"], WORTH
-    )
-    return axes, f"Shaded: {100 * LEVEL:g} % intervals; dotted: worth a change."
+def _drawn(advice: Advice, which: str) -> str:
+    """Return the picture of a part as HTML."""
+    if not can_draw():
+        return NO_PICTURES
+    picture = PICTURES[which](advice)
+    return figure(picture.axes, picture.caption)
+
+
+def _by_fraction_picture(advice: Advice) -> Picture:
+    axis = advice.fraction
+    values = [100 * point.value for point in axis.points]
+    label = "mean share of run time that is I/O"
+    axes = plot_curve(values, _bands(advice, axis), label, "%", 100 * axis.shown, WORTH)
+    return Picture(axes, CURVE_WORDS)
+
+
+def _by_storage_picture(advice: Advice) -> Picture:
+    axis = advice.storage
+    unit = unit_for("rate_bytes_per_second", axis.points[-1].value)
+    values = [point.value / unit.size for point in axis.points]
+    shown = axis.shown / unit.size
+    bands = _bands(advice, axis)
+    axes = plot_curve(values, bands, "rate of the storage", unit.name, shown, WORTH)
+    return Picture(axes, CURVE_WORDS)
+
+
+def _bands(advice: Advice, axis: Axis) -> dict[str, list[tuple[float, float, float]]]:
+    """Return the (share, low, high) of each line of a picture."""
+    bands = {}
+    for key, name in _lines(advice).items():
+        bands[name] = [_band(getattr(point, key)) for point in axis.points]
+    return bands
+
+
+def _band(found: Figure) -> tuple[float, float, float]:
+    """Return a share with its interval, which is the share itself where unknown."""
+    value = found.value or 0.0
+    low = value if found.low is None else found.low
+    high = value if found.high is None else found.high
+    return value, low, high
+
+
+def _traffic(advice: Advice) -> Picture:
+    options = {row.option: row.classes for row in advice.traffic}
+    axes = plot_traffic(options, advice.storage.shown, BIN_SECONDS)
+    return Picture(axes, "Bytes that pass the storage, before and after.")
+
+
+ANSWER_PARTS = 2
+"""Parts of the page that say what the answer says."""
+PICTURES = {
+    "fraction": _by_fraction_picture,
+    "storage": _by_storage_picture,
+    "traffic": _traffic,
+}

@@ -1,66 +1,70 @@
-"""Which I/O policy or setting would help whom on the jobs of a log,
-and how sure that is.
+"""Which setting or I/O policy shortens the jobs of a log, and from which I/O fraction
+and storage rate on.
 
-Options are chosen on the log as it stands, and reported from other drawings of luck
-(:mod:`~ioopt.advice.runs`), each compared with sharing,
-:data:`~ioopt.advice.runs.BASELINE`. No I/O policy can save more than congestion costs:
-what seems to go beyond is luck of the queue, and not counted.
+Options are chosen on the log as it stands, and reported from the other draws
+(:mod:`~ioopt.advice.workload`), each compared with sharing,
+:data:`~ioopt.advice.knobs.BASELINE`. Since every job starts when the log says, no
+option can save more than congestion costs.
 """
 
 from __future__ import annotations
 
 import itertools
 import multiprocessing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import fields
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ioopt.advice.knobs import knobs
-from ioopt.advice.runs import (
-    BASELINE,
-    IDEAL,
-    TOP_SHARE,
-    Cell,
-    Option,
-    Question,
-    Times,
-    loads,
-    replay,
-    run_cell,
+from ioopt.advice.answer import (
+    TRUSTED_SCALE,
+    Advice,
+    Axis,
+    AxisPoint,
+    Kind,
+    Saving,
+    Switch,
+    verdict_kind,
 )
-from ioopt.advice.spread import DAY, WEEK, Blocks, break_even, told
-from ioopt.advice.verdict import RESPONSE, RUN, kind
-from ioopt.errors import InstanceError, UsageError
-from ioopt.plot.bandwidth import mean_rates, steps
-from ioopt.problems.base import Json
-from ioopt.problems.batch_io import BatchIoProblem
+from ioopt.advice.knobs import BASELINE, FREE, SHARING, Option, policies, settings_of
+from ioopt.advice.replays import Cell, Replayer, Totals, busiest_week
+from ioopt.advice.spread import (
+    WORTH,
+    Blocks,
+    Figure,
+    Range,
+    figure_of,
+    paying_range,
+)
+from ioopt.advice.workload import (
+    ALL,
+    GROUPS,
+    LARGE,
+    Point,
+    Question,
+    Workload,
+    members,
+    workload_of,
+)
+from ioopt.errors import InstanceError
 
 if TYPE_CHECKING:
     from ioopt.compiled import Floats
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3)
-"""I/O fractions of the curve where none is known."""
-FACTORS = (0.5, 1.0, 2.0)
-"""Of the fraction where one is known."""
-ENOUGH = 0.5
-"""Darshan logs of jobs with this share of all node-seconds say what
-fraction the others have.
-"""
-DELAY = "I/O delay"
-BIN_SECONDS = 3600.0
-"""Of the picture of the busiest week."""
-EVERYBODY, LARGE, HEAVY, OTHERS = (
-    "all jobs",
-    "large jobs",
-    "I/O-heavy jobs",
-    "other jobs",
-)
-SHARING, FREE = Option(BASELINE), Option(IDEAL, IDEAL)
+"""I/O fractions that are looked at where none is known."""
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""Of the storage's rate, and of the fraction where one is known."""
+RUN, DELAY = "run time", "I/O delay"
 Progress = Callable[[int, int], None]
+Each = Callable[
+    [Callable[[Cell], tuple[float, list[Totals]]], Sequence[Cell]],
+    Iterable[tuple[float, list[Totals]]],
+]
+"""``map``, here or in other processes."""
 
 
 def advise(
@@ -68,306 +72,368 @@ def advise(
     *,
     threads: int = 1,
     progress: Progress = lambda done, total: None,
-) -> Json:
-    """The advice as plain data (``ioopt/advice``); *progress* gets runs
-    done and runs in all.
+) -> Advice:
+    """Return the advice; *progress* gets replays done and replays in all.
 
     The same question has the same answer, whatever the *threads*. Raises UsageError for
-    an unknown policy, InstanceError for a log without jobs that can be used.
+    an unknown policy and for absurd rates, InstanceError for a log that is too short or
+    whose jobs have no I/O.
     """
-    solvers = [Option(name, name) for name in dict.fromkeys(question.solvers)]
-    if BASELINE in question.solvers or not solvers:
-        raise UsageError(
-            f"name policies to compare with {BASELINE}, not {BASELINE} itself"
-        )
-    for option in solvers:
-        option.policy()
-    problem = question.problem(question.io.fraction)
-    study = _Study(question, problem)
-    if not study.volume.any():
+    looked_at = policies(question.solvers)
+    workload = workload_of(question)
+    if not any(volume for _, volume, _ in workload.trace.pieces):
         raise InstanceError(
             f"{question.trace.name}: no job has I/O, so no I/O policy matters"
         )
-    levels = list(knobs(question, problem))
+    study = _Study(question, workload, looked_at, progress)
     if threads == 1:
-        return _told(study, problem, *study.run_all(map, solvers, levels, progress))
+        study.run_all(map)
+        return study.advice()
     with ProcessPoolExecutor(threads, multiprocessing.get_context("spawn")) as pool:
         try:
-            found = study.run_all(pool.map, solvers, levels, progress)
+            study.run_all(pool.map)
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
                 process.terminate()
             raise
-        return _told(study, problem, *found)
-
-
-def _told(
-    study: _Study,
-    problem: BatchIoProblem,
-    best: Option,
-    knob: Option,
-    options: Sequence[Option],
-) -> Json:
-    """What *study* found of the *options* as plain data."""
-    question, machine, shown, fit = (
-        study.question,
-        problem.machine,
-        study.shown,
-        study.question.fit,
-    )
-    likely = question.scaled(question.problem(shown), study.scales[shown])
-    span = float(study.submit.max() - study.submit.min()) or 1.0
-    cost = study.saved(FREE, shown)
-    classes = dict(zip((LARGE, HEAVY, OTHERS), study.groups.values()))
-    return {
-        "format": "ioopt/advice",
-        "version": 2,
-        "name": problem.name,
-        "baseline": BASELINE,
-        "fit": fit
-        and {
-            part.name: getattr(fit, part.name)
-            for part in fields(fit)
-            if part.repr and part.name != "job_ids"
-        },
-        "yours": question.yours,
-        "measure": study.measure,
-        "fraction": study.fraction,
-        "fraction_from": study.source,
-        "storage_given": question.machine.storage_bytes_per_second is not None,
-        "shown_fraction": shown,
-        "scale": study.scales[shown],
-        "jobs": len(study.submit),
-        "span_seconds": span,
-        "nodes": machine.nodes,
-        "storage_bytes_per_second": machine.storage_bytes_per_second,
-        "node_utilisation": float(study.nodes @ study.ideal) / (machine.nodes * span),
-        "large_job_nodes": float(study.nodes[study.groups[LARGE]].min()),
-        "blocks": study.blocks.words,
-        "groups": {name: int(member.sum()) for name, member in study.groups.items()},
-        "best": best.name,
-        "knob": knob.name,
-        "verdict": study.judged(best),
-        "cost": told(cost),
-        "relief": told(study.saved(best, shown, measure=DELAY)),
-        "beyond_cost": float((study.saved(best, shown) - cost)[0]),
-        "rows": [
-            {
-                "option": option.name,
-                "measure": measure,
-                "group": group,
-                **told(study.saved(option, shown, group, measure)),
-            }
-            for option in (*options, FREE)
-            for measure in (study.measure, DELAY)
-            for group in study.groups
-        ],
-        "curve": [
-            {
-                "fraction": f,
-                "cost": told(study.saved(FREE, f)),
-                "best": told(study.counted(best, f)),
-                "knob": told(study.counted(knob, f)),
-            }
-            for f in study.grid
-        ],
-        "break_even": told(study.even(best)),
-        "knob_break_even": told(study.even(knob)),
-        "knobs": [
-            {
-                "name": option.name,
-                "words": option.words,
-                "how": option.how,
-                **study.judged(option),
-            }
-            for option in options
-            if option.words
-        ],
-        "traffic": {
-            option.name: _busiest_week(question, likely, option, classes)
-            for option in (SHARING, best)
-        },
-        "draws": question.draws,
-        "resamples": question.resamples,
-        "warnings": [
-            text.removeprefix(f"{question.trace.name}: ") for text in likely.warnings
-        ],
-    }
+    return study.advice()
 
 
 class _Study:
-    """The jobs as arrays, runs that are done, and what they say."""
+    """Replays that are done, by point, draw and option, and what follows from them."""
 
-    def __init__(self, question: Question, problem: BatchIoProblem) -> None:
-        self.question = question
-        self.submit, self.nodes, self.volume, seconds, self.ideal = loads(problem).T
-        self.measured = np.array([job.id in question.measured for job in problem.jobs])
-        zeros = np.zeros_like(self.ideal)
-        share = np.divide(seconds, self.ideal, out=zeros, where=self.ideal > 0)
-        self.groups = {
-            LARGE: self.nodes >= np.quantile(self.nodes, TOP_SHARE),
-            HEAVY: share >= np.quantile(share, TOP_SHARE),
-            EVERYBODY: np.ones(len(self.submit), bool),
-        }
-        self.measure = RESPONSE if question.yours else RUN
-        self.fraction: float | None = None
-        self.source, work = "", self.nodes * self.ideal
-        if question.fraction_given:
-            self.fraction, self.source = question.io.fraction, "given"
-        elif work[self.measured].sum() >= ENOUGH * work.sum():
-            self.fraction, self.source = (
-                float(share[self.measured].mean()),
-                "by Darshan",
-            )
-        self.grid: Sequence[float] = FRACTIONS
-        if self.fraction is not None:
-            self.grid = tuple(
-                dict.fromkeys(min(1.0, self.fraction * by) for by in FACTORS)
-            )
-        self.scales: dict[float, float] = {}
-        self.found: dict[tuple[float, int, Option], Times] = {}
-        self.draws = range(1, question.draws) if question.draws > 1 else range(1)
-        self.blocks = Blocks(
-            self.submit, len(self.draws), question.resamples, question.io.seed
-        )
+    shown: Point
+    """The point of the verdict and of all details."""
+    policy: Option
+    """The best I/O policy."""
+    settings: list[Option]
+    """Settings that can be switched on today, each at its best level."""
 
-    def run_all(
+    def __init__(
         self,
-        each: Callable[..., Iterable[Any]],
-        solvers: Sequence[Option],
-        levels: Sequence[Sequence[Option]],
+        question: Question,
+        workload: Workload,
+        looked_at: Sequence[Option],
         progress: Progress,
-    ) -> tuple[Option, Option, list[Option]]:
-        """Run everything: the best policy, the best setting, and all with each
-        setting at its best level.
+    ) -> None:
+        self.question = question
+        self.workload = workload
+        self.policies = list(looked_at)
+        self.levels = settings_of(workload)
+        self.progress = progress
+        self.draws = range(1, question.draws) if question.draws > 1 else range(1)
+        """Draws that are reported."""
+        self.blocks = Blocks(
+            workload.starts, len(self.draws), question.resamples, question.io.seed
+        )
+        self.scales: dict[Point, float] = {}
+        self.totals: dict[tuple[Point, int, Option], Totals] = {}
+        self.by_fraction = [
+            Point(fraction, workload.storage)
+            for fraction in _fractions(workload.fraction)
+        ]
 
-        Every option runs on the log as it stands; in the other drawings the best two do
-        at each I/O fraction, and the others at the one that is shown: the known one,
-        else the first that pays.
+    def run_all(self, each: Each) -> None:
+        """Replay everything.
+
+        Every option is replayed on the log as it stands at each I/O fraction. The best
+        policy and the settings at their best levels are replayed at each fraction and
+        storage rate in every draw, the other policies at the point that is shown.
         """
-        every = (
-            SHARING,
-            FREE,
-            *solvers,
-            *(option for options in levels for option in options),
-        )
-        draws = range(1, self.question.draws)
-        total = len(self.grid) * (len(every) + 4 * len(draws))
-        total += (len(solvers) + len(levels) - 2) * len(draws)
+        levels = [option for options in self.levels for option in options]
+        every = (SHARING, FREE, *self.policies, *levels)
+        storages = _storages(self.workload)
+        others = range(1, self.question.draws)
+        further = len(storages) - 1
+        few = 3 + len(self.levels)
+        total = len(self.by_fraction) * len(every) + few * further
+        total += few * len(others) * (len(self.by_fraction) + further)
+        total += len(others) * (len(self.policies) - 1)
+        self._run(each, [Cell(point, 0, every) for point in self.by_fraction], total)
+        self._choose()
+        self.by_storage = [Point(self.shown.fraction, storage) for storage in storages]
+        axes = (SHARING, FREE, self.policy, *self.settings)
+        beside = [point for point in self.by_storage if point != self.shown]
+        self._run(each, [Cell(point, 0, axes) for point in beside], total)
+        details = (SHARING, FREE, *self.policies, *self.settings)
+        cells = []
+        for draw in others:
+            for point in (*self.by_fraction, *beside):
+                options = details if point == self.shown else axes
+                cells.append(Cell(point, draw, options, self.scales[point]))
+        self._run(each, cells, total)
 
-        count = itertools.count(1)
-        work = partial(run_cell, self.question)
+    def _run(self, each: Each, cells: Sequence[Cell], total: int) -> None:
+        """Replay *cells* and keep their totals."""
+        work = Replayer(self.workload, self.blocks).run
         if each is map:  # other processes only tell when a whole cell is done
-            work = partial(work, done=lambda: progress(next(count), total))
+            count = itertools.count(len(self.totals) + 1)
+            work = partial(work, done=lambda: self.progress(next(count), total))
+        for cell, (scale, totals) in zip(cells, each(work, cells)):
+            self.scales[cell.point] = scale
+            for option, found in zip(cell.options, totals):
+                self.totals[cell.point, cell.draw, option] = found
+            self.progress(len(self.totals), total)
 
-        def run(cells: Sequence[Cell]) -> None:
-            for cell, found in zip(cells, each(work, cells)):
-                self.scales[cell.fraction], times = found
-                keys = [(cell.fraction, cell.draw, option) for option in cell.options]
-                self.found |= dict(zip(keys, times))
-                progress(len(self.found), total)
+    def _choose(self) -> None:
+        """Choose the best policy, the best levels, and the point that is shown.
 
-        run([Cell(f, 0, every) for f in self.grid])
-        best = max(solvers, key=self.promise)
-        chosen = [max(options, key=self.promise) for options in levels]
-        knob = max((option for option in chosen if not option.queue), key=self.promise)
-        even = break_even(
-            self.grid, [self.saved(best, f, draws=[0]) for f in self.grid]
-        )[0]
-        pays = [f for f in self.grid if f >= even] or self.grid[-1:]
-        self.shown = pays[0] if self.fraction is None else self.fraction
-        few = (SHARING, FREE, best, knob)
-        more = {self.shown: tuple(dict.fromkeys((*few, *solvers, *chosen)))}
-        run(
-            [
-                Cell(f, k, more.get(f, few), self.scales[f])
-                for k in draws
-                for f in self.grid
-            ]
-        )
-        return best, knob, [*solvers, *chosen]
+        Shown is the known I/O fraction, else the first at which a setting pays in the
+        log as it stands, else the largest.
+        """
+        places = self.by_fraction
+        known = self.workload.fraction
+        if known is not None:
+            places = [point for point in places if point.fraction == known]
+
+        def promise(option: Option) -> float:
+            return max(self._at_first(option, point) for point in places)
+
+        self.policy = max(self.policies, key=promise)
+        self.settings = [max(options, key=promise) for options in self.levels]
+        paying = [
+            point
+            for point in places
+            if self._at_first(self.setting_at(point), point) >= WORTH
+        ]
+        trusted = [
+            point for point in places if self.scales[point] >= TRUSTED_SCALE
+        ] or places[:1]
+        self.shown = paying[0] if paying else trusted[-1]
+
+    def _at_first(self, option: Option, point: Point) -> float:
+        """Return what *option* saves on the log as it stands."""
+        return float(self.saved(option, point, draws=[0])[0])
+
+    def setting_at(self, point: Point) -> Option:
+        """Return the best setting at *point*, by the log as it stands."""
+        return max(self.settings, key=lambda option: self._at_first(option, point))
 
     def saved(
         self,
         option: Option,
-        fraction: float,
-        group: str = EVERYBODY,
-        measure: str = "",
+        point: Point,
+        group: str = ALL,
+        measure: str = RUN,
         draws: Sequence[int] | None = None,
     ) -> Floats:
-        """What *option* saves of a *measure* (default: the study's) of a group,
-        over sharing: a figure.
-        """
+        """Return the sample of what *option* saves of a *measure* of a group."""
+        top = self._sums(option, point, group, draws)
+        bottom = self._sums(SHARING, point, group, draws)
+        if measure == DELAY:
+            free = self._sums(FREE, point, group, draws)
+            top = top - free
+            bottom = bottom - free
+        return self.blocks.saved(top, bottom)
 
-        def value(draw: int, which: Option) -> Floats:
-            times = self.found[fraction, draw, which]
-            if measure == DELAY:
-                return times.run - self.found[fraction, draw, FREE].run
-            return times.response if self.measure == RESPONSE else times.run
-
-        top, bottom = (
-            [value(draw, which) for draw in draws or self.draws]
-            for which in (option, SHARING)
-        )
-        return self.blocks.saved(top, bottom, self.groups[group])
-
-    def counted(
-        self, option: Option, fraction: float, draws: Sequence[int] | None = None
+    def _sums(
+        self, option: Option, point: Point, group: str, draws: Sequence[int] | None
     ) -> Floats:
-        """What *option* saves, no more than congestion costs (an order of the
-        queue may save more).
+        """Return sums of run times, a row a draw and a column a block."""
+        place = GROUPS.index(group)
+        rows = [
+            self.totals[point, draw, option].run_seconds[place]
+            for draw in draws or self.draws
+        ]
+        return np.array(rows)
+
+    def figure(
+        self, option: Option, point: Point, group: str = ALL, measure: str = RUN
+    ) -> Figure:
+        """Return what *option* saves, with its interval."""
+        return figure_of(self.saved(option, point, group, measure))
+
+    def advice(self) -> Advice:
+        """Return what was found."""
+        workload = self.workload
+        trace = workload.trace
+        shown = self.shown
+        setting = self.setting_at(shown)
+        span = float(workload.starts.max())
+        likely = workload.at(shown, scale=self.scales[shown])
+        nodes = np.array(trace.allocated)
+        groups = members(likely)
+        switches = [
+            Switch(
+                option.name,
+                option.words,
+                option.lines,
+                self._kind(option, shown),
+                self.figure(option, shown),
+            )
+            for option in self.settings
+        ]
+        return Advice(
+            name=workload.name,
+            baseline=BASELINE,
+            verdict=self._verdict(),
+            setting=setting.name,
+            policy=self.policy.name,
+            fraction=self._fraction_axis(),
+            storage=self._storage_axis(),
+            cost=self.figure(FREE, shown),
+            policy_saves=self.figure(self.policy, shown),
+            switches=switches,
+            savings=self._savings(),
+            traffic=[busiest_week(likely, one) for one in (SHARING, setting)],
+            jobs=len(trace),
+            groups={name: int(member.sum()) for name, member in groups.items()},
+            large_job_nodes=int(nodes[groups[LARGE]].min()),
+            span_seconds=span,
+            nodes=trace.machine.nodes,
+            node_rate=workload.node_rate,
+            node_utilisation=float(nodes @ np.array(workload.run_seconds))
+            / (trace.machine.nodes * span),
+            node_hours_above_machine=self._above_machine(SHARING),
+            node_hours_above_machine_with_setting=self._above_machine(setting),
+            scale=self.scales[shown],
+            draws=self.question.draws,
+            resamples=self.question.resamples,
+            blocks=self.blocks.words,
+            warnings=self._warnings(),
+        )
+
+    def _warnings(self) -> list[str]:
+        """Return what was assumed, with the I/O fraction that is shown."""
+        rule = self.workload.io
+        shown = replace(rule, fraction=self.shown.fraction)
+        return [
+            text.replace(rule.describe(), shown.describe())
+            for text in self.workload.warnings
+        ]
+
+    def _verdict(self) -> Kind:
+        """Return what is said of the setting.
+
+        A figure that is not known must not decide: the same has to hold at all of its
+        values that were looked at.
         """
-        saved = self.saved(option, fraction, draws=draws)
-        cost = self.saved(FREE, fraction, draws=draws)
-        return saved if option.queue else np.minimum(saved, cost)
+        points = {self.shown}
+        if self.workload.fraction is None:
+            points |= set(self.by_fraction)
+        if not self.workload.storage_given:
+            points |= set(self.by_storage)
+        kinds = {
+            self._kind(self.setting_at(point), point)
+            for point in points
+            if self._trusted(point)
+        }
+        return kinds.pop() if len(kinds) == 1 else Kind.DEPENDS
 
-    def promise(self, option: Option) -> float:
-        """Saving over the curve on the log as it stands: what is chosen by."""
-        return sum(float(self.counted(option, f, [0])[0]) for f in self.grid)
+    def _fraction_axis(self) -> Axis:
+        points = self.by_fraction
+        values = [point.fraction for point in points]
+        pays, policy_pays = self._paying(values, points)
+        return Axis(
+            value=self.workload.fraction,
+            shown=self.shown.fraction,
+            source=self.workload.fraction_source,
+            pays_from=figure_of(pays.begin),
+            pays_to=figure_of(pays.end),
+            policy_pays_from=figure_of(policy_pays.begin),
+            points=self._axis_points(values, points),
+        )
 
-    def even(self, option: Option) -> Floats:
-        """The I/O fraction from which on *option* pays."""
-        return break_even(self.grid, [self.counted(option, f) for f in self.grid])
+    def _storage_axis(self) -> Axis:
+        """Return the axis of storage rates, on which a change pays from a rate down."""
+        shown = self.shown.storage
+        falling = self.by_storage[::-1]
+        loads = [shown / point.storage for point in falling]
+        pays, policy_pays = self._paying(loads, falling)
+        values = [point.storage for point in self.by_storage]
+        return Axis(
+            value=self.workload.storage,
+            shown=shown,
+            source="given" if self.workload.storage_given else "a guess",
+            pays_from=_rate_figure(shown, pays.begin),
+            pays_to=_rate_figure(shown, pays.end),
+            policy_pays_from=_rate_figure(shown, policy_pays.begin),
+            points=self._axis_points(values, self.by_storage),
+        )
 
-    def judged(self, option: Option) -> Json:
-        """What *option* saves at the fraction shown, and which
-        kind of verdict that is.
+    def _paying(
+        self, values: Sequence[float], points: Sequence[Point]
+    ) -> tuple[Range, Range]:
+        """Return where a setting, and where the policy pays along *points*, whose
+        *values* ascend.
+
+        It is the range that holds the point shown, if a change pays there.
         """
-        saved = told(self.counted(option, self.shown))
-        bound = None if option.queue else told(self.saved(FREE, self.shown))["high"]
-        return {**saved, "kind": kind(saved, bound)}
+        trusted = [place for place, point in enumerate(points) if self._trusted(point)]
+        looked_at = [points[place] for place in trusted]
+        axis = [values[place] for place in trusted]
+        known = looked_at.index(self.shown) if self.shown in looked_at else None
+        ranges = []
+        for option_at in (self.setting_at, lambda point: self.policy):
+            saved = [self.saved(option_at(point), point) for point in looked_at]
+            ranges.append(paying_range(axis, saved, known))
+        return ranges[0], ranges[1]
+
+    def _trusted(self, point: Point) -> bool:
+        """Return whether something can be concluded at *point*, or it is the only one
+        that was asked about.
+        """
+        return self.scales[point] >= TRUSTED_SCALE or point == self.shown
+
+    def _kind(self, option: Option, point: Point) -> Kind:
+        """Return what can be said of *option* at *point*."""
+        return verdict_kind(self.figure(option, point), self.scales[point])
+
+    def _axis_points(
+        self, values: Sequence[float], points: Sequence[Point]
+    ) -> list[AxisPoint]:
+        found = []
+        for value, point in zip(values, points):
+            best = self.setting_at(point)
+            cost = self.figure(FREE, point)
+            policy = self.figure(self.policy, point)
+            setting = self.figure(best, point)
+            scale = self.scales[point]
+            found.append(AxisPoint(value, cost, policy, setting, best.name, scale))
+        return found
+
+    def _savings(self) -> list[Saving]:
+        """Return what each option saves of each group at the point shown."""
+        found = []
+        for option in (*self.policies, *self.settings, FREE):
+            for group in GROUPS:
+                run = self.figure(option, self.shown, group)
+                delay = self.figure(option, self.shown, group, DELAY)
+                found.append(Saving(option.name, group, run, delay))
+        return found
+
+    def _above_machine(self, option: Option) -> float:
+        """Return the node-hours above the machine, a mean over the draws reported."""
+        seconds = [
+            self.totals[self.shown, draw, option].above_machine for draw in self.draws
+        ]
+        return sum(seconds) / len(seconds) / 3600
 
 
-def _busiest_week(
-    question: Question,
-    problem: BatchIoProblem,
-    option: Option,
-    classes: Mapping[str, np.ndarray],
-) -> Json:
-    """Mean rates (bytes per second) of the *classes* in each hour of the busiest
-    week, and its first day.
+def _fractions(known: float | None) -> list[float]:
+    """Return the I/O fractions to look at, ascending."""
+    if known is None:
+        return list(FRACTIONS)
+    return list(dict.fromkeys(min(1.0, known * factor) for factor in FACTORS))
 
-    Busiest is the week, from a midnight of the log's clock on, whose jobs have the most
-    bytes. A job is of the first class that it is in; ``full`` is the share of the week
-    in which the storage is at its limit.
+
+def _storages(workload: Workload) -> list[float]:
+    """Return the storage rates to look at, ascending.
+
+    None is below that of a node, and but for the workload's own none is above what all
+    nodes can send.
     """
-    submit, _, volume, _, _ = loads(problem).T
-    days = np.convolve(np.bincount((submit // DAY).astype(int), volume), np.ones(7))[6:]
-    day = int(np.argmax(days)) if len(days) else 0
-    edges = day * DAY + BIN_SECONDS * np.arange(int(WEEK / BIN_SECONDS) + 1)
-    trace, run = replay(question, problem, option, record=True)
-    spans = np.array(run.rates, float).reshape(-1, 4)
-    job = np.searchsorted(trace.offset, spans[:, 0], side="right") - 1
-    first = np.argmax(list(classes.values()), axis=0)[np.array(trace.position)[job]]
-    times, total = steps(spans[:, 1:])
-    full = total[:-1] >= problem.machine.storage_bytes_per_second * (1 - 1e-6)
-    inside = np.diff(np.clip(times, edges[0], edges[-1]))
-    return {
-        "day": day,
-        "full": float(inside[full].sum() / WEEK),
-        "classes": {
-            name: mean_rates(spans[first == k, 1:], edges).tolist()
-            for k, name in enumerate(classes)
-        },
-    }
+    own = workload.storage
+    most = max(own, workload.all_nodes_rate)
+    rates = {min(most, max(workload.node_rate, own * factor)) for factor in FACTORS}
+    return sorted(rates)
+
+
+def _rate_figure(shown: float, loads: Floats) -> Figure:
+    """Return the storage rate at which the load is *loads* times that at *shown*.
+
+    None: an infinite load, that is no rate at all.
+    """
+    rates = figure_of(shown / loads)
+    return Figure(rates.value or None, rates.low or None, rates.high or None)

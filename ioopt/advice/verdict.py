@@ -1,121 +1,215 @@
-"""The verdict of advice: three kinds, and what was assumed, in one sentence."""
+"""Advice in sentences: the verdict with the lines to paste, and what decides it."""
 
 from __future__ import annotations
 
-from ioopt.advice.spread import LEVEL, WORTH
-from ioopt.problems.base import Json
+from collections.abc import Callable
+
+from ioopt.advice.answer import TRUSTED_SCALE, Advice, Axis, Kind
+from ioopt.advice.spread import LEVEL, WORTH, Figure
 from ioopt.units import quantity
 
-SAVES, NOTHING, UNCERTAIN = "saves", "no clear benefit", "inconclusive"
-RESPONSE, RUN = "response time", "run time"
-"""What is saved: on the log's own queue, and on one that is not."""
+LEVEL_WORDS = f"{100 * LEVEL:g} %: "
+WORTH_WORDS = f"{100 * WORTH:g} %"
 
 
-def kind(saved: Json, bound: float | None) -> str:
-    """Of a saving with its interval, and the most that it can be,
-    which of the three it is.
-    """
-    if saved["low"] is None:
-        return UNCERTAIN
-    if saved["low"] > WORTH:
-        return SAVES
-    most = saved["high"] if bound is None else min(saved["high"], bound)
-    return NOTHING if most < WORTH else UNCERTAIN
+def percent(figure: Figure, of: str = "", level: str = LEVEL_WORDS) -> str:
+    """Return a share in per cent, *of* what, with its interval.
 
+    *level* says of which probability the interval is.
 
-def percent(figure: Json, of: str = "", level: str = f"{100 * LEVEL:g} %: ") -> str:
-    """A share in per cent, *of* what, with its interval and, for sentences,
-    the *level* of that.
-
-    >>> percent({"value": 0.099, "low": 0.04, "high": 0.15}, "run time")
+    >>> percent(Figure(0.099, 0.04, 0.15), "run time")
     '9.9 % of run time (95 %: 4.0 to 15.0)'
     """
-    value, *ends = (
-        None
-        if part is None
-        else f"{100 * part:.{abs(part) < 1:d}f}".replace("-0.0", "0.0")
-        for part in (figure["value"], figure.get("low"), figure.get("high"))
-    )
-    text = f"{value} %" + (f" of {of}" if of else "")
-    return text if None in ends else f"{text} ({level}{ends[0]} to {ends[1]})"
+    text = f"{_hundredths(figure.value)} %"
+    if of:
+        text += f" of {of}"
+    if figure.low is None or figure.high is None:
+        return text
+    ends = f"{_hundredths(figure.low)} to {_hundredths(figure.high)}"
+    return f"{text} ({level}{ends})"
 
 
-def share(figure: Json, most: float) -> str:
-    """A break-even fraction with its interval; null: above the
-    largest fraction, *most*.
+def _hundredths(share: float | None) -> str:
+    if share is None:
+        return "-"
+    decimals = 1 if abs(share) < 1 else 0
+    text = f"{100 * share:.{decimals}f}"
+    return "0.0" if text == "-0.0" else text
+
+
+def effect(saved: Figure, level: str = LEVEL_WORDS) -> str:
+    """Return what a saving of run time is, a loss by its own name.
+
+    >>> effect(Figure(0.042, 0.031, 0.05))
+    'saves 4.2 % of run time (95 %: 3.1 to 5.0)'
+    >>> effect(Figure(-0.232, -0.25, -0.2))
+    'costs 23.2 % more run time (95 %: 20.0 to 25.0)'
     """
-    value, low, high = (
-        f"above {100 * most:g}" if figure[part] is None else f"{100 * figure[part]:.2g}"
-        for part in ("value", "low", "high")
-    )
-    known = figure["low"] is not None or figure["high"] is not None
-    return f"{value} %" + (f" ({100 * LEVEL:g} %: {low} to {high})" if known else "")
+    if saved.value is None or saved.value >= 0:
+        return f"saves {percent(saved, 'run time', level)}"
+    ends: tuple[float | None, float | None] = (None, None)
+    if saved.low is not None and saved.high is not None:
+        ends = (-saved.high, -saved.low)
+    share, _, interval = percent(Figure(-saved.value, *ends), "", level).partition(" (")
+    text = f"costs {share} more run time"
+    return f"{text} ({interval}" if interval else text
 
 
-def assumed(advice: Json) -> str:
-    """What the verdict rests on: I/O fraction, rate of the storage, queue."""
-    rate = quantity("bytes_per_second", advice["storage_bytes_per_second"])
-    parts = [
-        f"the storage takes {rate} "
-        f"({'given' if advice['storage_given'] else 'a guess'})"
+def fraction_text(value: float) -> str:
+    """Return an I/O fraction in per cent, with two digits."""
+    return f"{float(f'{100 * value:.2g}'):g} %"
+
+
+def rate_text(value: float) -> str:
+    """Return a rate with three digits."""
+    return quantity("bytes_per_second", float(f"{value:.3g}"))
+
+
+def _pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str:
+    """Return from which value on a change pays; *falling*: from there down."""
+    if axis.pays_from.value is None:
+        return f"no setting pays {_looked_at(axis, text)}"
+    begins = _with_interval(axis, axis.pays_from, text, falling)
+    if axis.pays_to.value is None:
+        return f"a change pays from {begins} {'down' if falling else 'on'}"
+    ends = _with_interval(axis, axis.pays_to, text, falling)
+    return f"a change pays from {begins} {'down to' if falling else 'to'} {ends}"
+
+
+def _with_interval(
+    axis: Axis, found: Figure, text: Callable[[float], str], falling: bool
+) -> str:
+    """Return a value of *axis* with its interval in brackets; an end without limit is
+    beyond the values that were looked at.
+    """
+    assert found.value is not None
+    if found.low is None and found.high is None:
+        return text(found.value)
+    beyond = f"above {text(axis.points[-1].value)}"
+    if falling:
+        beyond = f"below {text(axis.points[0].value)}"
+    low = beyond if found.low is None else text(found.low)
+    high = beyond if found.high is None else text(found.high)
+    return f"{text(found.value)} ({LEVEL_WORDS}{low} to {high})"
+
+
+def _looked_at(axis: Axis, text: Callable[[float], str]) -> str:
+    """Return the range of values that were looked at."""
+    return f"from {text(axis.points[0].value)} to {text(axis.points[-1].value)}"
+
+
+def fraction_line(advice: Advice) -> str:
+    """Return the I/O fraction, whose it is, and from which on a change pays."""
+    axis = advice.fraction
+    pays = _pays(axis, fraction_text, falling=False)
+    if axis.value is None:
+        return f"I/O fraction: not given; {pays}. Measure yours: --io-fraction F."
+    return f"I/O fraction: {fraction_text(axis.value)} ({axis.source}); {pays}."
+
+
+def storage_line(advice: Advice) -> str:
+    """Return the storage's rate, whose it is, and from which down a change pays."""
+    axis = advice.storage
+    pays = _pays(axis, rate_text, falling=True)
+    text = f"Storage rate: {rate_text(axis.shown)} ({axis.source}); {pays}"
+    if axis.source == "given":
+        return f"{text}."
+    return f"{text}. State yours: --machine storage_rate=RATE."
+
+
+def policy_line(advice: Advice) -> str:
+    """Return from which figures on the best policy would pay."""
+    begins = [
+        _policy_pays(advice.fraction, fraction_text, falling=False),
+        _policy_pays(advice.storage, rate_text, falling=True),
     ]
-    if advice["fraction"] is not None:
-        share = (
-            f"{100 * advice['fraction']:.2g} % of run time in I/O "
-            f"({advice['fraction_from']})"
-        )
-        parts.insert(0, f"jobs spend {share}")
-    if advice["yours"]:
-        fit = advice["fit"]
-        mean, logged = (
-            quantity("wait_seconds", fit[f"{name}_seconds"])
-            for name in ("simulated", "logged")
-        )
-        parts.append(
-            f"the queue is as fitted (unseen half: mean wait {mean} of {logged}, "
-            f"rank {fit['rank']:.2f})"
-        )
-    where = (
-        "assuming that "
-        + ", ".join(parts[:-1])
-        + " and " * (len(parts) > 1)
-        + parts[-1]
+    return (
+        f"The policy {advice.policy}, which nobody can switch on today, would pay by "
+        f"I/O fraction {begins[0]}, by storage rate {begins[1]}."
     )
-    return where if advice["yours"] else f"{where}, on a queue that is not yours"
 
 
-def sentence(advice: Json) -> str:
-    """The verdict, and what it assumes."""
-    row, best, what = advice["verdict"], advice["best"], advice["measure"]
-    cost, even, most = (
-        percent(advice["cost"], what),
-        advice["break_even"],
-        advice["curve"][-1],
-    )
-    relief = percent(advice["relief"], "what congestion adds")
-    saving = percent(row, what) + ("" if advice["yours"] else f", which is {relief}")
-    begins = (
-        f"if jobs spend more than {share(even, most['fraction'])} of run time in I/O: "
-        f"there the policy {best} begins to save {100 * WORTH:g} % of {what}"
-    )
-    known = advice["fraction"] is not None
-    if not known and None not in (even["value"], even["high"]):
-        text = f"Pays {begins}"
-    elif row["kind"] == NOTHING:
-        text = (
-            f"No clear benefit: the policy {best} saves {saving}; congestion costs "
-            f"{cost}"
+def _policy_pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str:
+    begin = axis.policy_pays_from
+    if begin.value is None:
+        return f"nowhere {_looked_at(axis, text)}"
+    direction = "down" if falling else "on"
+    return f"from {_with_interval(axis, begin, text, falling)} {direction}"
+
+
+def place(advice: Advice) -> str:
+    """Return at which assumption the figures hold."""
+    fraction = f"{fraction_text(advice.fraction.shown)} I/O"
+    return f"at {fraction} and a storage of {rate_text(advice.storage.shown)}"
+
+
+def sentence(advice: Advice) -> str:
+    """Return the verdict."""
+    best = advice.switch
+    told = f"{effect(best.saves)} {place(advice)}"
+    if advice.verdict == Kind.SAVES:
+        return f"Switch on {best.words}. It {told}."
+    if advice.verdict == Kind.NOTHING:
+        return (
+            f"Change nothing: {_nowhere(advice)}the best setting, {best.name}, {told}."
         )
-        if not known:
-            top = f"{100 * most['fraction']:g} %"
-            text = (
-                f"No clear benefit at any I/O fraction up to {top}, where congestion "
-                f"costs {cost}"
+    if advice.verdict == Kind.UNCERTAIN:
+        why = f"less and more than {WORTH_WORDS} are both possible"
+        if advice.scale < TRUSTED_SCALE:
+            why = (
+                f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, "
+                "so what the jobs really write decides: give Darshan logs (--darshan)"
             )
-    elif not known:
-        text = f"Inconclusive: pays perhaps {begins}"
-    elif row["kind"] == SAVES:
-        text = f"Saves {saving}, with the policy {best}"
-    else:
-        text = f"Inconclusive: the policy {best} saves {saving}"
-    return f"{text}, {assumed(advice)}."
+        return f"Inconclusive: the best setting, {best.name}, {told}; {why}."
+    pays = _pays(advice.fraction, fraction_text, falling=False)
+    if advice.fraction.value is not None:
+        pays = _pays(advice.storage, rate_text, falling=True)
+    unknown = " and ".join(_unknown(advice))
+    return f"It depends on {unknown}: {pays}. The best setting, {best.name}, {told}."
+
+
+def _unknown(advice: Advice) -> list[str]:
+    """Return the figures that are not known."""
+    unknown = []
+    if advice.fraction.value is None:
+        unknown.append("the I/O fraction, which is not given")
+    if advice.storage.source != "given":
+        unknown.append("the storage's rate, which is a guess")
+    return unknown
+
+
+def _nowhere(advice: Advice) -> str:
+    """Return over which values of the figures that are not known no setting pays."""
+    ranges = []
+    if advice.fraction.value is None:
+        ranges.append(f"{_looked_at(advice.fraction, fraction_text)} I/O")
+    if advice.storage.source != "given":
+        ranges.append(f"{_looked_at(advice.storage, rate_text)} of storage")
+    if not ranges:
+        return ""
+    return f"no setting pays {' or '.join(ranges)}; "
+
+
+def answer(advice: Advice) -> list[str]:
+    """Return the first answer, a line each: the verdict and the lines to paste, what
+    decides it, what is to be gained at most, and the load.
+    """
+    lines = [sentence(advice)]
+    if advice.pasted is not None:
+        lines += [f"  {line}" for line in advice.pasted.lines]
+    lines += [fraction_line(advice), storage_line(advice)]
+    ideal = percent(advice.policy_saves, "run time")
+    lines.append(
+        f"Congestion costs {percent(advice.cost, 'run time')} {place(advice)}; a file "
+        f"system that stops and resumes transfers, as {advice.policy} needs, would "
+        f"save {ideal}."
+    )
+    above = advice.node_hours_above_machine
+    hours = advice.node_utilisation * advice.nodes * advice.span_seconds / 3600
+    lines.append(
+        f"{advice.jobs} jobs in {quantity('span_seconds', advice.span_seconds)} on "
+        f"{advice.nodes} nodes use {100 * advice.node_utilisation:.0f} % of the nodes; "
+        f"each starts when the log says, so of waits nothing is said, and {above:.0f} "
+        f"of {hours:.0f} node-hours are above the machine."
+    )
+    return lines

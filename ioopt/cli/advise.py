@@ -1,20 +1,19 @@
-"""``ioopt advise``: which I/O policy or setting would help whom on the jobs
-of a log, on one page.
+"""``ioopt advise``: which setting or I/O policy shortens the jobs of a log, on one
+page.
 """
 
 from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from ioopt.cli.imports.common import batch_machine, machine_option
 from ioopt.cli.imports.logs import TRACE, read_trace
-from ioopt.cli.lazy import IooptCommand, quiet
+from ioopt.cli.lazy import IooptCommand, quiet, together
 from ioopt.cli.options import (
     PATH,
     counting,
@@ -23,30 +22,59 @@ from ioopt.cli.options import (
     solver_option,
 )
 from ioopt.errors import UsageError
+from ioopt.formats.io_rule import MachineRule
 from ioopt.formats.native import dump_json, reading, write_text
-from ioopt.problems.base import Json
+from ioopt.options import parse_assignments
+from ioopt.problems.batch_io import QueueOptions
 from ioopt.tables import terminal_width
-
-if TYPE_CHECKING:
-    from ioopt.advice.runs import Question
 
 EPILOG = """\b
 Examples:
-  ioopt advise KTH-SP2.swf -o page.html
-  ioopt advise KTH-SP2.swf --darshan logs/ --machine node_rate=1GB/s,storage_rate=5GB/s -o page.html
-  ioopt advise month.swf.gz --io-fraction 0.2 --threads 2 --solver fill --solver adaptive
+  ioopt advise month.swf -o page.html
+  ioopt advise KTH-SP2.swf --io-fraction 0.2 \\
+    --machine node_rate=1GB/s,storage_rate=5GB/s -o page.html
+  ioopt advise KTH-SP2.swf --darshan logs/ --threads 2 --solver fill --solver adaptive
   sacct -a -P --noconvert -S 2024-01-01 -o ALL | ioopt advise - --threads 2 -o page.html
 
 \b
-Without -o the page goes to standard output as text; -o page.html also prints the answer in a few
-lines. LOG is in the Standard Workload Format, or of sacct or PBS, as `ioopt import` reads it.
-Without --io-fraction and without Darshan logs of most jobs the answer is the I/O fraction from which
-on a change pays.
+Without -o the page goes to standard output as text; -o page.html also prints the
+answer in a few lines. LOG is in the Standard Workload Format, or of sacct or PBS, as
+`ioopt import` reads it, or one of the samples month.swf and month.sacct. Every job
+starts when the log says: nothing is said of waits. Without --io-fraction and without
+Darshan logs of most jobs the answer is the I/O fraction from which on a change pays.
 """
-STAGES = 3
+STAGES = 2
 """Shown as done and to do before the number of runs is known."""
 LOG_SECONDS = 10.0
 """Between two lines of progress in a log file."""
+
+
+def _refuse(context: click.Context, option: click.Parameter, given: Any) -> None:
+    """Raise UsageError for an option that is gone."""
+    if given is not None:
+        raise UsageError(
+            f"{option.opts[0]} is gone: every job starts when the log says, so advise "
+            "has no queue; leave it out"
+        )
+
+
+GONE = together(
+    *(
+        click.option(name, hidden=True, expose_value=False, callback=_refuse)
+        for name in (
+            "--site",
+            "--queue",
+            "--backfill",
+            "--backfill-order",
+            "--reservation",
+            "--plan",
+            "--estimate",
+            "--pass",
+            "--kill",
+        )
+    )
+)
+"""Options of the queue that earlier versions simulated."""
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
@@ -56,12 +84,7 @@ LOG_SECONDS = 10.0
 )
 @TRACE
 @machine_option
-@click.option(
-    "--site",
-    metavar="FILE",
-    type=PATH,
-    help="Rules of the site's queue that no log contains (TOML).",
-)
+@GONE
 @solver_option(
     "solvers",
     multiple=True,
@@ -72,14 +95,15 @@ LOG_SECONDS = 10.0
     type=click.IntRange(min=1),
     default=5,
     metavar="N",
-    help="Drawings of luck: shifted submissions, invented I/O; the first chooses.",
+    help="Replays with moved starts and other invented I/O; the first one, the log as "
+    "it stands, only chooses.",
 )
 @click.option(
     "--resamples",
     type=click.IntRange(min=100),
     default=1000,
     metavar="N",
-    help="Resamples of weeks and drawings for the intervals.",
+    help="Resamples of weeks and draws for the intervals.",
 )
 @click.option(
     "--threads",
@@ -95,17 +119,18 @@ def advise(
     form: str,
     threads: int,
     machine: tuple[str, ...],
-    site: str | None,
     solvers: tuple[str, ...],
     draws: int,
     resamples: int,
     **trace: Any,
 ) -> None:
-    """Say from the job log LOG (or -) which I/O policy or setting would help whom,
-    and how sure that is.
+    """Say from the job log LOG (or -) which setting or I/O policy shortens its jobs,
+    and from which I/O fraction and storage rate on.
     """
     from ioopt.advice import page, study
-    from ioopt.advice.runs import Question
+    from ioopt.advice.samples import sample_or_path
+    from ioopt.advice.verdict import answer
+    from ioopt.advice.workload import Question
 
     html = output is not None and output.lower().endswith((".html", ".htm"))
     if html and form == "json":
@@ -114,57 +139,53 @@ def advise(
         )
     context = click.get_current_context()
     given = context.get_parameter_source("io_fraction") is ParameterSource.COMMANDLINE
+    rule = _machine(machine)
     with reading(log), counting("advice", transient=True, every=LOG_SECONDS) as show:
         show(0, STAGES, "reading the log")
         question = Question(
-            **read_trace(log, **trace, **batch_machine(machine)),
+            **read_trace(sample_or_path(log), **trace, machine=rule),
             fraction_given=given,
             solvers=solvers or Question.solvers,
             draws=draws,
             resamples=resamples,
         )
-        show(1, STAGES, "fitting the queue")
-        question = _fitted(question, site)
-        show(2, STAGES, "preparing the jobs")
+        show(1, STAGES, "preparing the jobs")
         advice = study.advise(
             question,
             threads=threads,
-            progress=lambda done, total: show(done, total, "runs simulated"),
+            progress=lambda done, total: show(done, total, "replays done"),
         )
     command = shlex.join(["ioopt", *sys.argv[1:]])
-    found = list(page.parts(advice, command))
     if form == "json":
-        text = dump_json({**advice, "answer": page.answer(advice), "command": command})
+        text = dump_json(advice.document(answer(advice), command))
     elif html:
-        text = page.as_html(advice, found)
+        text = page.as_html(advice, list(page.parts(advice, command)))
     else:
-        text = page.as_text(advice["name"], found, terminal_width())
+        text = page.as_text(advice, list(page.parts(advice, command)), terminal_width())
     write_text(output or "-", text)
     if not quiet():
-        for warning in advice["warnings"]:
+        for warning in advice.warnings:
             if "Darshan log" in warning:
                 click.echo(f"ioopt: warning: {warning}", err=True)
     if output not in (None, "-"):
-        click.echo("\n".join(page.answer(advice)))
+        click.echo("\n".join(answer(advice)))
 
 
-def _fitted(question: Question, site: str | None) -> Question:
-    """The question with a queue fitted to the log, which its machine then has
-    where that says it all.
+def _machine(words: tuple[str, ...]) -> MachineRule:
+    """Return the machine of ``--machine``.
+
+    Raises UsageError for keys of a queue: a file may hold them, as it describes more
+    than one command needs, but who types them expects that they count.
     """
-    from ioopt.advice.fit import fit
-    from ioopt.advice.site import read_site
-
-    log = replace(question.trace, jobs=question.trace.jobs[: question.max_jobs])
-    found = fit(log, read_site(site) if site else None)
-    question = replace(question, fit=found)
-    if not question.yours or not found.exact:
-        return question
-    machine = question.problem(question.io.fraction).machine
-    changed: Json = {"storage_bytes_per_second": machine.storage_bytes_per_second}
-    if found.processors is not None and question.machine.unit_nodes == 1:
-        changed["nodes"] = question.machine.nodes_for(found.processors)
-    rule = question.machine.model_copy(update=changed)
-    return replace(
-        question, machine=rule, options={**question.options, **found.options}
-    )
+    queue = {field.alias or name for name, field in QueueOptions.model_fields.items()}
+    for word in words:
+        if "=" not in word:
+            continue
+        for key in parse_assignments(word.split(","), "--machine"):
+            if key in queue:
+                raise UsageError(
+                    f"--machine {key}=...: every job starts when the log says, so "
+                    "advise has no queue; leave it out"
+                )
+    rule: MachineRule = batch_machine(words)["machine"]
+    return rule

@@ -83,12 +83,6 @@ KERNELS = {
             45.0,
         ),
         Kernel(
-            "batch-io",
-            "queue",
-            "ioopt.advice.queue:compile_kernel",
-            "ioopt.sim.batch_io.queue_kernel:replay",
-        ),
-        Kernel(
             "gang",
             "gangs",
             "ioopt.sim.gang.compiled:compile_kernels",

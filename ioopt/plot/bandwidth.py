@@ -17,7 +17,6 @@ from ioopt.plot.layout import (
     unit_for,
 )
 from ioopt.plot.palette import BOUND, HUES, OTHERS
-from ioopt.problems.base import Json
 from ioopt.result import Result
 from ioopt.units import quantity
 
@@ -144,12 +143,14 @@ def _edges(spans: Sequence[Span]) -> tuple[Reals, float | None]:
 
 
 def plot_traffic(
-    options: Mapping[str, Json], limit: float, slice_seconds: float
+    options: Mapping[str, Mapping[str, Sequence[float]]],
+    limit: float,
+    slice_seconds: float,
 ) -> Any:
-    """Draw a panel for each option: stacked mean rates of classes of jobs.
+    """Draw a panel for each option: stacked mean rates of classes of jobs, and the
+    storage's *limit*; return the last axes.
 
-    Rates are means over slices of time, from the first on; a line is the storage's
-    *limit*. Returns the last axes.
+    The mean rates are of slices of time, from the first on.
     """
     from matplotlib.figure import Figure
 
@@ -157,7 +158,7 @@ def plot_traffic(
     panels = figure.subplots(len(options), squeeze=False)[:, 0]
     for axes, (name, found) in zip(panels, options.items()):
         spans: Spans = {}
-        for kind, rates in found["classes"].items():
+        for kind, rates in found.items():
             times = [slice_seconds * k for k in range(len(rates) + 1)]
             spans[kind] = [*zip(times, times[1:], rates)]
         plot_bandwidth(spans, axes, f"with {name}", limit).get_legend().remove()

@@ -6,9 +6,10 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from ioopt.plot.layout import NARROW, finish, label_axis, new_axes, shortened, unit_for
-from ioopt.plot.palette import LIMIT, series
-from ioopt.problems.base import Json
+from ioopt.plot.palette import LIMIT, OTHERS, series
 from ioopt.units import title as title_of
 
 MOST_VALUES = 10
@@ -105,43 +106,30 @@ def _ticks(axes: Any, values: Sequence[float]) -> None:
 
 
 def plot_curve(
-    fractions: Sequence[float],
-    lines: Mapping[str, Sequence[Json]],
-    measure: str,
+    values: Sequence[float],
+    lines: Mapping[str, Sequence[tuple[float, float, float]]],
+    label: str,
+    unit: str,
+    shown: float,
     worth: float,
 ) -> Any:
-    """Draw figures (``value``, ``low``, ``high``) against the I/O fraction.
+    """Draw shares of run time with their intervals against *values*; return the axes.
 
-    A dotted line is at the share that is *worth* a change. The picture is narrow enough
-    for a telephone. Returns the axes.
+    *lines* has (share, low, high) at each value. A dotted line is at the share that is
+    *worth* a change, a grey one at the value *shown*. Values of several magnitudes have
+    a logarithmic axis.
     """
     axes = new_axes(NARROW, 3.4)
-    at = [100 * fraction for fraction in fractions]
     for number, (name, figures) in enumerate(lines.items()):
-        axes.plot(
-            at,
-            [100 * row["value"] for row in figures],
-            lw=1.2,
-            label=name,
-            **series(number),
-        )
-        low = _ends(figures, "low")
-        high = _ends(figures, "high")
-        axes.fill_between(at, low, high, color=series(number)["color"], alpha=0.2, lw=0)
+        share, low, high = 100 * np.array(figures).T
+        style = series(number)
+        axes.plot(values, share, lw=1.2, label=name, **style)
+        axes.fill_between(values, low, high, color=style["color"], alpha=0.2, lw=0)
     axes.axhline(100 * worth, **LIMIT)
-    label_axis(axes.xaxis, "mean share of run time that is I/O", "%")
-    label_axis(axes.yaxis, f"share of {measure}", "%")
+    axes.axvline(shown, color=OTHERS, lw=1)
+    _ticks(axes, values)
+    label_axis(axes.xaxis, label, unit)
+    label_axis(axes.yaxis, "share of run time", "%")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize="small")
     return axes
-
-
-def _ends(figures: Sequence[Json], end: str) -> list[float]:
-    """Return one end of each interval in percent; the value where there is none."""
-    percents = []
-    for row in figures:
-        value = row["value"]
-        if row[end] is not None:
-            value = row[end]
-        percents.append(100 * value)
-    return percents

@@ -311,7 +311,7 @@ BAD = [
         2,
         "ef is no setting of the policy fill",
     ),
-    (("advise", "a.swf", "--io-fraction", "0"), 2, "no job has I/O"),
+    (("advise", "a.swf"), 2, "2 of the 2 jobs that ran have no start"),
     (("advise", "a.swf", "--io-fraction", "7"), 2, "from 0 to 1"),
     (("advise", "a.swf", "-o", "p.html", "--format", "json"), 2, "p.html is a page"),
     (("advise", "a.swf", "--darshan", "."), 2, "no Darshan log in ."),

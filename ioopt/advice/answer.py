@@ -1,0 +1,186 @@
+"""Advice as data: what was found, and the document ``ioopt/advice``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from ioopt.advice.replays import Traffic
+from ioopt.advice.spread import WORTH, Figure
+from ioopt.problems.base import Json
+
+FORMAT = "ioopt/advice"
+VERSION = 3
+
+
+class Kind(StrEnum):
+    """What can be said of a saving."""
+
+    SAVES = "saves"
+    NOTHING = "no clear benefit"
+    UNCERTAIN = "inconclusive"
+    DEPENDS = "depends"
+
+
+TRUSTED_SCALE = 0.4
+"""Where I/O takes less than this share of its time without congestion, nothing is
+concluded: what jobs really write decides there. Of 50 made logs of known truth (slow
+tests of advise) no verdict was wrong above it, 5 of 15 would be below.
+"""
+
+
+def verdict_kind(saved: Figure, scale: float = 1.0) -> Kind:
+    """Return what can be said of a saving with its interval, where invented I/O has
+    this *scale*.
+
+    >>> verdict_kind(Figure(0.1, 0.04, 0.15)).value
+    'saves'
+    """
+    if saved.low is None or saved.high is None or scale < TRUSTED_SCALE:
+        return Kind.UNCERTAIN
+    if saved.low > WORTH:
+        return Kind.SAVES
+    if saved.high < WORTH:
+        return Kind.NOTHING
+    return Kind.UNCERTAIN
+
+
+class AxisPoint(NamedTuple):
+    """At one I/O fraction or storage rate what congestion costs, and what the best
+    policy and the best setting there save, as shares of run time.
+
+    ``scale`` is what the bytes of invented I/O were multiplied by.
+    """
+
+    value: float
+    cost: Figure
+    policy: Figure
+    setting: Figure
+    setting_name: str
+    scale: float
+
+    @property
+    def trusted(self) -> bool:
+        """Whether anything can be concluded here."""
+        return self.scale >= TRUSTED_SCALE
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A figure that decides: the I/O fraction, or the storage's rate.
+
+    ``value`` is None where it is not known, ``shown`` is where the details are of.
+    A setting is worth a change from ``pays_from`` to ``pays_to``, the policy from
+    ``policy_pays_from`` on; None there is a value beyond those of ``points``.
+    """
+
+    value: float | None
+    shown: float
+    source: str
+    pays_from: Figure
+    pays_to: Figure
+    policy_pays_from: Figure
+    points: list[AxisPoint]
+
+
+class Switch(NamedTuple):
+    """A setting that can be switched on today, at its best level."""
+
+    name: str
+    words: str
+    lines: tuple[str, ...]
+    kind: Kind
+    saves: Figure
+
+
+class Saving(NamedTuple):
+    """What an option saves of a group's run time, and of what congestion adds to it."""
+
+    option: str
+    group: str
+    run_time: Figure
+    io_delay: Figure
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What was found; shares are of run time, over all jobs.
+
+    ``setting`` is the best one at the point that the axes show, ``verdict`` what is
+    said of it, ``policy`` the best policy. Figures without an axis are of that point.
+    """
+
+    name: str
+    baseline: str
+    verdict: Kind
+    setting: str
+    policy: str
+    fraction: Axis
+    storage: Axis
+    cost: Figure
+    policy_saves: Figure
+    switches: list[Switch]
+    savings: list[Saving]
+    traffic: list[Traffic]
+    jobs: int
+    groups: dict[str, int]
+    large_job_nodes: int
+    span_seconds: float
+    nodes: int
+    node_rate: float
+    node_utilisation: float
+    node_hours_above_machine: float
+    node_hours_above_machine_with_setting: float
+    scale: float
+    draws: int
+    resamples: int
+    blocks: str
+    warnings: list[str]
+
+    @property
+    def switch(self) -> Switch:
+        """The best setting."""
+        return next(row for row in self.switches if row.name == self.setting)
+
+    @property
+    def pasted(self) -> Switch | None:
+        """The setting whose lines of configuration are given with the verdict.
+
+        Where the verdict depends on a figure, it is the one that pays first.
+        """
+        if self.verdict == Kind.SAVES:
+            return self.switch
+        if self.verdict != Kind.DEPENDS:
+            return None
+        points = self.storage.points[::-1]
+        if self.fraction.value is None:
+            points = self.fraction.points
+        for point in points:
+            if point.trusted and (point.setting.value or 0.0) >= WORTH:
+                name = point.setting_name
+                return next(row for row in self.switches if row.name == name)
+        return None
+
+    def document(self, answer: Sequence[str], command: str) -> Json:
+        """Return the advice as plain data, with its answer in words and the *command*
+        that made it.
+        """
+        found: Json = {"format": FORMAT, "version": VERSION}
+        for name, value in vars(self).items():
+            found[name] = _plain(value)
+        return found | {"answer": list(answer), "command": command}
+
+
+def _plain(value: object) -> object:
+    """Return records as dictionaries, all the way down."""
+    if isinstance(value, Axis):
+        return _plain(vars(value))
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,179 @@
+"""Replays that advice rests on: the jobs of a log under each option, in sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ioopt.advice.knobs import SHARING, Option
+from ioopt.advice.spread import DAY, WEEK, Blocks
+from ioopt.advice.workload import (
+    ALL,
+    GROUPS,
+    HEAVY,
+    LARGE,
+    Point,
+    Workload,
+    members,
+)
+from ioopt.formats.job_log import in_use
+from ioopt.plot.bandwidth import mean_rates, steps
+from ioopt.sim.batch_io.trace import Run, Trace
+from ioopt.solvers.batch_io.run import run_trace
+
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats
+
+TRIALS = 200
+"""Machine code is loaded where so many replays in plain Python would take longer."""
+SCALE_ERROR = 0.01
+BIN_SECONDS = 3600.0
+"""Of the picture of the busiest week."""
+FULL = 1 - 1e-6
+"""Share of the storage's rate from which on it counts as full."""
+OTHERS = "other jobs"
+FLAT = -1
+"""First unit of a job whose nodes are not told."""
+
+
+class Cell(NamedTuple):
+    """Replays of one draw at one point; *scale* as of :func:`scale_of`, if known."""
+
+    point: Point
+    draw: int
+    options: tuple[Option, ...]
+    scale: float | None = None
+
+
+class Totals(NamedTuple):
+    """Of one replay the sums of run times, a row a group (of
+    :data:`~ioopt.advice.workload.GROUPS`) and a column a block, and the node-seconds
+    that its jobs hold above the nodes of the machine.
+    """
+
+    run_seconds: Floats
+    above_machine: float
+
+
+@dataclass(frozen=True)
+class Replayer:
+    """Replays cells of a workload; it can be sent to another process."""
+
+    workload: Workload
+    blocks: Blocks
+
+    def run(
+        self, cell: Cell, done: Callable[[], None] = lambda: None
+    ) -> tuple[float, list[Totals]]:
+        """Return the scale of *cell* and the totals of its options.
+
+        *done* is called after each option.
+        """
+        scale = cell.scale
+        if scale is None:
+            scale = scale_of(self.workload, cell.point)
+        trace = self.workload.at(cell.point, cell.draw, scale)
+        groups = members(trace)
+        totals = []
+        for option in cell.options:
+            found = replay(trace, option)
+            start = np.array(found.start)
+            end = np.array(found.end)
+            sums = [self.blocks.sums((end - start) * groups[name]) for name in GROUPS]
+            above = _above_machine(trace, start, end)
+            totals.append(Totals(np.array(sums), above))
+            done()
+        return scale, totals
+
+
+def replay(trace: Trace, option: Option, record_rates: bool = False) -> Run:
+    """Run the jobs of *trace* under *option*; each starts at its submit time."""
+    if option.job_rate is not None:
+        limit = option.job_rate
+        peaks = [min(peak, limit) for peak in trace.peak]
+        limits = trace.limits._replace(own_peaks=True)
+        trace = replace(trace, peak=peaks, limits=limits)
+    starts = (trace.submit, [FLAT] * len(trace))
+    return run_trace(
+        trace,
+        option.policy(),
+        record_rates=record_rates,
+        trials=TRIALS,
+        starts=starts,
+    )
+
+
+def _above_machine(trace: Trace, start: Floats, end: Floats) -> float:
+    """Return the node-seconds that jobs hold above the nodes of the machine."""
+    times, busy = in_use(start, end, np.array(trace.allocated))
+    above = np.maximum(busy - trace.machine.nodes, 0)
+    return float(above[:-1] @ np.diff(times))
+
+
+def scale_of(workload: Workload, point: Point) -> float:
+    """Return by how much the bytes of invented I/O are multiplied, so that run times
+    under sharing are the log's.
+
+    What a log says of run times, and a site of the share of I/O in them, was measured
+    while jobs delayed each other. Unscaled, the log's congestion would be counted
+    twice. To .01; 1 where nobody is delayed.
+    """
+    from scipy.optimize import brentq
+
+    alone = sum(workload.at(point).ideal)
+    without = sum(workload.at(point, scale=0.0).ideal)
+    seconds = alone - without
+
+    @cache
+    def excess(scale: float) -> float:
+        if not scale:
+            return -seconds
+        run = replay(workload.at(point, scale=scale), SHARING)
+        return float(np.sum(run.end) - np.sum(run.start)) - alone
+
+    if not seconds or excess(1.0) <= SCALE_ERROR * seconds:
+        return 1.0
+    return float(brentq(excess, 0.0, 1.0, xtol=SCALE_ERROR))
+
+
+class Traffic(NamedTuple):
+    """Mean rates (bytes per second) in each hour of the busiest week, by kind of job.
+
+    ``day`` is its first day, counted from the log's first start; ``full`` the share of
+    the week in which the storage is at its limit.
+    """
+
+    option: str
+    day: int
+    full: float
+    classes: dict[str, list[float]]
+
+
+def busiest_week(trace: Trace, option: Option) -> Traffic:
+    """Return what passes the storage in the week whose jobs have the most bytes.
+
+    A job counts as large before it counts as I/O-heavy.
+    """
+    volume = np.add.reduceat(np.array(trace.volume, float), trace.offset[:-1])
+    days = (np.array(trace.submit) // DAY).astype(int)
+    weeks = np.convolve(np.bincount(days, volume), np.ones(7))[6:]
+    day = int(np.argmax(weeks)) if len(weeks) else 0
+    hours = np.arange(int(WEEK / BIN_SECONDS) + 1)
+    edges = day * DAY + BIN_SECONDS * hours
+    run = replay(trace, option, record_rates=True)
+    spans = np.array(run.rates, float).reshape(-1, 4)
+    job = np.searchsorted(trace.offset, spans[:, 0], side="right") - 1
+    groups = members(trace)
+    classes = {LARGE: groups[LARGE], HEAVY: groups[HEAVY], OTHERS: groups[ALL]}
+    first = np.argmax(list(classes.values()), axis=0)[job]
+    times, total = steps(spans[:, 1:])
+    full = total[:-1] >= trace.machine.storage_bytes_per_second * FULL
+    inside = np.diff(np.clip(times, edges[0], edges[-1]))
+    rates = {}
+    for number, name in enumerate(classes):
+        rates[name] = mean_rates(spans[first == number, 1:], edges).tolist()
+    return Traffic(option.name, day, float(inside[full].sum() / WEEK), rates)

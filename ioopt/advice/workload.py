@@ -1,0 +1,312 @@
+"""The jobs of a log as advice replays them: every job starts when the log says.
+
+No queue is simulated, so nothing is said of waits, and nodes are no condition: where
+jobs run longer than in the log, more nodes may be in use than the machine has.
+
+A *draw* is one version of what a log does not say: it has I/O of its own, invented by
+the rule, and its starts are moved by up to :data:`SHIFT_SECONDS`, for whose I/O meets
+whose depends on minutes. Draw 0 has the starts of the log.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ioopt.advice.spread import WEEK
+from ioopt.decisions.batch_io import Limits
+from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.darshan.log import DarshanLog
+from ioopt.formats.io_rule import IoRule, MachineRule
+from ioopt.formats.swf.io import batch_io_from_swf, matched
+from ioopt.formats.swf.log import SwfJob, SwfTrace
+from ioopt.problems.batch_io import BatchIoProblem
+from ioopt.sim.batch_io.trace import Trace
+from ioopt.units import counted, quantity
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ioopt.compiled import Floats
+
+    Bools = NDArray[np.bool_]
+
+SHIFT_SECONDS = 900.0
+FEWEST_JOBS = 100
+SHORTEST_LOG = WEEK
+KNOWN_STARTS = 0.9
+"""Least share of the jobs that ran whose start the log must say."""
+HIGHEST_STORAGE = 1000.0
+"""Refused: a storage that takes more than so many times what all nodes can send."""
+ENOUGH_MEASURED = 0.5
+"""Jobs with Darshan logs that have this share of all node-seconds say which I/O
+fraction the others have.
+"""
+TOP_SHARE = 0.9
+"""Large jobs and I/O-heavy jobs are those from this quantile on."""
+ALL, LARGE, HEAVY = "all jobs", "large jobs", "I/O-heavy jobs"
+GROUPS = (ALL, LARGE, HEAVY)
+
+Piece = tuple[float, float, int]
+"""Phases that are alike: seconds of computing, bytes, and how often."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: the log, what is assumed of it, and how much is to be computed.
+
+    ``io.fraction`` counts where ``fraction_given``. ``draws`` is how many draws are
+    replayed, ``resamples`` how often weeks and draws are drawn again for intervals.
+    """
+
+    trace: SwfTrace
+    darshan: tuple[DarshanLog, ...] = ()
+    skipped: tuple[str, ...] = ()
+    machine: MachineRule = MachineRule()
+    io: IoRule = IoRule()
+    requested_size: bool = False
+    max_jobs: int | None = None
+    fraction_given: bool = False
+    solvers: tuple[str, ...] = ("fill", "adaptive", "cons-max-util+top")
+    draws: int = 5
+    resamples: int = 1000
+
+
+class Point(NamedTuple):
+    """One assumption: the share of run time that is I/O, and the storage's rate."""
+
+    fraction: float
+    storage: float
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The jobs of a log, by their starts, on its machine.
+
+    ``run_seconds`` are the log's. ``measured`` has the phases of jobs with a Darshan
+    log of their own, by their place; the I/O of all others is invented. ``fraction`` is
+    None where neither the user (``fraction_source`` is ``given``) nor Darshan logs say
+    it (``not given``); ``storage_given`` says whether the user stated the rate.
+    """
+
+    name: str
+    trace: Trace
+    io: IoRule
+    run_seconds: Sequence[float]
+    own_rates: Sequence[float | None]
+    measured: dict[int, list[Piece]]
+    fraction: float | None
+    fraction_source: str
+    storage_given: bool
+    warnings: tuple[str, ...]
+
+    @property
+    def starts(self) -> Floats:
+        """Seconds from the first start."""
+        return np.array(self.trace.submit)
+
+    @property
+    def node_rate(self) -> float:
+        """Bytes per second of a node."""
+        return self.trace.machine.node_bytes_per_second
+
+    @property
+    def storage(self) -> float:
+        """Bytes per second of the storage, given or guessed."""
+        return self.trace.machine.storage_bytes_per_second
+
+    @property
+    def all_nodes_rate(self) -> float:
+        """Bytes per second that all nodes can send together."""
+        return self.node_rate * self.trace.machine.nodes
+
+    def at(self, point: Point, draw: int = 0, scale: float = 1.0) -> Trace:
+        """Return the jobs under the assumption *point*, in this draw.
+
+        The bytes of invented I/O are multiplied by *scale*.
+        """
+        machine = self.trace.machine.model_copy(
+            update={"storage_bytes_per_second": point.storage}
+        )
+        limits = Limits.of(machine)
+        whole = [float(limits.peak(nodes)) for nodes in self.trace.allocated]
+        peaks = [
+            peak if own is None else min(peak, own)
+            for peak, own in zip(whole, self.own_rates)
+        ]
+        rule = replace(self.io, fraction=point.fraction, seed=self.io.seed + draw)
+        rng = random.Random(rule.seed)
+        pieces: list[Piece] = []
+        for job, seconds in enumerate(self.run_seconds):
+            phase = rule.phases(seconds, peaks[job], rng)[0]
+            if job in self.measured:
+                pieces += self.measured[job]
+                continue
+            volume = phase["io_bytes"] * scale
+            pieces.append((phase["compute_seconds"], volume, phase["repeat"]))
+        return replace(
+            self.trace,
+            machine=machine,
+            limits=limits._replace(own_peaks=peaks != whole),
+            submit=self._moved(draw),
+            peak=peaks,
+            pieces=pieces,
+        )
+
+    def _moved(self, draw: int) -> list[float]:
+        """Return the starts of a draw."""
+        starts = self.starts
+        if draw:
+            rng = np.random.default_rng((self.io.seed, draw))
+            shifts = rng.uniform(-SHIFT_SECONDS, SHIFT_SECONDS, len(starts))
+            starts = np.maximum(0.0, starts + shifts)
+        return [float(start) for start in starts]
+
+
+def workload_of(question: Question) -> Workload:
+    """Return the jobs to replay.
+
+    Raises InstanceError for a log that is too short or says too few starts, UsageError
+    for rates of which nothing can follow.
+    """
+    log = at_its_starts(question.trace)
+    problem = batch_io_from_swf(
+        log,
+        machine=question.machine,
+        io=question.io,
+        darshan=question.darshan,
+        skipped=question.skipped,
+        requested_size=question.requested_size,
+        max_jobs=question.max_jobs,
+    )
+    _require_enough(question.trace.name, problem)
+    _require_rates(question.machine, problem)
+    logged = log.usable_jobs()[0]
+    owned, _ = matched(question.darshan, logged, log.epoch)
+    numbers = {own.job_id for own in owned}
+    trace = Trace.of(problem)
+    jobs = [problem.jobs[place] for place in trace.position]
+    ran: dict[int | str, float] = {job.id: job.run_seconds or 0.0 for job in logged}
+    measured: dict[int, list[Piece]] = {}
+    for place, job in enumerate(jobs):
+        if job.id in numbers:
+            measured[place] = [
+                (phase.compute_seconds, phase.io_bytes, phase.repeat)
+                for phase in job.phases
+            ]
+    fraction, source = _fraction(question, trace, measured)
+    return Workload(
+        name=problem.name,
+        trace=trace,
+        io=question.io,
+        run_seconds=[ran[job.id] for job in jobs],
+        own_rates=[job.io_bytes_per_second for job in jobs],
+        measured=measured,
+        fraction=fraction,
+        fraction_source=source,
+        storage_given=question.machine.storage_bytes_per_second is not None,
+        warnings=tuple(
+            text.removeprefix(f"{question.trace.name}: ") for text in problem.warnings
+        ),
+    )
+
+
+def at_its_starts(log: SwfTrace) -> SwfTrace:
+    """Return *log* with each job submitted when it started.
+
+    Jobs without a start are left out, with a warning. Raises InstanceError where they
+    are more than a tenth of those that ran.
+    """
+    started = [job for job in log.jobs if job.wait_seconds is not None]
+    ran = [job for job in log.jobs if job.run_seconds is not None]
+    missing = sum(job.wait_seconds is None for job in ran)
+    if missing > (1 - KNOWN_STARTS) * len(ran):
+        raise InstanceError(
+            f"{log.name}: {missing} of the {len(ran)} jobs that ran have no start (the "
+            "wait is unknown); advice needs a log that says when its jobs started"
+        )
+    warnings = log.warnings
+    if missing:
+        warnings = (*warnings, f"{missing} jobs left out, without a start")
+    return replace(log, jobs=tuple(map(_at_its_start, started)), warnings=warnings)
+
+
+def _at_its_start(job: SwfJob) -> SwfJob:
+    if job.submit_seconds is None or job.wait_seconds is None:
+        return job
+    start = job.submit_seconds + job.wait_seconds
+    return replace(job, submit_seconds=start, wait_seconds=0.0)
+
+
+def _require_enough(name: str, problem: BatchIoProblem) -> None:
+    """Raise InstanceError for a log of too few jobs or too short a time."""
+    count = len(problem.jobs)
+    if count < FEWEST_JOBS:
+        raise InstanceError(
+            f"{name}: {counted(count, 'job')} that can be used; advice needs at least "
+            f"{FEWEST_JOBS}"
+        )
+    span = max(job.submit_seconds for job in problem.jobs)
+    if span < SHORTEST_LOG:
+        raise InstanceError(
+            f"{name}: {quantity('seconds', span)} from the first start to the last; "
+            f"advice needs at least {quantity('seconds', SHORTEST_LOG)}"
+        )
+
+
+def _require_rates(rule: MachineRule, problem: BatchIoProblem) -> None:
+    """Raise UsageError for a storage slower than one node, or beyond all sense."""
+    machine = problem.machine
+    node = machine.node_bytes_per_second
+    storage = machine.storage_bytes_per_second
+    what = f"the storage's rate {quantity('bytes_per_second', storage)}"
+    if rule.storage_bytes_per_second is None:
+        what += " (a guess)"
+    if storage < node:
+        raise UsageError(
+            f"{what} is below that of one node, {quantity('bytes_per_second', node)}: "
+            "state both, --machine node_rate=RATE,storage_rate=RATE"
+        )
+    together = node * machine.nodes
+    if storage > HIGHEST_STORAGE * together:
+        sent = quantity("bytes_per_second", together)
+        raise UsageError(
+            f"{what} is more than {HIGHEST_STORAGE:g} times what all {machine.nodes} "
+            f"nodes can send, {sent}: correct --machine storage_rate or node_rate"
+        )
+
+
+def _fraction(
+    question: Question, trace: Trace, measured: dict[int, list[Piece]]
+) -> tuple[float | None, str]:
+    """Return the I/O fraction that is known, and who says it."""
+    if question.fraction_given:
+        return question.io.fraction, "given"
+    places = list(measured)
+    work = np.array(trace.allocated) * np.array(trace.ideal)
+    if places and work[places].sum() >= ENOUGH_MEASURED * work.sum():
+        return float(io_shares(trace)[places].mean()), "by Darshan"
+    return None, "not given"
+
+
+def io_shares(trace: Trace) -> Floats:
+    """Return of each job the share of its run without congestion that is I/O."""
+    volume = np.add.reduceat(np.array(trace.volume, float), trace.offset[:-1])
+    seconds = volume / np.array(trace.peak)
+    ideal = np.array(trace.ideal)
+    return np.divide(seconds, ideal, out=np.zeros_like(ideal), where=ideal > 0)
+
+
+def members(trace: Trace) -> dict[str, Bools]:
+    """Return which jobs are of each of :data:`GROUPS`."""
+    nodes = np.array(trace.allocated)
+    shares = io_shares(trace)
+    return {
+        ALL: np.ones(len(trace), bool),
+        LARGE: nodes >= np.quantile(nodes, TOP_SHARE),
+        HEAVY: shares >= np.quantile(shares, TOP_SHARE),
+    }
