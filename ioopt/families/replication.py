@@ -32,7 +32,11 @@ if TYPE_CHECKING:
     from ioopt.protocols import CheckReport, Schedule, Simulation
     from ioopt.result import Result
 
-_ADDITIVE = "--solver ip or --measure additive_seconds"
+_RENAMED = {"lpt": "auto"}
+_REMOVED = dict.fromkeys(
+    ("anneal", "lp-rounding"), "--solver ip or --measure additive_seconds"
+)
+_KNOB_UNITS = {"the remote link": "bandwidth", "the nodes' network": "bandwidth"}
 
 
 class Replication(Kind):
@@ -59,9 +63,9 @@ class Replication(Kind):
         {"--link", "--actual", "--actual-noise", "--solver", "--set"}
     )
     exports = frozenset({"lp", "mps", "wfformat"})
-    renamed = {"lpt": "auto"}
-    removed = {"anneal": _ADDITIVE, "lp-rounding": _ADDITIVE}
-    knob_units = {"the remote link": "bandwidth", "the nodes' network": "bandwidth"}
+    renamed = _RENAMED
+    removed = _REMOVED
+    knob_units = _KNOB_UNITS
 
     def problem_class(self) -> type[ReplicationProblem]:
         from ioopt.problems.replication import ReplicationProblem

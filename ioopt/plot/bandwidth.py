@@ -17,6 +17,7 @@ from ioopt.plot.layout import (
     unit_for,
 )
 from ioopt.plot.palette import BOUND, HUES, OTHERS
+from ioopt.problems.base import Json
 from ioopt.result import Result
 from ioopt.units import quantity
 
