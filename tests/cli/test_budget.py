@@ -10,7 +10,10 @@ import re
 import pytest
 
 STEPS = (("TRIM", 10, 6), ("MAP2", 20, 3), ("CALL", 5, 1))
-DAG = 'digraph "d" {\nv0 [label="TRIM"];\nv1 [label="MAP2"];\nv2 [label="CALL"];\nv0 -> v1;\nv1 -> v2;\n}\n'
+DAG = (
+    'digraph "d" {\nv0 [label="TRIM"];\nv1 [label="MAP2"];\nv2 [label="CALL"];\n'
+    "v0 -> v1;\nv1 -> v2;\n}\n"
+)
 
 
 @pytest.fixture

@@ -382,7 +382,8 @@ def reported(self, plan, objective, bound=None):
     report(self, plan, objective, bound)
     os.kill(os.getpid(), {int(number)})
 Incumbents.report = reported
-sys.exit(main(["solve", "image-16x3", "--solver", "ip", "--time-limit", "3600", "-o", "r.json"]))
+words = ["solve", "image-16x3", "--solver", "ip", "--time-limit", "3600"]
+sys.exit(main([*words, "-o", "r.json"]))
 """
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -31,7 +31,11 @@ def one_node(problem):
     tasks = [task.id for task in problem.tasks]
     node = problem.nodes[0].id
     fetched = [(file.id, node) for file in problem.files]
-    return {"assign": dict.fromkeys(tasks, node), "order": {node: tasks}, "remote": fetched}
+    return {
+        "assign": dict.fromkeys(tasks, node),
+        "order": {node: tasks},
+        "remote": fetched,
+    }
 
 
 def prints(problem):
@@ -98,7 +102,8 @@ def hopeless(problem, request):
 
 
 def late(problem, request):
-    plan = ioopt.solve(problem, "minmin").plan_as(ioopt.problems.replication.ReplicationPlan)
+    result = ioopt.solve(problem, "minmin")
+    plan = result.plan_as(ioopt.problems.replication.ReplicationPlan)
     request.incumbents.report(plan, 1.0)
     raise RuntimeError("too late")
 """

@@ -246,7 +246,8 @@ WFFORMAT_1_4 = b"""\
    "parents": [], "children": ["b_2"], "files": [
     {"link": "input", "name": "f", "sizeInBytes": 10},
     {"link": "output", "name": "g", "sizeInBytes": 3}]},
-  {"name": "b_2", "id": "2", "type": "compute", "runtimeInSeconds": 4, "parents": ["a_1"],
+  {"name": "b_2", "id": "2", "type": "compute", "runtimeInSeconds": 4,
+   "parents": ["a_1"],
    "children": [], "files": [{"link": "input", "name": "g", "sizeInBytes": 3}]}],
  "machines": [{"nodeName": "big", "cpu": {"count": 16, "speed": 2400}}]}}
 """

@@ -33,7 +33,8 @@ ROOMS = (  # the first that matches; files elsewhere name the family or the auth
 _JOIN = r"(?:,? and |, | to |-)"
 _SECTION = r"(?:[IVX]+(?:\.[A-Z](?:\.\d)?)?|\d+(?:\.\d+)*)(?![\w%])"
 RULE = re.compile(
-    rf"\b(timeline |workflow )?rules? (\d+(?:{_JOIN}\d+)*)(?: of (batch I/O|gang scheduling|replication))?",
+    rf"\b(timeline |workflow )?rules? (\d+(?:{_JOIN}\d+)*)"
+    r"(?: of (batch I/O|gang scheduling|replication))?",
     re.I,
 )
 SECTION = re.compile(rf"\bSections? ({_SECTION}(?:{_JOIN}{_SECTION})*)")
@@ -125,7 +126,9 @@ parse = cache(ast.parse)
 
 @cache
 def texts(source: str, name: str) -> tuple[str, ...]:
-    """Docstrings, comments and, in the files of families, all text; each on one line."""
+    """Return docstrings, comments and, in the files of families, all text; each on
+    one line.
+    """
     found = []
     for node in ast.walk(parse(source)):
         registered = "/families/" in name and isinstance(node, ast.Constant)

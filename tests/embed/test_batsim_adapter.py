@@ -590,7 +590,8 @@ NO_MESSAGES = [
     b"[1]",
     b'{"now": 3.0, "events": 1}',
     b'{"now": null, "events": [{"type": "JOB_SUBMITTED"}]}',
-    b'{"now": 0, "events": [{"type": "SIMULATION_BEGINS", "data": {"compute_resources": 7}}]}',
+    b'{"now": 0, "events": [{"type": "SIMULATION_BEGINS", '
+    b'"data": {"compute_resources": 7}}]}',
 ]
 
 

@@ -170,7 +170,7 @@ def test_tasks_that_came_before_all_nodes_run_on_those_that_join(solver):
     assert len(drain(plan)) == 4
 
 
-def test_the_work_of_a_node_that_goes_is_given_to_others_and_waits_where_there_are_none():
+def test_the_work_of_a_lost_node_goes_to_others_and_waits_where_there_are_none():
     plan = planner()
     plan.submit([task(f"t{k}", "f") for k in range(4)])
     begun = plan.next("n0").task

@@ -121,7 +121,8 @@ def test_a_session_lives_is_saved_and_goes_on_in_another_service():
         (b'{"ioopt": 1, "op": "decide", "instance": {"format": "x"}}', "invalid"),
         (b'{"ioopt": 1, "op": "open", "object": "os"}', "unknown"),
         (
-            b'{"ioopt": 1, "op": "open", "object": "GangednessMonitor", "arguments": {"x": 1}}',
+            b'{"ioopt": 1, "op": "open", "object": "GangednessMonitor", '
+            b'"arguments": {"x": 1}}',
             "invalid",
         ),
         (b'{"ioopt": 1, "op": "call", "session": 99}', "unknown"),
@@ -132,7 +133,8 @@ def test_a_session_lives_is_saved_and_goes_on_in_another_service():
         (b'{"ioopt": 1, "op": "ping", "instance": {}}', "invalid"),
         (b'{"ioopt": 1, "op": "decide", "instance": {}, "sovler": "fill"}', "invalid"),
         (
-            b'{"ioopt": 1, "op": "open", "object": "IoArbiter", "arguments": {}, "state": {}}',
+            b'{"ioopt": 1, "op": "open", "object": "IoArbiter", "arguments": {}, '
+            b'"state": {}}',
             "invalid",
         ),
     ],

@@ -239,7 +239,8 @@ SelectTypeParameters=CR_Core
 SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=0
 ReturnToService=2
 MinJobAge=3600
-NodeName=n[0-3] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs=1 State=UNKNOWN
+NodeName=n[0-3] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs=1 \\
+  State=UNKNOWN
 PartitionName=main Nodes=n[0-3] Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
 """
 

@@ -31,12 +31,12 @@ def test_plan_evicts_the_least_popular_until_the_next_file_fits():
     1. t0 ends at 4 on either node: n0. Disk of n0: a (4 of 9).
     2. On n1: t4 = .4 + 2 = 2.4 (a copied, c fetched); t1 = .4 + 3. On n0: t4 = 4 + 2.
        So t4 on n1 at 2.4. Disk of n1: a, c (6 of 8).
-    3. On n1: t1 = 2.4 + 3 = 5.4, t2 = 2.4 + 5 = 7.4, t3 = 2.4 + 8. On n0: t1 = 4 + 3 = 7,
-       t2 = 4 + .2 + 5. So t1 on n1 at 5.4. b (3) needs 1 more: a is t1's own, so c goes although
-       t2 still wants it. Disk of n1: a, b (7 of 8).
-    4. c is nowhere now. On n0: t2 = 4 + 2 + 5 = 11, t3 = 4 + .3 + 5 = 9.3. On n1: t3 = 5.4 + 5 =
-       10.4, t2 = 5.4 + 7. So t3 on n0 at 9.3: b fits (7 of 9); d (5) needs 3 more: a, read by no
-       task any more, popularity 0. Disk of n0: b, d (8 of 9).
+    3. On n1: t1 = 2.4 + 3 = 5.4, t2 = 2.4 + 5 = 7.4, t3 = 2.4 + 8. On n0: t1 = 4 + 3
+       = 7, t2 = 4 + .2 + 5. So t1 on n1 at 5.4. b (3) needs 1 more: a is t1's own, so
+       c goes although t2 still wants it. Disk of n1: a, b (7 of 8).
+    4. c is nowhere now. On n0: t2 = 4 + 2 + 5 = 11, t3 = 4 + .3 + 5 = 9.3. On n1: t3 =
+       5.4 + 5 = 10.4, t2 = 5.4 + 7. So t3 on n0 at 9.3: b fits (7 of 9); d (5) needs 3
+       more: a, read by no task any more, popularity 0. Disk of n0: b, d (8 of 9).
     5. t2 on n0: 9.3 + 2 = 11.3; on n1: 5.4 + 2 + .5 = 7.9. So n1 at 7.9: c (2) needs 1
        more: a and b both have popularity 0, a is the lower index; then d (5) over b, c
        (5 of 8) needs 2: b.
@@ -55,13 +55,16 @@ def test_replay_evicts_by_the_same_rule():
     """The queues above, replayed on the shared link; a file in flight is waited for.
 
     A node's 10 bytes/s are for both directions: while it fetches at 1, it sends at 9.
-    0: n0 fetches a, n1 skips a (on its way) and fetches c (2 bytes), each at half a byte a second.
-    4: c is there; a has 2 bytes left and ends at 6: t0 runs. n1 copies a: t4 runs at 6 4/9.
+    0: n0 fetches a, n1 skips a (on its way) and fetches c (2 bytes), each at half a
+       byte a second.
+    4: c is there; a has 2 bytes left and ends at 6: t0 runs. n1 copies a: t4 runs at
+       6 4/9.
     6: n0 stages t3 and fetches b (3); n1 waits for it.
-    9: b is there. n0 goes on with d (5): 4 + 3 + 5 > 9, and a goes (b is t3's own). n1 copies b:
-       6 + 3 > 8, and c goes (a is t1's own). t1 runs at 9 1/3.
-    9 1/3: n1 stages t2 and fetches c: 4 + 3 + 2 > 8; a (popularity 0) goes before b (t3 wants
-       it). d has 4 2/3 left and c 2: c ends at 13 1/3, d has 2 2/3 left and ends at 16: t3 runs.
+    9: b is there. n0 goes on with d (5): 4 + 3 + 5 > 9, and a goes (b is t3's own). n1
+       copies b: 6 + 3 > 8, and c goes (a is t1's own). t1 runs at 9 1/3.
+    9 1/3: n1 stages t2 and fetches c: 4 + 3 + 2 > 8; a (popularity 0) goes before b (t3
+       wants it). d has 4 2/3 left and c 2: c ends at 13 1/3, d has 2 2/3 left and ends
+       at 16: t3 runs.
     16: n1 copies d: 3 + 2 + 5 > 8, b goes. t2 ends at 16.5.
     """
     case = hand_case()

@@ -54,8 +54,12 @@ import sys
 from pathlib import Path
 from ioopt.cli.main import main
 main(["-q", "solve", "cycle3", "--solver", "ip"])
-files = [m.__file__ for n, m in sys.modules.items() if n.partition(".")[0] == "ioopt" and m.__file__]
-print(sum(len(Path(file).read_text("utf-8").splitlines()) > 1 for file in files), file=sys.stderr)
+files = []
+for name, module in sys.modules.items():
+    if name.partition(".")[0] == "ioopt" and module.__file__:
+        files.append(module.__file__)
+texts = [Path(file).read_text("utf-8") for file in files]
+print(sum(len(text.splitlines()) > 1 for text in texts), file=sys.stderr)
 """
 
 

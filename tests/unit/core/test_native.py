@@ -90,7 +90,8 @@ BAD_INSTANCES = [
     # The misspelt key, not the key that is missing because of it.
     (
         {"tasks": [{"id": "t", "compute_second": 1.0}]},
-        r"\(t\)\.compute_second: unknown key; did you mean 'compute_seconds'\? \(and 1 more\)",
+        r"\(t\)\.compute_second: unknown key; did you mean 'compute_seconds'\? "
+        r"\(and 1 more\)",
     ),
     ({"nods": []}, r"nods: unknown key; did you mean 'nodes'\?"),
     # Not only required keys are near, and the nearest unknown one comes first.

@@ -59,7 +59,7 @@ broken_plan = answering(Outcome(ReplicationPlan(order={"n0": ()}), bound=0.0))
 
 
 class FakeKind(Kind):
-    """Problems of replication, with a checker and a simulator that know their answer."""
+    """Problems of replication, with a checker and a simulator that know the answer."""
 
     kind = "replication"
     family = "replication"
