@@ -252,7 +252,11 @@ COUNTED: list[tuple[Any, str, Any]] = [
             most_restarts=2,
         ),
     ),
-    (exact_workflow, "PLAIN_REPLAYS", 500),
+    (
+        exact_workflow,
+        "LIMITS",
+        exact_workflow.LIMITS.model_copy(update={"plain_replays": 500}),
+    ),
     (anneal, "STEP_SECONDS", 5e-4),
 ]
 REAL = [(module, name, getattr(module, name)) for module, name, _ in COUNTED]

@@ -164,8 +164,8 @@ def use_machine_code(name: str, deadline: Deadline, plain_seconds: float) -> boo
         say(f"compiling {kernel.family}, {kernel.name}: once on this machine")
         if not compile_beside(kernel.family, kernel.name, left / 2):
             say(
-                "not compiled in half of the time left: plain Python; the next "
-                "run finds it"
+                "compiling takes longer than this run allows; continuing uncompiled. "
+                "The next run will be faster."
             )
             return False
         say(f"compiled in {time.perf_counter() - begun:.0f} s")

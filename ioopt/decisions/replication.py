@@ -1,8 +1,8 @@
-"""What a dispatcher of workflows sees while they run, and what it answers
-(workflow rules 11 and 12).
+"""The view that a dispatcher of workflows has while they run, and its answers (workflow
+rules 11 and 12).
 
 Tasks, files and nodes are named by their position in the instance. A dispatcher sees
-planned times alone, and no task that has not arrived; sizes are bytes, times seconds,
+planned times alone, and no task that has not arrived. Sizes are bytes, times seconds,
 rates bytes per second.
 """
 
@@ -19,8 +19,9 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Computing:
-    """A task that computes: when it started, and when it ends if the plan is
-    right (never before now).
+    """State when a task that computes started, and when it ends if the plan is right.
+
+    The end is never before now.
     """
 
     task: int
@@ -29,7 +30,7 @@ class Computing:
 
 
 class DispatchView(ABC):
-    """The state of a run at one instant, read-only."""
+    """Show the state of a run at one instant; read-only."""
 
     now: float
     """The time in seconds."""
@@ -48,103 +49,109 @@ class DispatchView(ABC):
 
     @abstractmethod
     def released(self) -> Sequence[int]:
-        """All tasks that have arrived."""
+        """Return all tasks that have arrived."""
 
     @abstractmethod
     def task(self, k: int) -> Task:
-        """A task that has arrived; KeyError for one that has not."""
+        """Return a task that has arrived; KeyError for one that has not."""
 
     @abstractmethod
     def inputs(self, k: int) -> Sequence[int]:
-        """The files that a task reads."""
+        """Return the files that a task reads."""
 
     @abstractmethod
     def outputs(self, k: int) -> Sequence[int]:
-        """The files that a task that has arrived writes."""
+        """Return the files that a task that has arrived writes."""
 
     @abstractmethod
     def size(self, f: int) -> int:
-        """Bytes of a file."""
+        """Return the bytes of a file."""
 
     @abstractmethod
     def holds(self, i: int, f: int) -> bool:
-        """Whether a file is complete on a node."""
+        """Return whether a file is complete on a node."""
 
     @abstractmethod
     def complete(self, i: int) -> Sequence[int]:
-        """The files that are complete on a node."""
+        """Return the files that are complete on a node."""
 
     @abstractmethod
     def ready_readers(self, f: int) -> Collection[int]:
-        """The ready tasks that read a file."""
+        """Return the ready tasks that read a file."""
 
     @abstractmethod
     def copies(self, f: int) -> int:
-        """On how many nodes a file is complete."""
+        """Return on how many nodes a file is complete."""
 
     @abstractmethod
     def on_remote(self, f: int) -> bool:
-        """Whether a file is on the remote storage."""
+        """Return whether a file is on the remote storage."""
 
     @abstractmethod
     def incoming(self, i: int) -> int | None:
-        """The file that a node receives."""
+        """Return the file that a node receives."""
 
     @abstractmethod
     def unstarted(self, i: int) -> int | None:
-        """The task that a node has been given and has not started."""
+        """Return the task that a node has been given and has not started."""
 
     @abstractmethod
     def computing(self, i: int) -> Sequence[Computing]:
-        """The tasks that compute on a node."""
+        """Return the tasks that compute on a node."""
 
     @abstractmethod
     def idle_cores(self, i: int) -> int:
-        """How many cores of a node idle."""
+        """Return how many cores of a node idle."""
 
     @abstractmethod
     def core_times(self, i: int) -> Sequence[float]:
-        """Per core, since when it idles, or the planned end of its task; ascending.
+        """Return, per core, since when it idles, or the planned end of its task;
+        ascending.
 
         Cores that all tasks together could not take are left out.
         """
 
     @abstractmethod
     def fits(self, k: int, i: int) -> bool:
-        """Whether a node has the cores and the disk for a task (workflow rule 2)."""
+        """Return whether a node has the cores and the disk for a task (workflow
+        rule 2).
+        """
 
     def core_time(self, k: int, i: int) -> float:
-        """When enough cores are free on a node for a task, as far as
-        planned (workflow rule 12).
+        """Return when enough cores are free on a node for a task, as far as planned
+        (workflow rule 12).
         """
         return self.core_times(i)[self.task(k).cores - 1]
 
     def missing_seconds(self, k: int, i: int) -> float:
-        """Seconds in which a link brings the files of a task that a node lacks, if
-        nothing is in the way.
+        """Return the seconds in which a link alone brings the files of a task that a
+        node lacks.
         """
         missing = sum(self.size(f) for f in self.inputs(k) if not self.holds(i, f))
         return missing / self.network.replica_bytes_per_second
 
     def staging_seconds(self, k: int, i: int) -> float:
-        """Seconds until the files of a task are on a node, as far as is known."""
+        """Return the seconds until the files of a task are on a node, as far as
+        is known.
+        """
         return self.missing_seconds(k, i)
 
     def open_nodes(self) -> list[int]:
-        """Nodes that may be given a task at all."""
-        return [
-            i
-            for i in range(len(self.nodes))
-            if self.unstarted(i) is None and (self.prefetch or self.idle_cores(i) > 0)
-        ]
+        """Return the nodes that may be given a task at all."""
+        found = []
+        for i in range(len(self.nodes)):
+            has_cores = self.prefetch or self.idle_cores(i) > 0
+            if has_cores and self.unstarted(i) is None:
+                found.append(i)
+        return found
 
     def takes(self, k: int, i: int) -> bool:
-        """Whether the pair of a ready task and an open node may be
-        answered (workflow rule 11).
+        """Return whether a ready task may be given to an open node (workflow
+        rule 11).
         """
-        return self.fits(k, i) and (
-            self.prefetch or self.task(k).cores <= self.idle_cores(i)
-        )
+        if not self.fits(k, i):
+            return False
+        return self.prefetch or self.task(k).cores <= self.idle_cores(i)
 
 
 Dispatcher = Callable[[DispatchView], Pair | None]
@@ -155,7 +162,8 @@ CLOSE = 1e-9
 
 
 def least(rows: Iterable[tuple[float, Pair]]) -> Pair | None:
-    """The pair with the least value; among those that tie with it, the least pair.
+    """Return the pair with the least value; among those that tie with it, the least
+    pair.
 
     >>> least([(2.0, (0, 1)), (1.0 + 1e-12, (1, 0)), (1.0, (2, 0))])
     (1, 0)
@@ -170,26 +178,24 @@ def least(rows: Iterable[tuple[float, Pair]]) -> Pair | None:
 
 @dataclass
 class Recorded:
-    """A dispatcher that answers as a recorded run did: (seconds, round,
-    task, node) in order.
-    """
+    """Answer as a recorded run did: (seconds, round, task, node) in order."""
 
     rows: Sequence[tuple[float, int, int, int]]
     place: int = field(default=0)
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """The next pair, at its instant and round; SimulationError where
-        the run has no such.
+        """Return the next pair, at its instant and round.
+
+        Raises SimulationError where the run has no such instant.
         """
         if self.place == len(self.rows):
             return None
         seconds, number, task, node = self.rows[self.place]
         slack = JUST_AFTER + RELATIVE_AFTER * seconds
-        if view.now < seconds - slack or (
-            view.now <= seconds + slack and view.round < number
-        ):
+        passed = view.now > seconds + slack
+        if view.now < seconds - slack or (not passed and view.round < number):
             return None
-        if view.now > seconds + slack or view.round > number:
+        if passed or view.round > number:
             raise SimulationError(
                 f"dispatches: nothing can be given at {seconds!r} s, round {number}: "
                 "the run has no such instant"

@@ -54,11 +54,13 @@ class Family:
 
     ``told`` gives sentences on where time goes and what is done twice. A knob
     changes the instance as plain data, and gives False where the instance has
-    nothing of the resource.
+    nothing of the resource. ``units`` says what there is more of, by resource, where
+    that is not plain from its name.
     """
 
     told: Callable[[Any, Result], Sequence[str]]
     knobs: Mapping[str, Callable[[Json], bool]]
+    units: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def explain(
     sentences = (
         _standing(result, trials.measure, knobs[0]),
         *family.told(problem, result),
-        _held(trials.measure, knobs),
+        _held(trials.measure, knobs, family.units),
         _helped(trials.measure, knobs, noise),
     )
     return Explanation(sentences, trials.measure.name, tuple(knobs), noise)
@@ -281,21 +283,31 @@ def _standing(result: Result, measure: Measure, same: Knob) -> str:
     )
 
 
-def _held(measure: Measure, knobs: Sequence[Knob]) -> str:
-    gains = {
-        knob.resource: _gain(measure, knobs[0].bound, knob.bound) for knob in knobs[1:]
-    }
-    known = {resource: gain for resource, gain in gains.items() if gain is not None}
-    if not known:
-        return f"There is no bound of the {title(measure.name)} to look into."
-    resource = max(known, key=lambda name: known[name])
-    if known[resource] < TOLD:
+def _held(measure: Measure, knobs: Sequence[Knob], units: Mapping[str, str]) -> str:
+    """Say which resource sets the bound, and what a tenth more of it changes."""
+    gains: dict[str, float] = {}
+    for knob in knobs[1:]:
+        gain = _gain(measure, knobs[0].bound, knob.bound)
+        if gain is not None:
+            gains[str(knob.resource)] = gain
+    if not gains:
+        return f"No bound of the {title(measure.name)} is known."
+    side = "lower"
+    moves = "lowers"
+    if measure.sense != "min":
+        side = "upper"
+        moves = "raises"
+    resource = max(gains, key=lambda name: gains[name])
+    if gains[resource] < TOLD:
         return (
-            "None of the resources tried holds the bound: 10 % more of any leaves it "
-            "where it is, as the work's own length or order does not change."
+            f"None of the resources tried sets the {side} bound: 10 % more of any does "
+            "not change it, as the work's own length or order stays."
         )
-    moved = percent(known[resource])
-    return f"The bound is held by {resource}: 10 % more of it moves it by {moved}."
+    more = f"10 % more {units.get(resource, 'of it')}"
+    return (
+        f"{resource[0].upper()}{resource[1:]} sets the {side} bound: {more} {moves} it "
+        f"by {percent(gains[resource])}."
+    )
 
 
 def _helped(measure: Measure, knobs: Sequence[Knob], noise: float = 0.0) -> str:

@@ -66,6 +66,6 @@ FAMILY = Family(
     {
         "the speed of remote files": _remote,
         "the speed of migration": _migration,
-        "rows of the matrix (at least one)": _row,
+        "the height of the matrix (at least one row)": _row,
     },
 )

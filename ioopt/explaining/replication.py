@@ -1,5 +1,5 @@
-"""Plans of batches and workflows: link, computing, waits; bytes
-that were fetched again.
+"""Explain plans of batches and workflows: the link, computing, waits, and bytes that
+were fetched again.
 """
 
 from ioopt.explaining import MORE, Family, scaled
@@ -12,7 +12,7 @@ from ioopt.units import quantity
 
 
 def told(problem: ReplicationProblem, result: Result) -> list[str]:
-    """Shares of the makespan, and what was fetched more than once."""
+    """Return sentences on shares of the makespan and on what was fetched again."""
     assert result.schedule is not None
     tasks = result.schedule["tasks"]
     transfers = result.schedule["transfers"]
@@ -21,58 +21,71 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
         return ["The plan takes no time."]
     cores = {node.id: node.cores for node in problem.nodes}
     needs = {task.id: task.cores for task in problem.tasks}
-    room = sum(cores.values()) * span
-    busy = sum((t["end_seconds"] - t["start_seconds"]) * needs[t["id"]] for t in tasks)
     last = {node.id: 0.0 for node in problem.nodes}
+    busy = 0
     for row in tasks:
+        busy += (row["end_seconds"] - row["start_seconds"]) * needs[row["id"]]
         last[row["node"]] = max(last[row["node"]], row["end_seconds"])
+    whole = sum(cores.values()) * span
     after = sum((span - last[name]) * cores[name] for name in cores)
-    remote = [
-        row for row in transfers if row["source"] is None or row["destination"] is None
-    ]
-    link = covered_seconds((row["start_seconds"], row["end_seconds"]) for row in remote)
-    busy, after, waits = (
-        percent(part / room) for part in (busy, after, room - busy - after)
-    )
-    crossing = f"The remote link is busy {percent(link / span)} of that time"
+    waits = whole - busy - after
+    remote = []
+    for row in transfers:
+        if row["source"] is None or row["destination"] is None:
+            remote.append((row["start_seconds"], row["end_seconds"]))
+    link = covered_seconds(remote)
+    crossing = "The remote link is not used"
+    if link:
+        crossing = f"The remote link is busy {percent(link / span)} of that time"
     times = (
-        f"{crossing if link else 'The remote link is not used'}; cores compute "
-        f"{busy}, wait for files, other tasks or disk space {waits}, and are idle at "
-        f"the end {after}."
+        f"{crossing}; cores compute {percent(busy / whole)}, wait for files, other "
+        f"tasks or disk space {percent(waits / whole)}, and are idle at the end "
+        f"{percent(after / whole)}."
     )
     return [times, _again(problem, transfers)]
 
 
 def _again(problem: ReplicationProblem, transfers: list[Json]) -> str:
+    """Say what was fetched, what of it again, what was copied and what saved."""
     sizes = {file.id: file.bytes for file in problem.files}
-    moves = [(row["file"], row["source"], row["destination"]) for row in transfers]
-    fetched = [
-        name for name, source, target in moves if source is None and target is not None
-    ]
-    first = sum(sizes[name] for name in {*fetched})
-    again = sum(sizes[name] for name in fetched) - first
-    copied = sum(sizes[name] for name, *ends in moves if None not in ends)
-    saved = sum(sizes[name] for name, _, target in moves if target is None)
-    total = quantity("remote_bytes", first + again) if first else "nothing"
-    text = f"The plan fetches {total} from remote storage"
+    seen: set[str] = set()
+    fetched = 0
+    again = 0
+    copied = 0
+    saved = 0
+    for row in transfers:
+        size = sizes[row["file"]]
+        if row["destination"] is None:
+            saved += size
+        elif row["source"] is not None:
+            copied += size
+        else:
+            fetched += size
+            if row["file"] in seen:
+                again += size
+            seen.add(row["file"])
+    text = f"The plan fetches {_bytes('remote_bytes', fetched)} from remote storage"
     if again:
-        share = percent(again / (first + again))
+        share = percent(again / fetched)
         text += (
-            f", {quantity('remote_bytes', again)} ({share}) of it files that were "
+            f", {_bytes('remote_bytes', again)} ({share}) of it files that were "
             "fetched before"
         )
-    elif first:
+    elif fetched:
         text += ", no file twice"
-    text += (
-        f"; {quantity('replica_bytes', copied) if copied else 'nothing'} is copied "
-        "between nodes"
-    )
-    return (
-        f"{text} and {quantity('saved_bytes', saved)} saved." if saved else f"{text}."
-    )
+    text += f"; {_bytes('replica_bytes', copied)} is copied between nodes"
+    if saved:
+        text += f" and {_bytes('saved_bytes', saved)} saved"
+    return f"{text}."
+
+
+def _bytes(metric: str, amount: int) -> str:
+    """Return an amount of bytes with its unit, "nothing" for 0."""
+    return quantity(metric, amount) if amount else "nothing"
 
 
 def _speeds(data: Json) -> bool:
+    """Raise the speed of every node."""
     for node in data["nodes"]:
         node["speed"] = node.get("speed", 1.0) * MORE
     return True
@@ -87,4 +100,5 @@ FAMILY = Family(
         "computing speed": _speeds,
         "the storage nodes' speed": scaled("storages", "bytes_per_second"),
     },
+    units={"the remote link": "bandwidth", "the nodes' network": "bandwidth"},
 )

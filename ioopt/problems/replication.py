@@ -16,13 +16,13 @@ from ioopt.problems import base
 
 JUST_AFTER = 1e-11
 RELATIVE_AFTER = 2e-14
-"""Completions that lie closer together than these are one instant: they
-differ by rounding only.
+"""Completions that lie closer together than these are one instant: they differ by
+rounding only.
 """
 
 
 class ReplayOptions(base.Lean):
-    """What a replay may do beyond the rules, off unless asked for.
+    """State what a replay may do beyond the rules; off unless asked for.
 
     ``sources``: files come from the ``lowest`` node that has them, or the
     ``least-loaded`` source (workflow rule 22).
@@ -32,12 +32,12 @@ class ReplayOptions(base.Lean):
     sources: Literal["lowest", "least-loaded"] = "lowest"
 
     def options(self) -> base.Json:
-        """The options alone, by name."""
+        """Return the options alone, by name."""
         return {name: getattr(self, name) for name in ReplayOptions.model_fields}
 
 
 RULES = ReplayOptions()
-"""The rules as they stand."""
+"""The options of a replay that keeps to the rules."""
 
 
 LinkModel = Literal["shared", "per-node"]
@@ -47,16 +47,21 @@ _Long = tuple[base.Seconds, base.Count, base.Name, base.Name]
 
 
 def _with_round(row: object) -> object:
-    """*row* with round 0 where it has none."""
+    """Return *row* with round 0 where it has none."""
     if isinstance(row, (list, tuple)) and len(row) == 3:
         return (row[0], 0, *row[1:])
     return row
 
 
 def _written(row: _Row) -> tuple[float, str, str] | _Row:
-    """*row* as files hold it: all rounds but those after work of no length are 0."""
+    """Return *row* as files hold it, without a round of 0.
+
+    All rounds are 0 but those after work without duration.
+    """
     seconds, number, task, node = row
-    return row if number else (seconds, task, node)
+    if number:
+        return row
+    return seconds, task, node
 
 
 DispatchRow = Annotated[
@@ -64,7 +69,9 @@ DispatchRow = Annotated[
     BeforeValidator(_with_round, json_schema_input_type=_Short | _Long),
     PlainSerializer(_written, return_type=_Short | _Long, when_used="json"),
 ]
-"""(seconds, round, task, node): what was given to whom, and when (workflow rule 12)."""
+"""(seconds, round, task, node): which task was given to which node, and when (workflow
+rule 12).
+"""
 
 
 class Network(base.Record):
@@ -151,6 +158,7 @@ class ReplicationProblem(base.Problem):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        """Refuse what the class says."""
         for what in ("storages", "nodes", "files", "tasks"):
             base.require_unique(what, (item.id for item in getattr(self, what)))
         storages = {storage.id: storage for storage in self.storages}
@@ -175,8 +183,8 @@ class ReplicationProblem(base.Problem):
         return self
 
     def _require_products(self, files: dict[str, File]) -> None:
-        """Workflow rule 1: each product has one producer, is held nowhere, and no
-        task waits for itself.
+        """Check workflow rule 1: each product has one producer and is held nowhere, and
+        no task waits for itself.
         """
         writer: dict[str, str] = {}
         for k, task in enumerate(self.tasks):
@@ -203,28 +211,32 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def node_index(self) -> dict[str, int]:
-        """Node id -> position."""
+        """Return the position of each node, by id."""
         return {node.id: i for i, node in enumerate(self.nodes)}
 
     @cached_property
     def file_index(self) -> dict[str, int]:
-        """File id -> position."""
+        """Return the position of each file, by id."""
         return {file.id: k for k, file in enumerate(self.files)}
 
     @cached_property
     def task_index(self) -> dict[str, int]:
-        """Task id -> position."""
+        """Return the position of each task, by id."""
         return {task.id: k for k, task in enumerate(self.tasks)}
 
     @cached_property
     def inputs(self) -> tuple[tuple[int, ...], ...]:
-        """Per task, the positions of its files in the order in which it lists them."""
+        """Return, per task, the positions of its files in the order in which it
+        lists them.
+        """
         index = self.file_index
         return tuple(tuple(index[name] for name in task.inputs) for task in self.tasks)
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """Per file, the positions of the tasks that read it (the paper's Require_l)."""
+        """Return, per file, the positions of the tasks that read it (the paper's
+        Require_l).
+        """
         lists: list[list[int]] = [[] for _ in self.files]
         for k, files in enumerate(self.inputs):
             for file in files:
@@ -233,16 +245,16 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def outputs(self) -> tuple[tuple[int, ...], ...]:
-        """Per task, the positions of the files it writes in the order in
-        which it lists them.
+        """Return, per task, the positions of the files it writes in the order in which
+        it lists them.
         """
         index = self.file_index
         return tuple(tuple(index[name] for name in task.outputs) for task in self.tasks)
 
     @cached_property
     def producer(self) -> tuple[int, ...]:
-        """Per file, the position of the task that writes it; -1
-        for files born remote.
+        """Return, per file, the position of the task that writes it; -1 for files born
+        remote.
         """
         writers = [-1] * len(self.files)
         for k, files in enumerate(self.outputs):
@@ -252,19 +264,18 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """Per task, the positions of the tasks that write its inputs,
-        each once, ascending.
-        """
-        writers = self.producer
-        return tuple(
-            tuple(sorted({writers[file] for file in files if writers[file] >= 0}))
-            for files in self.inputs
-        )
+        """Return, per task, the tasks that write its inputs, each once, ascending."""
+        found = []
+        for files in self.inputs:
+            writers = {self.producer[file] for file in files}
+            writers.discard(-1)
+            found.append(tuple(sorted(writers)))
+        return tuple(found)
 
     @cached_property
     def is_workflow(self) -> bool:
-        """Whether some task writes a file, takes several cores or arrives, or
-        some node has cores.
+        """Return whether this is more than a batch: files are written, tasks arrive, or
+        cores count.
         """
         return any(node.cores > 1 for node in self.nodes) or any(
             task.outputs or task.cores > 1 or task.release_seconds > 0
@@ -273,26 +284,26 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def holds(self) -> tuple[frozenset[int], ...]:
-        """Per node, the positions of the files on its disk at time 0."""
-        return tuple(
-            frozenset(self.file_index[name] for name in node.holds)
-            for node in self.nodes
-        )
+        """Return, per node, the positions of the files on its disk at time 0."""
+        held = []
+        for node in self.nodes:
+            held.append(frozenset(self.file_index[name] for name in node.holds))
+        return tuple(held)
 
     @property
     def remote_seconds_per_byte(self) -> float:
-        """t_rem of equation (11)."""
+        """Return t_rem of equation (11)."""
         return 1.0 / self.network.remote_bytes_per_second
 
     @property
     def replica_seconds_per_byte(self) -> float:
-        """t_rep of equation (9)."""
+        """Return t_rep of equation (9)."""
         return 1.0 / self.network.replica_bytes_per_second
 
     @cached_property
     def copy_bytes_per_second(self) -> float:
-        """What planners take for the rate of a copy: a node's interface, or the
-        slowest disk if slower.
+        """Return the rate of a copy for planners: a node's interface, or the slowest
+        disk if slower.
         """
         disks = [node.disk_bytes_per_second for node in self.nodes]
         rates = [rate for rate in disks if rate is not None]
@@ -300,28 +311,29 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def _task_bytes(self) -> tuple[int, ...]:
+        """Return, per task, the total size of its inputs and outputs."""
         sizes = [file.bytes for file in self.files]
-        rows = zip(self.inputs, self.outputs, strict=True)
-        return tuple(
-            sum([sizes[file] for file in (*reads, *writes)]) for reads, writes in rows
-        )
+        found = []
+        for reads, writes in zip(self.inputs, self.outputs, strict=True):
+            found.append(sum([sizes[file] for file in (*reads, *writes)]))
+        return tuple(found)
 
     def task_bytes(self, task: int) -> int:
-        """Total size of the inputs and outputs of the task at position *task*."""
+        """Return the total size of the inputs and outputs of the task at
+        position *task*.
+        """
         return self._task_bytes[task]
 
     def fits(self, task: int, node: int) -> bool:
-        """Whether the node has the cores and the disk for the
-        task (workflow rule 2).
-        """
+        """Return whether the node has cores and disk for the task (workflow rule 2)."""
+        if self.tasks[task].cores > self.nodes[node].cores:
+            return False
         disk = self.nodes[node].disk_bytes
-        return self.tasks[task].cores <= self.nodes[node].cores and (
-            disk is None or self._task_bytes[task] <= disk
-        )
+        return disk is None or self._task_bytes[task] <= disk
 
     @cached_property
     def hosts(self) -> tuple[tuple[int, ...], ...]:
-        """Per task, the nodes that it fits."""
+        """Return, per task, the nodes that it fits."""
         kinds = {(node.cores, node.disk_bytes): i for i, node in enumerate(self.nodes)}
         alike = [kinds[node.cores, node.disk_bytes] for node in self.nodes]
         found: dict[tuple[bool, ...], tuple[int, ...]] = {}
@@ -366,6 +378,7 @@ class ReplicationProblem(base.Problem):
 
 
 def _references(where: str, names: tuple[str, ...], files: dict[str, File]) -> None:
+    """Refuse names of unknown files and names listed twice."""
     for name in names:
         base.require_known(where, name, files, "file")
     repeated = base.first_repeated(names)
@@ -382,16 +395,16 @@ class CopyEntry(base.Record):
 
 
 Room = Literal["largest", "mean", "next", "missing"]
-"""How much is made free before a task: for the largest, mean or next waiting
-one, or what is missing.
+"""How much is made free before a task: for the largest, mean or next waiting task, or
+only what it misses.
 """
 MovesAre = Literal["advice", "plan"]
 """What the moves of a plan are to its replay (timeline rule 7)."""
 
 
 class BatchOptions(ReplayOptions):
-    """What the replay of a batch's plan may be told beside: ``room``,
-    ``moves`` and ``barriers``.
+    """State what the replay of a batch's plan may be told: ``room``, ``moves`` and
+    ``barriers``.
     """
 
     LATER = frozenset({"sources", "room", "moves", "barriers"})
@@ -400,7 +413,7 @@ class BatchOptions(ReplayOptions):
     barriers: bool = False
 
     def of_plan(self, names: Iterable[str]) -> base.Json:
-        """Those of *names*, as a plan has them."""
+        """Return those of *names*, as a plan has them."""
         chosen = {name: getattr(self, name) for name in names}
         moves = chosen.pop("moves", None)
         return chosen if moves is None else {**chosen, "carry_out": moves == "plan"}
@@ -484,15 +497,15 @@ class ReplicationPlan(ReplayOptions):
     prefetch: bool = False
 
     def moves_by_round(self) -> list[tuple[Fetches, Copies]]:
-        """``remote`` and ``copies`` of each round, or of the whole
-        plan where it has none.
+        """Return ``remote`` and ``copies`` of each round, or of the whole plan where it
+        has none.
         """
         if self.rounds is None:
             return [(self.remote, self.copies)]
         return [(part.remote, part.copies) for part in self.rounds]
 
     def to_dict(self) -> base.Json:
-        """The plan as files hold it; what is absent is left out."""
+        """Return the plan as files hold it; what is absent is left out."""
         return self.model_dump(mode="json", by_alias=True)
 
 
@@ -501,8 +514,8 @@ def beyond(
     plan: ReplicationPlan | None,
     schedule: base.Json | None,
 ) -> base.Json:
-    """What a schedule may change of the question: the link, and compute
-    times of so many tasks.
+    """Return what a schedule may change of the question: the link, and compute times of
+    so many tasks.
     """
     told = schedule or {}
     planned = {task.id: task.compute_seconds for task in problem.tasks}

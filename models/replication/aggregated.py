@@ -1,20 +1,24 @@
-"""Aggregated formulation (ours, exact): the static model with O(C L) columns
-instead of O(C^2 L).
+"""Aggregated formulation (ours, exact): the static model with few columns.
 
-Who copies to whom is found afterwards (:meth:`AggregatedModel.moves`;
-docs/replication-models.md). Sets: nodes i, files l, task classes k. Variables:
+It has O(C L) columns instead of O(C^2 L). Who copies to whom is found afterwards
+(:meth:`AggregatedModel.moves`; docs/replication-models.md). Sets: nodes i, files l,
+task classes k. Variables:
 
-    T_ki tasks of class k on node i R_li file l fetched to node i (0-1) N_li file l
-    copied to node i (0-1) A_li, B_li copies of l sent by i as a root, as a copy M batch
-    time (13) K_li held file kept (only with ``evictable``)
+    T_ki        tasks of class k on node i
+    R_li        file l fetched to node i (0-1)
+    N_li        file l copied to node i (0-1)
+    A_li, B_li  copies of l sent by i as a root, as a copy
+    M           batch time (13)
+    K_li        held file kept (only with ``evictable``)
 
-X_li = R_li + N_li (+ 1 or K_li where held). With ``cycles="printed"`` A and B are one variable;
-(3), (6) follow from X being 0-1 (rule 2).
+X_li = R_li + N_li (+ 1 or K_li where held).
+With ``cycles="printed"`` A and B are one variable; (3) and (6) follow from X being 0-1
+(rule 2).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain, product
 
 from ioopt.models.program import Number, Program, Term
 from ioopt.models.replication.static import Cycles, Moves, StaticInstance, loads
@@ -22,8 +26,8 @@ from ioopt.problems.base import collector_paused
 
 
 class AggregatedModel:
-    """The aggregated model of one static instance; times are whole
-    units of the instance.
+    """Build the aggregated model of one static instance; times are whole units of the
+    instance.
 
     ``replication=False`` leaves out every copy. ``lower`` and ``upper`` bound M in
     units. ``evictable`` lets held files go before the transfers begin (later rounds).
@@ -54,41 +58,34 @@ class AggregatedModel:
         self._nodes = nodes
         self._files = files
         most = instance.num_nodes - 1
-        self.T = [
-            [program.whole(f"T_{k}_{i}", 0, group.count) for i in nodes]
-            for k, group in enumerate(instance.classes)
-        ]
+        self.T: list[list[int]] = []
+        for k, group in enumerate(instance.classes):
+            row = [program.whole(f"T_{k}_{i}", 0, group.count) for i in nodes]
+            self.T.append(row)
+        pairs = list(product(files, nodes))
         held = instance.held
         self.R = {
-            (l, i): program.binary(f"R_{l}_{i}")
-            for l in files
-            for i in nodes
-            if l not in held[i]
+            (l, i): program.binary(f"R_{l}_{i}") for l, i in pairs if l not in held[i]
         }
-        self.K = {
-            (l, i): program.binary(f"K_{l}_{i}")
-            for l in files
-            for i in nodes
-            if evictable and l in held[i]
-        }
+        self.K: dict[tuple[int, int], int] = {}
+        if evictable:
+            self.K = {
+                (l, i): program.binary(f"K_{l}_{i}") for l, i in pairs if l in held[i]
+            }
         self.N: dict[tuple[int, int], int] = {}
         self.A: dict[tuple[int, int], int] = {}
         self.B: dict[tuple[int, int], int] = {}
         if replication and most > 0:
             self.N = {key: program.binary(f"N_{key[0]}_{key[1]}") for key in self.R}
-            self.A = {
-                (l, i): program.whole(f"A_{l}_{i}", 0, most)
-                for l in files
-                for i in nodes
-            }
+            self.A = {(l, i): program.whole(f"A_{l}_{i}", 0, most) for l, i in pairs}
             if cycles == "acyclic" and most > 1:
                 self.B = {
                     key: program.whole(f"B_{key[0]}_{key[1]}", 0, most - 1)
                     for key in self.N
                 }
-        self.span = program.time(
-            "M", lower, horizon(instance) if upper is None else upper
-        )
+        if upper is None:
+            upper = horizon(instance)
+        self.span = program.time("M", lower, upper)
         for method in (
             self.eq_2_copies_have_readers,
             self.eq_4_every_task_runs,
@@ -105,23 +102,20 @@ class AggregatedModel:
         program.objective[self.span] = 1
 
     def stored(self, file: int, node: int) -> list[Term]:
-        """X_li as terms (variable, 1); a held file that cannot go has none
-        and is always there.
+        """Return X_li as terms (variable, 1).
+
+        A held file that cannot go has none: it is always there.
         """
-        keys = (
-            table[file, node]
-            for table in (self.R, self.N, self.K)
-            if (file, node) in table
-        )
-        return [(variable, 1) for variable in keys]
+        key = file, node
+        return [(table[key], 1) for table in (self.R, self.N, self.K) if key in table]
 
     def always(self, file: int, node: int) -> bool:
-        """Whether the file is on the node whatever the model decides."""
+        """Return whether the file is on the node whatever the model decides."""
         return file in self.instance.held[node] and not self.evictable
 
     def eq_2_copies_have_readers(self) -> None:
-        """(2): a file is copied only to a node with a task that
-        reads it, or a relay.
+        """(2): a file is copied only to a node with a task that reads it, or to
+        a relay.
         """
         for (file, node), arrives in self.N.items():
             factor = 2 if self.relays else 1
@@ -163,53 +157,46 @@ class AggregatedModel:
                 self.program.add(f"eq8_{file}", fetches, least=1)
 
     def senders_hold(self) -> None:
-        """(1): roots send what they fetched or hold, other nodes
-        what was copied to them.
-        """
+        """(1): roots send what they fetched or hold, others what was copied to them."""
         most = self.instance.num_nodes - 1
+        has = [self.R, self.K]
+        if self.cycles == "printed":
+            has.append(self.N)
         for (file, node), sends in self.A.items():
             if self.always(file, node):
                 continue
-            has = (
-                [self.R, self.K]
-                if self.cycles == "acyclic"
-                else [self.R, self.K, self.N]
-            )
-            rights = [(t[file, node], most) for t in has if (file, node) in t]
+            rights = [
+                (table[file, node], most) for table in has if (file, node) in table
+            ]
             self.program.add(f"sendR_{file}_{node}", [*rights, (sends, -1)], least=0)
         for (file, node), sends in self.B.items():
             terms = [(self.N[file, node], most - 1), (sends, -1)]
             self.program.add(f"sendN_{file}_{node}", terms, least=0)
 
     def sends_match_arrivals(self) -> None:
-        """As many copies are sent as arrive, and none of a
-        node's sends is to itself.
-        """
-        for file in self._files if self.A else ():
-            arrivals = [
-                (self.N[file, i], 1) for i in self._nodes if (file, i) in self.N
-            ]
-            sends = [
-                (t[file, i], -1)
-                for t in (self.A, self.B)
-                for i in self._nodes
-                if (file, i) in t
-            ]
-            self.program.add(f"flow_{file}", [*arrivals, *sends], 0, 0)
+        """As many copies are sent as arrive; no node sends one to itself."""
+        if not self.A:
+            return
+        for file in self._files:
+            arrivals: dict[int, Term] = {}
             for node in self._nodes:
-                others = [
-                    (self.N[file, i], 1)
-                    for i in self._nodes
-                    if i != node and (file, i) in self.N
-                ]
-                out = [
-                    (t[file, node], -1) for t in (self.A, self.B) if (file, node) in t
-                ]
+                if (file, node) in self.N:
+                    arrivals[node] = (self.N[file, node], 1)
+            sends = self._sent(self.A, file) + self._sent(self.B, file)
+            self.program.add(f"flow_{file}", [*arrivals.values(), *sends], 0, 0)
+            for node in self._nodes:
+                others = [term for i, term in arrivals.items() if i != node]
+                tables = [table for table in (self.A, self.B) if (file, node) in table]
+                out = [(table[file, node], -1) for table in tables]
                 self.program.add(f"self_{file}_{node}", [*others, *out], least=0)
 
+    def _sent(self, table: Mapping[tuple[int, int], int], file: int) -> list[Term]:
+        """Return the copies of *file* in A or B, by node, with a factor of -1."""
+        return [(table[file, i], -1) for i in self._nodes if (file, i) in table]
+
     def descent(self) -> None:
-        """Acyclic: where a copy arrives, some root sends one, so that it
-        can descend from it.
+        """Acyclic: where a copy arrives some root sends one, from which it can
+        descend.
         """
         if self.cycles == "printed":
             return
@@ -218,8 +205,8 @@ class AggregatedModel:
             self.program.add(f"descent_{file}_{node}", [*roots, (arrives, -1)], least=0)
 
     def load(self, node: int) -> list[Term]:
-        """Exec_i (12) as terms in units: (9) both ends of a copy, (10)
-        compute, (11) fetches.
+        """Return Exec_i (12) as terms in units: (9) both ends of a copy, (10)
+        computing, (11) fetches.
         """
         instance = self.instance
         terms = [
@@ -230,16 +217,14 @@ class AggregatedModel:
             key = (file, node)
             if key in self.R:
                 terms.append((self.R[key], instance.far[file]))
-            terms.extend(
-                (t[key], instance.near[file])
-                for t in (self.N, self.A, self.B)
-                if key in t
-            )
+            for table in (self.N, self.A, self.B):
+                if key in table:
+                    terms.append((table[key], instance.near[file]))
         return [(variable, factor) for variable, factor in terms if factor]
 
     def eq_13_batch_time(self) -> None:
-        """(13): M is no less than any Exec_i; and C M no less
-        than their sum (a cut).
+        """(13): M is no less than any Exec_i; and C M no less than their sum (a
+        cut).
         """
         everything: list[Term] = []
         for node in self._nodes:
@@ -252,23 +237,21 @@ class AggregatedModel:
         self.program.add("total_load", everything, most=0, timed=True)
 
     def eq_21_disks(self) -> None:
-        """(21): the files on a node fit what its disk has left beside
-        held files nobody reads.
+        """(21): the files on a node fit what its disk has left beside held files nobody
+        reads.
         """
         for node, room in enumerate(self.instance.room):
             if room is None:
                 continue
             sizes = self.instance.sizes
             fixed = sum(sizes[file] for file in self._files if self.always(file, node))
-            terms = [
-                (variable, sizes[file])
-                for file in self._files
-                for variable, _ in self.stored(file, node)
-            ]
+            terms: list[Term] = []
+            for file in self._files:
+                terms += [(x, sizes[file]) for x, _ in self.stored(file, node)]
             self.program.add(f"eq21_{node}", terms, most=room - fixed)
 
     def hint(self, moves: Moves) -> dict[int, int]:
-        """A value for EVERY variable, by position, that stands for *moves*."""
+        """Return a value for EVERY variable, by position, that stands for *moves*."""
         instance = self.instance
         # What decides most first.
         tables = (table.values() for table in (self.R, self.K, self.N, self.A, self.B))
@@ -282,13 +265,17 @@ class AggregatedModel:
         arrived = {(file, target) for file, _, target in moves.copies}
         for file, source, target in moves.copies:
             values[self.N[file, target]] = 1
-            sent = self.B if (file, source) in arrived and self.B else self.A
+            sent = self.A
+            if self.B and (file, source) in arrived:
+                sent = self.B
             values[sent[file, source]] += 1
         values[self.span] = max(loads(instance, moves), default=0)
         return values
 
     def moves(self, values: Mapping[int, Number]) -> Moves:
-        """The tasks, fetches and copies that *values* (by position) stand for."""
+        """Return the tasks, fetches and copies that *values* (by position)
+        stand for.
+        """
         instance = self.instance
 
         def value(variable: int) -> int:
@@ -300,35 +287,41 @@ class AggregatedModel:
             for node, variable in enumerate(row):
                 for _ in range(value(variable)):
                     assign[next(waiting)] = node
-        remote = [move for move, variable in self.R.items() if value(variable)]
-        there = {
-            *remote,
-            *(pair for pair, variable in self.K.items() if value(variable)),
-        }
+        remote = [pair for pair, variable in self.R.items() if value(variable)]
+        kept = [pair for pair, variable in self.K.items() if value(variable)]
+        copies = self._copies_of({*remote, *kept}, value)
+        return Moves(tuple(assign), tuple(remote), tuple(copies))
+
+    def _copies_of(
+        self, there: set[tuple[int, int]], value: Callable[[int], int]
+    ) -> list[tuple[int, int, int]]:
+        """Return who copies to whom, where *there* are fetched and kept (file,
+        node).
+        """
         receivers: dict[int, list[int]] = defaultdict(list)
         for (file, node), variable in self.N.items():
             if value(variable):
                 receivers[file].append(node)
         copies: list[tuple[int, int, int]] = []
         for file, nodes in sorted(receivers.items()):
-            sends = {
-                node: sum(
-                    value(t[file, node]) for t in (self.A, self.B) if (file, node) in t
-                )
-                for node in self._nodes
-            }
-            roots = [
-                i for i in self._nodes if (file, i) in there or self.always(file, i)
-            ]
+            sends = dict.fromkeys(self._nodes, 0)
+            roots = []
+            for node in self._nodes:
+                for table in (self.A, self.B):
+                    if (file, node) in table:
+                        sends[node] += value(table[file, node])
+                if (file, node) in there or self.always(file, node):
+                    roots.append(node)
             copies.extend((file, i, j) for i, j in attach(roots, nodes, sends))
-        return Moves(tuple(assign), tuple(remote), tuple(copies))
+        return copies
 
 
 def attach(
     roots: Iterable[int], receivers: Iterable[int], sends: Mapping[int, int]
 ) -> list[tuple[int, int]]:
-    """(source, destination) pairs, from the roots on: one copy a receiver,
-    ``sends[i]`` from node i.
+    """Return (source, destination) pairs, from the roots on.
+
+    Each receiver gets one copy, and node i sends ``sends[i]``.
     """
     left = dict(sends)
     open_nodes = [node for node in roots if left.get(node, 0) > 0]
@@ -344,14 +337,16 @@ def attach(
         if left[source] == 0:
             open_nodes.pop(0)
     if waiting:
-        sources = [node for node in sorted(left) for _ in range(left[node])]
+        sources: list[int] = []
+        for node in sorted(left):
+            sources += [node] * left[node]
         pairs.extend(_pass_round(sources, waiting))
     return pairs
 
 
 def _pass_round(sources: list[int], targets: list[int]) -> list[tuple[int, int]]:
-    """Match sources with targets so that nobody sends to itself, by
-    exchanging where needed.
+    """Match sources with targets so that nobody sends to itself, by exchanging where
+    needed.
     """
     pairs = list(zip(sources, sorted(targets), strict=True))
     for k, (source, target) in enumerate(pairs):
@@ -366,14 +361,15 @@ def _pass_round(sources: list[int], targets: list[int]) -> list[tuple[int, int]]
 
 
 def horizon(instance: StaticInstance) -> int:
-    """More units than any useful plan takes: all files fetched by one
-    node, all tasks on it.
+    """Return more units than any useful plan takes: one node fetches and
+    computes all.
     """
     total = sum(instance.far) + 2 * instance.num_nodes * sum(instance.near)
-    work = sum(g.count * max(instance.work[k]) for k, g in enumerate(instance.classes))
-    return total + work
+    for group, work in zip(instance.classes, instance.work, strict=True):
+        total += group.count * max(work)
+    return total
 
 
 def num_columns(instance: StaticInstance) -> int:
-    """About how many columns the aggregated model has."""
+    """Return about how many columns the aggregated model has."""
     return instance.num_nodes * (5 * instance.num_files + len(instance.classes))

@@ -1,8 +1,8 @@
-"""Lower bounds of the batch time (13) of the static model
-(docs/replication-models.md, Bounds; ours).
+"""Lower bounds of the batch time (13) of the static model (docs/replication-models.md,
+Bounds; ours).
 
-In units of :class:`ioopt.models.replication.static.StaticInstance` unless
-a name says seconds.
+They are in units of :class:`ioopt.models.replication.static.StaticInstance` unless a
+name says seconds.
 """
 
 import math
@@ -15,20 +15,29 @@ from ioopt.problems.replication import ReplicationProblem
 
 
 def area(instance: StaticInstance) -> Fraction:
-    """(t_rem sum of sizes + sum of compute at the largest speed)
-    / C, held files free.
+    """Return (t_rem sum of sizes + sum of computing at the largest speed) / C.
+
+    Held files are free.
     """
-    free = set().union(*instance.held) if instance.held else set()
+    free = held_files(instance)
     total = sum(cost for file, cost in enumerate(instance.far) if file not in free)
-    total += sum(
-        group.count * instance.least_work[k] for k, group in enumerate(instance.classes)
-    )
+    for group, least in zip(instance.classes, instance.least_work, strict=True):
+        total += group.count * least
     return Fraction(total, instance.num_nodes)
 
 
+def held_files(instance: StaticInstance) -> set[int]:
+    """Return the files that some node holds from the start."""
+    free: set[int] = set()
+    for files in instance.held:
+        free |= files
+    return free
+
+
 def area_seconds(problem: ReplicationProblem) -> float:
-    """The area bound in seconds, slightly lower for rounding; also of plans in
-    rounds, which fetch more.
+    """Return the area bound in seconds, slightly lower for rounding.
+
+    It holds of plans in rounds too, which fetch more.
     """
     held = frozenset().union(*problem.holds)
     wanted = sum(
@@ -43,23 +52,25 @@ def area_seconds(problem: ReplicationProblem) -> float:
 
 
 def largest_task(instance: StaticInstance) -> int:
-    """The most that one task must cost its node: its files arrive in the
-    cheaper way, it computes.
+    """Return the most that one task must cost its node.
+
+    Its files arrive in the cheaper way, and it computes.
     """
     cheap = [min(pair) for pair in zip(instance.far, instance.near, strict=True)]
-    least = (
-        min(
-            sum(cheap[file] for file in group.inputs if file not in held) + work[node]
-            for node, held in enumerate(instance.held)
-        )
-        for group, work in zip(instance.classes, instance.work, strict=True)
-    )
-    return max(least, default=0)
+    most = 0
+    for group, work in zip(instance.classes, instance.work, strict=True):
+        costs = []
+        for seconds, held in zip(work, instance.held, strict=True):
+            files = [cheap[file] for file in group.inputs if file not in held]
+            costs.append(sum(files) + seconds)
+        most = max(most, min(costs))
+    return most
 
 
 def quick(problem: ReplicationProblem) -> float:
-    """A lower bound of (13) in seconds for heuristics, in linear time: the area,
-    or the largest task.
+    """Return a lower bound of (13) in seconds for heuristics, in linear time.
+
+    It is the area, or the largest task.
     """
     instance = reduce(problem)
     return instance.seconds(max(math.ceil(area(instance)), largest_task(instance)))
@@ -68,10 +79,11 @@ def quick(problem: ReplicationProblem) -> float:
 def file_weights(
     instance: StaticInstance, cycles: Cycles, replication: bool
 ) -> list[Fraction]:
-    """Per file, what fetching it costs the node that fetches it and uses or
-    sends it; 0 where held.
+    """Return, per file, what it costs the node that fetches it and uses or sends it.
+
+    It is 0 where the file is held.
     """
-    free = set().union(*instance.held) if instance.held else set()
+    free = held_files(instance)
     weights = []
     for file, cost in enumerate(instance.far):
         if file in free:
@@ -91,6 +103,7 @@ def file_weights(
 def _share(
     instance: StaticInstance, task_class: int, file: int, free: set[int]
 ) -> Fraction:
+    """Return the part of a task's least computing that falls to *file*, by bytes."""
     inputs = instance.classes[task_class].inputs
     total = sum(instance.sizes[other] for other in inputs if other not in free)
     part = Fraction(instance.sizes[file], total) if total else Fraction(0)
@@ -100,8 +113,10 @@ def _share(
 def partition_model(
     weights: list[Fraction], num_nodes: int, floor: int, most: int = 4_000
 ) -> Program | None:
-    """P||Cmax over *weights*, rounded down, as counts of equal ones, at least
-    *floor*; None if large.
+    """Return the scheduling problem P||Cmax of *weights*, rounded down; None if it is
+    large.
+
+    Equal weights are counted, and the span is at least *floor*.
     """
     counts = Counter(int(weight) for weight in weights if weight >= 1)
     if not counts or len(counts) * num_nodes > most:

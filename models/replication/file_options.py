@@ -11,10 +11,11 @@ from ioopt.models.replication.static import Cycles
 
 @dataclass(frozen=True)
 class FileOption:
-    """One way to bring a file to the nodes that read it, on ``num_nodes`` equal nodes.
+    """State one way to bring a file to the nodes that read it, on ``num_nodes`` equal
+    nodes.
 
-    ``loads`` units a node, ``roots`` nodes that fetch it, ``receivers`` nodes that get
-    a copy, ``sends`` copies sent a node.
+    ``loads`` are units a node, ``roots`` the nodes that fetch it, ``receivers`` those
+    that get a copy, ``sends`` the copies sent a node.
     """
 
     loads: tuple[int, ...]
@@ -24,7 +25,7 @@ class FileOption:
 
     @property
     def holders(self) -> frozenset[int]:
-        """Nodes that store the file."""
+        """Return the nodes that store the file."""
         return self.roots | self.receivers
 
 
@@ -37,56 +38,71 @@ def file_options(
     replication: bool,
     relays: bool = False,
 ) -> list[FileOption]:
-    """Every way that no other one beats on all nodes, least sum of loads first.
+    """Return every way that no other one beats on all nodes, least sum of loads first.
 
     *far* and *near* are the units of a fetch and of one end of a copy. Copies go to
     readers (2), with ``relays`` (up to four nodes) also to one that passes them on to
     two; unless ``printed``, some root sends one where there are any.
     """
-    found = []
+    found: list[FileOption] = []
     for flags in product((0, 1), repeat=num_nodes):
         roots = frozenset(compress(range(num_nodes), flags))
         lacking = readers - roots
         if not roots or (lacking and not replication):
             continue
-        between = (
-            set(range(num_nodes)) - readers - roots
-            if relays and len(lacking) > 1
-            else set()
-        )
-        for relay in (
-            frozenset[int](),
-            *(frozenset({node}) for node in sorted(between)),
-        ):
-            receivers = lacking | relay
-            for sends in _sends(num_nodes, roots, receivers, cycles):
-                loads = tuple(
-                    far * (i in roots) + near * ((i in receivers) + sends[i])
-                    for i in range(num_nodes)
-                )
-                if all(sends[i] > 1 for i in relay):
-                    found.append(FileOption(loads, roots, receivers, sends))
+        found += _options(num_nodes, far, near, roots, lacking, cycles)
+        if relays and len(lacking) > 1:
+            for relay in sorted(set(range(num_nodes)) - readers - roots):
+                receivers = lacking | {relay}
+                for option in _options(num_nodes, far, near, roots, receivers, cycles):
+                    if option.sends[relay] > 1:
+                        found.append(option)
     found.sort(key=lambda o: (sum(o.loads), o.loads, sorted(o.holders)))
     kept: list[FileOption] = []
     for option in found:
-        if not any(
-            all(a <= b for a, b in zip(other.loads, option.loads, strict=True))
-            and other.holders <= option.holders
-            for other in kept
-        ):
+        if not any(_beats(other, option) for other in kept):
             kept.append(option)
     return kept
+
+
+def _options(
+    num_nodes: int,
+    far: int,
+    near: int,
+    roots: frozenset[int],
+    receivers: frozenset[int],
+    cycles: Cycles,
+) -> Iterator[FileOption]:
+    """Yield the ways in which *roots* fetch a file and *receivers* get a copy."""
+    for sends in _sends(num_nodes, roots, receivers, cycles):
+        loads = [near * ends for ends in sends]
+        for node in roots:
+            loads[node] += far
+        for node in receivers:
+            loads[node] += near
+        yield FileOption(tuple(loads), roots, receivers, sends)
+
+
+def _beats(other: FileOption, option: FileOption) -> bool:
+    """Return whether *other* is no worse than *option* in loads and in disks."""
+    if not other.holders <= option.holders:
+        return False
+    return all(a <= b for a, b in zip(other.loads, option.loads, strict=True))
 
 
 def _sends(
     num_nodes: int, roots: frozenset[int], receivers: frozenset[int], cycles: Cycles
 ) -> Iterator[tuple[int, ...]]:
+    """Yield the copies sent by each node, so that each receiver gets one."""
     copies = len(receivers)
-    holders = roots | receivers
-    ranges = [
-        range(copies - (i in receivers) + 1) if i in holders else range(1)
-        for i in range(num_nodes)
-    ]
+    ranges = []
+    for node in range(num_nodes):
+        most = 0
+        if node in receivers:
+            most = copies - 1
+        elif node in roots:
+            most = copies
+        ranges.append(range(most + 1))
     for sends in product(*ranges):
         if sum(sends) != copies:
             continue
@@ -96,8 +112,8 @@ def _sends(
 
 
 class FileGroup(NamedTuple):
-    """Files that are alike and have the same readers: how many, bytes
-    each, options by key.
+    """Hold files that are alike and have the same readers: how many, bytes each,
+    options by key.
     """
 
     files: int
@@ -106,10 +122,16 @@ class FileGroup(NamedTuple):
 
 
 class FileMix:
-    """How many files of each group take which option so that the largest load is least.
+    """Choose how many files of each group take which option, so that the largest load
+    is least.
 
-    Variables: n_go files of group g that take option o; M. (1) sum_o n_go = files of g; (2) load of
-    node i without files + sum of loads_oi n_go <= M <= ``upper``; (3) stored bytes <= ``room``.
+    Variables: n_go files of group g that take option o; M.
+
+    (1) sum_o n_go = files of g.
+
+    (2) load of node i without files + sum of loads_oi n_go <= M <= ``upper``.
+
+    (3) stored bytes <= ``room``.
     """
 
     def __init__(
@@ -145,5 +167,8 @@ class FileMix:
                 program.add(f"disk_{i}", stored[i], most=room)
 
     def chosen(self, values: Mapping[int, Number]) -> list[int]:
-        """The key of the option of every file, group by group, of a solution."""
-        return [o for o, count in self._counts for _ in range(round(values[count]))]
+        """Return the key of the option of every file, group by group, of a solution."""
+        found: list[int] = []
+        for key, count in self._counts:
+            found += [key] * round(values[count])
+        return found

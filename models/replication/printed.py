@@ -1,25 +1,31 @@
-"""Khanna, Catalyurek, Kurc, Sadayappan, Saltz: Section 4.1, equations
-(1)-(13) as printed; (21).
+"""Khanna, Catalyurek, Kurc, Sadayappan, Saltz: Section 4.1, (1)-(13) as printed; (21).
 
-Sets: compute nodes i, j; tasks k; files l. Access_k are the files of task k, Require_l the tasks
-that read file l. Variables, all 0-1: T_ki task k on node i; X_li file l stored at i; R_li file l
-fetched to i from remote storage; Y_ijl node i copies file l to node j. Batch_Exec_Time >= Exec_i.
+Sets: compute nodes i, j; tasks k; files l. Access_k are the files of task k, Require_l
+the tasks that read file l. Variables, all 0-1 but for the last:
+
+    T_ki   task k on node i
+    X_li   file l stored at i
+    R_li   file l fetched to i from remote storage
+    Y_ijl  node i copies file l to node j
+    Batch_Exec_Time >= Exec_i
 
 Where this departs from the page:
 
-- (9) and (11) omit the file size; the costs are per byte, so every term
-  is multiplied by it.
+- (9) and (11) omit the file size; the costs are per byte, so every term is multiplied
+  by it.
 - (10) divides the compute time by the node's speed (1 in the paper).
 - Files that no task reads are left out; a held file has X = 1, R = 0 and no copies in,
   and (8) is waived for it.
-- From three nodes up, (1)-(8) let nodes copy a file to each other in a cycle with no source
-  (rule 3). ``cycles="printed"`` keeps that; ``"acyclic"`` adds levels U: U_jl >= U_il + 1 - C (1 - Y_ijl).
+- From three nodes up, (1)-(8) let nodes copy a file to each other in a cycle with no
+  source (rule 3). ``cycles="printed"`` keeps that; ``"acyclic"`` adds levels U:
+  U_jl >= U_il + 1 - C (1 - Y_ijl).
 - ``replication=False`` leaves out every Y (Figure 4a, "IP with no replication").
 - (21) is added where a node has a disk limit.
 """
 
 import re
 from collections.abc import Mapping
+from itertools import product
 
 from ioopt.models.program import Number, Program, Term
 from ioopt.models.replication.static import Cycles, Moves, StaticInstance, reduce
@@ -29,7 +35,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.]{0,23}")
 
 
 class PrintedModel:
-    """The printed model of one problem in seconds, with readable names.
+    """Build the printed model of one problem in seconds, with readable names.
 
     Names carry the ids of the instance where all ids of a kind are short and plain,
     positions otherwise: ``T_t0_n1``, ``X_f3_n0``, ``R_f3_n0``, ``Y_n0_n1_f3``.
@@ -68,26 +74,22 @@ class PrintedModel:
             method()
 
     def _variables(self) -> None:
+        """Make the variables; held files have X = 1 and R = 0."""
         f = self._f
         n = self._n
         t = self._t
         held = self.instance.held
         binary = self.program.binary
-        self.T = {
-            (k, i): binary(f"T_{t[k]}_{n[i]}")
-            for k in range(len(t))
-            for i in self._nodes
-        }
-        pairs = [(l, i) for l in self._files for i in self._nodes]
+        tasks = product(range(len(t)), self._nodes)
+        self.T = {(k, i): binary(f"T_{t[k]}_{n[i]}") for k, i in tasks}
+        pairs = list(product(self._files, self._nodes))
         self.X = {(l, i): binary(f"X_{f[l]}_{n[i]}") for l, i in pairs}
         self.R = {(l, i): binary(f"R_{f[l]}_{n[i]}") for l, i in pairs}
-        self.Y = {
-            (i, j, l): binary(f"Y_{n[i]}_{n[j]}_{f[l]}")
-            for i in self._nodes
-            for j in self._nodes
-            for l in self._files
-            if i != j and self.replication and l not in held[j]
-        }
+        self.Y: dict[tuple[int, int, int], int] = {}
+        if self.replication:
+            for i, j, l in product(self._nodes, self._nodes, self._files):
+                if i != j and l not in held[j]:
+                    self.Y[i, j, l] = binary(f"Y_{n[i]}_{n[j]}_{f[l]}")
         self.U: dict[tuple[int, int], int] = {}
         if self.cycles == "acyclic":
             most = max(len(n) - 1, 0)
@@ -101,7 +103,7 @@ class PrintedModel:
                 self.program.hold(self.R[file, node], most=0)
 
     def _in(self, file: int, node: int, factor: int = 1) -> list[Term]:
-        """Sum over j of Y_jil: copies of a file that arrive at a node."""
+        """Return sum over j of Y_jil: copies of a file that arrive at a node."""
         sources = ((j, node, file) for j in self._nodes)
         return [(self.Y[key], factor) for key in sources if key in self.Y]
 
@@ -112,8 +114,8 @@ class PrintedModel:
             self.program.add(name, [(y, 1), (self.X[l, i], -1)], most=0)
 
     def eq_2(self) -> None:
-        """(2): Y_ijl <= sum over Require_l of T_kj, a copy goes where a
-        task reads the file.
+        """(2): Y_ijl <= sum over Require_l of T_kj, a copy goes where a task
+        reads it.
         """
         for (i, j, l), y in self.Y.items():
             readers = [(self.T[k, j], -1) for k in self.instance.readers[l]]
@@ -122,7 +124,9 @@ class PrintedModel:
 
     def eq_3(self) -> None:
         """(3): sum over j of Y_jil <= 1, at most one node copies a file to a node."""
-        for l, i in self.X if self.Y else ():
+        if not self.Y:
+            return
+        for l, i in self.X:
             self.program.add(f"eq3_{self._f[l]}_{self._n[i]}", self._in(l, i), most=1)
 
     def eq_4(self) -> None:
@@ -133,8 +137,8 @@ class PrintedModel:
             )
 
     def eq_5(self) -> None:
-        """(5): X_li = R_li + sum over j of Y_jil; held files are
-        there without either.
+        """(5): X_li = R_li + sum over j of Y_jil; held files are there without
+        either.
         """
         for (l, i), x in self.X.items():
             if l not in self.instance.held[i]:
@@ -158,8 +162,8 @@ class PrintedModel:
                     )
 
     def eq_8(self) -> None:
-        """(8): sum over i of R_li >= 1, every file is fetched once
-        or more (unless held).
+        """(8): sum over i of R_li >= 1, every file is fetched once or more,
+        unless held.
         """
         for l, name in enumerate(self._f):
             if not self.instance.holders(l):
@@ -167,8 +171,8 @@ class PrintedModel:
                 self.program.add(f"eq8_{name}", terms, least=1)
 
     def replication_seconds(self, node: int) -> list[Term]:
-        """(9): sum of (Y_jil + Y_ijl) x t_rep x size, both ends of a copy
-        are charged (rule 4).
+        """(9): sum of (Y_jil + Y_ijl) x t_rep x size, both ends are charged
+        (rule 4).
         """
         near = self.instance.near
         seconds = self.instance.seconds
@@ -189,17 +193,14 @@ class PrintedModel:
         return [(self.R[l, node], seconds(far[l])) for l in self._files]
 
     def eq_13(self) -> None:
-        """(12), (13): Batch_Exec_Time >= Exec_i = Replication_i +
-        Remote_i + Computation_i.
-        """
+        """(12), (13): Batch_Exec_Time >= Replication_i + Remote_i + Computation_i."""
         for i, name in enumerate(self._n):
-            parts = (
-                self.replication_seconds,
-                self.computation_seconds,
-                self.remote_seconds,
-            )
-            terms = [term for part in parts for term in part(i)]
-            self.program.add(f"eq13_{name}", [*terms, (self.M, -1)], most=0)
+            exec_seconds = [
+                *self.replication_seconds(i),
+                *self.computation_seconds(i),
+                *self.remote_seconds(i),
+            ]
+            self.program.add(f"eq13_{name}", [*exec_seconds, (self.M, -1)], most=0)
 
     def eq_21(self) -> None:
         """(21): sum of X_li x size <= DiskSpace_i, for nodes with a limit."""
@@ -209,17 +210,19 @@ class PrintedModel:
                 self.program.add(f"eq21_{self._n[i]}", sizes, most=room)
 
     def levels(self) -> None:
-        """Not in the paper: U_jl >= U_il + 1 - C (1 - Y_ijl), so that
-        copies form a forest.
+        """Not in the paper: U_jl >= U_il + 1 - C (1 - Y_ijl), so that copies
+        form a forest.
         """
+        if not self.U:
+            return
         count = len(self._n)
-        for (i, j, l), y in self.Y.items() if self.U else ():
+        for (i, j, l), y in self.Y.items():
             name = f"level_{self._n[i]}_{self._n[j]}_{self._f[l]}"
             terms = [(self.U[l, j], 1), (self.U[l, i], -1), (y, -count)]
             self.program.add(name, terms, least=1 - count)
 
     def moves(self, values: Mapping[int, Number]) -> Moves:
-        """The tasks, fetches and copies of an answer's values (by position)."""
+        """Return the tasks, fetches and copies of an answer's values (by position)."""
 
         def on(variable: int) -> bool:
             return values[variable] > 0.5
@@ -233,15 +236,15 @@ class PrintedModel:
 
 
 def _names(prefix: str, ids: list[str]) -> list[str]:
-    """*ids* where all are plain, else prefix and position; never two alike."""
+    """Return *ids* where all are plain, else prefix and position; never two alike."""
     if all(_PLAIN.fullmatch(name) for name in ids):
         return ids
     return [f"{prefix}{k}" for k in range(len(ids))]
 
 
 def num_terms(problem: ReplicationProblem, replication: bool = True) -> int:
-    """About how many coefficients the printed model has, to judge what
-    building it would take.
+    """Return about how many coefficients the printed model has, to judge its
+    building.
     """
     nodes = len(problem.nodes)
     pairs = nodes * (nodes - 1) if replication else 0

@@ -1,9 +1,9 @@
-"""The static replication problem as the models see it: files that are read,
-tasks merged, integers.
+"""The static replication problem as the models see it: files that are read, equal tasks
+merged, times as integers.
 
-Times are whole multiples of one ``unit``, chosen so that nothing is rounded where
-that is possible; otherwise they are rounded down, so that a bound of the integer
-problem stays a bound.
+Times are whole multiples of one ``unit``, chosen so that nothing is rounded where that
+is possible. Otherwise they are rounded down, so that a bound of the integer problem
+stays a bound.
 """
 
 import heapq
@@ -27,8 +27,10 @@ for sums and products).
 
 @dataclass(frozen=True)
 class TaskClass:
-    """Tasks that are alike: positions of the tasks, their files (by model
-    index), seconds at speed 1.
+    """Group tasks that are alike.
+
+    They have the same files (by model index) and the same seconds at speed 1; ``tasks``
+    are their positions.
     """
 
     tasks: tuple[int, ...]
@@ -37,20 +39,20 @@ class TaskClass:
 
     @property
     def count(self) -> int:
-        """How many tasks there are."""
+        """Return how many tasks there are."""
         return len(self.tasks)
 
 
 @dataclass(frozen=True)
 class StaticInstance:
-    """A replication problem reduced to what the static model needs.
+    """Hold what the static model needs of a replication problem.
 
-    ``files[l]`` is the position of file l in the problem, ``sizes`` bytes,
-    ``readers[l]`` the classes that read it; ``held[i]`` files on node i from the start;
-    ``room[i]`` bytes left on the disk beside held files that nobody reads (None:
-    unlimited). In units of ``unit`` seconds: ``far[l]`` = t_rem x size, ``near[l]`` =
-    t_rep x size, ``work[k][i]`` = compute of one task of class k on node i. ``exact``
-    says that none of them was rounded.
+    ``files[l]`` is the position of file l in the problem, ``sizes`` are bytes,
+    ``readers[l]`` the classes that read it. ``held[i]`` are the files on node i from
+    the start; ``room[i]`` is what its disk holds beside held files that nobody reads,
+    in bytes (None: unlimited). In units of ``unit`` seconds: ``far[l]`` = t_rem x size,
+    ``near[l]`` = t_rep x size, ``work[k][i]`` = computing of one task of class k on
+    node i. ``exact`` says that none of them was rounded.
     """
 
     problem: ReplicationProblem
@@ -68,41 +70,42 @@ class StaticInstance:
 
     @property
     def num_nodes(self) -> int:
-        """C."""
+        """Return the number of nodes, C."""
         return len(self.room)
 
     @property
     def num_files(self) -> int:
-        """L, files that nobody reads not counted."""
+        """Return the number of files that are read, L."""
         return len(self.files)
 
     @cached_property
     def least_work(self) -> tuple[int, ...]:
-        """Per class, the compute time of a task on the fastest node."""
+        """Return, per class, the computing of a task on the fastest node."""
         return tuple(min(row) for row in self.work)
 
     @cached_property
     def class_of(self) -> list[int]:
-        """By task, the position of its class."""
-        pairs = sorted(
-            (task, k) for k, group in enumerate(self.classes) for task in group.tasks
-        )
-        return [k for _, k in pairs]
+        """Return, by task, the position of its class."""
+        found = [0] * sum(group.count for group in self.classes)
+        for k, group in enumerate(self.classes):
+            for task in group.tasks:
+                found[task] = k
+        return found
 
     def holders(self, file: int) -> list[int]:
-        """Nodes that hold file *file* (model index) from the start."""
+        """Return the nodes that hold *file* (model index) from the start."""
         return [node for node in range(self.num_nodes) if file in self.held[node]]
 
     def seconds(self, units: float) -> float:
-        """Units as seconds, rounded once."""
+        """Return units as seconds, rounded once."""
         return float(Fraction(units) * self.unit)
 
     def lift(self, seconds: float) -> float:
-        """The least multiple of the unit that a lower bound of
-        *seconds* proves, when exact.
+        """Raise a lower bound in *seconds* to the next multiple of the unit, when
+        exact.
 
-        A slack of 1e-9 relative (or a millionth of a unit) absorbs
-        the backend's rounding.
+        A slack of 1e-9 relative (or a millionth of a unit) absorbs the backend's
+        rounding.
         """
         if not self.exact:
             return seconds
@@ -112,10 +115,10 @@ class StaticInstance:
 
 @dataclass(frozen=True)
 class Moves:
-    """A solution of the static model by positions.
+    """State a solution of the static model by positions.
 
-    ``assign`` node of each task; ``remote`` (file, node) and ``copies`` (file, source,
-    destination) with files by model index.
+    ``assign`` is the node of each task; ``remote`` are (file, node) and ``copies``
+    (file, source, destination) with files by model index.
     """
 
     assign: tuple[int, ...]
@@ -124,75 +127,110 @@ class Moves:
 
 
 def reduce(problem: ReplicationProblem, merge: bool = True) -> StaticInstance:
-    """The static instance of *problem*; with ``merge`` equal tasks become
-    one class with a count.
+    """Return the static instance of *problem*.
+
+    With ``merge`` equal tasks become one class with a count.
     """
     problem.require_batch("the static model")
     kept = tuple(file for file, readers in enumerate(problem.readers) if readers)
     index = {file: l for l, file in enumerate(kept)}
     classes = _classes(problem, index, merge)
-    readers: list[list[int]] = [[] for _ in kept]
-    for k, group in enumerate(classes):
-        for file in group.inputs:
-            readers[file].append(k)
-    room: list[int | None] = []
-    for node, files in zip(problem.nodes, problem.holds, strict=True):
-        dead = sum(problem.files[file].bytes for file in files if file not in index)
-        room.append(None if node.disk_bytes is None else node.disk_bytes - dead)
     sizes = tuple(problem.files[file].bytes for file in kept)
     far = [size / exact(problem.network.remote_bytes_per_second) for size in sizes]
     near = [size / exact(problem.copy_bytes_per_second) for size in sizes]
     speeds = [exact(node.speed) for node in problem.nodes]
-    # Few compute times and speeds differ, and exact division is slow:
-    # once for each pair.
-    rows = {
-        seconds: {speed: seconds / speed for speed in set(speeds)}
-        for seconds in {group.seconds for group in classes}
-    }
-    total = sum(group.count * max(rows[group.seconds].values()) for group in classes)
-    unit, is_exact = _unit(
-        [*far, *near], rows, Fraction(total + len(speeds) * (sum(far) + 2 * sum(near)))
+    times = _compute_times(classes, set(speeds))
+    moving = len(speeds) * (sum(far) + 2 * sum(near))
+    computing = sum(
+        group.count * max(times[group.seconds].values()) for group in classes
     )
-    units = {
-        seconds: {speed: math.floor(time / unit) for speed, time in row.items()}
-        for seconds, row in rows.items()
-    }
+    unit, is_exact = _unit([*far, *near], times, Fraction(moving + computing))
     work = {
-        seconds: tuple(row[speed] for speed in speeds) for seconds, row in units.items()
+        seconds: tuple(math.floor(by_speed[speed] / unit) for speed in speeds)
+        for seconds, by_speed in times.items()
     }
     return StaticInstance(
         problem,
         kept,
         sizes,
-        tuple(tuple(r) for r in readers),
-        tuple(
-            frozenset(index[f] for f in files if f in index) for files in problem.holds
-        ),
-        tuple(room),
+        _reading_classes(classes, len(kept)),
+        _held_files(problem, index),
+        _room(problem, index),
         classes,
         unit,
         is_exact,
-        tuple(math.floor(t / unit) for t in far),
-        tuple(math.floor(t / unit) for t in near),
+        tuple(math.floor(seconds / unit) for seconds in far),
+        tuple(math.floor(seconds / unit) for seconds in near),
         tuple(work[group.seconds] for group in classes),
     )
+
+
+def _compute_times(
+    classes: Sequence[TaskClass], speeds: set[Fraction]
+) -> dict[Fraction, dict[Fraction, Fraction]]:
+    """Return compute / speed by seconds and speed.
+
+    Few of them differ, and exact division is slow: once for each pair.
+    """
+    times: dict[Fraction, dict[Fraction, Fraction]] = {}
+    for group in classes:
+        if group.seconds not in times:
+            times[group.seconds] = {speed: group.seconds / speed for speed in speeds}
+    return times
+
+
+def _reading_classes(
+    classes: Sequence[TaskClass], num_files: int
+) -> tuple[tuple[int, ...], ...]:
+    """Return, by file, the classes that read it."""
+    readers: list[list[int]] = [[] for _ in range(num_files)]
+    for k, group in enumerate(classes):
+        for file in group.inputs:
+            readers[file].append(k)
+    return tuple(tuple(found) for found in readers)
+
+
+def _held_files(
+    problem: ReplicationProblem, index: Mapping[int, int]
+) -> tuple[frozenset[int], ...]:
+    """Return, by node, the files that it holds and some task reads."""
+    held = []
+    for files in problem.holds:
+        held.append(frozenset(index[file] for file in files if file in index))
+    return tuple(held)
+
+
+def _room(
+    problem: ReplicationProblem, index: Mapping[int, int]
+) -> tuple[int | None, ...]:
+    """Return, by node, the bytes beside held files that nobody reads."""
+    room: list[int | None] = []
+    for node, files in zip(problem.nodes, problem.holds, strict=True):
+        if node.disk_bytes is None:
+            room.append(None)
+            continue
+        unread = sum(problem.files[file].bytes for file in files if file not in index)
+        room.append(node.disk_bytes - unread)
+    return tuple(room)
 
 
 def _classes(
     problem: ReplicationProblem, index: dict[int, int], merge: bool
 ) -> tuple[TaskClass, ...]:
+    """Return the tasks in classes of equal ones, or each alone without *merge*."""
     groups: dict[object, list[int]] = {}
     for task, files in enumerate(problem.inputs):
-        alike = (frozenset(files), problem.tasks[task].compute_seconds)
-        groups.setdefault(alike if merge else task, []).append(task)
-    return tuple(
-        TaskClass(
-            tuple(tasks),
-            tuple(sorted(index[file] for file in problem.inputs[tasks[0]])),
-            exact(problem.tasks[tasks[0]].compute_seconds),
-        )
-        for tasks in groups.values()
-    )
+        key: object = task
+        if merge:
+            key = frozenset(files), problem.tasks[task].compute_seconds
+        groups.setdefault(key, []).append(task)
+    classes = []
+    for tasks in groups.values():
+        first = tasks[0]
+        inputs = sorted(index[file] for file in problem.inputs[first])
+        seconds = exact(problem.tasks[first].compute_seconds)
+        classes.append(TaskClass(tuple(tasks), tuple(inputs), seconds))
+    return tuple(classes)
 
 
 def _unit(
@@ -200,28 +238,31 @@ def _unit(
     work: Mapping[Fraction, Mapping[Fraction, Fraction]],
     total: Fraction,
 ) -> tuple[Fraction, bool]:
-    """The largest unit of which every time is a multiple; a rounder one
-    where sums get too large.
+    """Return the largest unit of which every time is a multiple, and True.
+
+    Where sums of so many units would get too large, return a decimal unit and False.
     """
-    times = {
-        t
-        for t in (*transfers, *(t for row in work.values() for t in row.values()))
-        if t
-    }
+    times = {*transfers}
+    for row in work.values():
+        times.update(row.values())
+    times.discard(Fraction(0))
     if not times:
         return Fraction(1, 1000), True
-    bottom = math.lcm(*(t.denominator for t in times))
-    top = math.gcd(*(t.numerator * (bottom // t.denominator) for t in times))
+    bottom = math.lcm(*(time.denominator for time in times))
+    top = math.gcd(*(time.numerator * (bottom // time.denominator) for time in times))
     unit = Fraction(top, bottom)
     if total / unit <= MOST_UNITS:
         return unit, True
     digits = math.floor(math.log10(MOST_UNITS / total))
-    return Fraction(1, 10**digits) if digits >= 0 else Fraction(10**-digits), False
+    if digits >= 0:
+        return Fraction(1, 10**digits), False
+    return Fraction(10**-digits), False
 
 
 def tidied(instance: StaticInstance, moves: Moves) -> Moves:
-    """*moves* without transfers that serve nothing, in order; the last fetch
-    of a file stays (8).
+    """Return *moves* in order, without transfers that serve nothing.
+
+    The last fetch of a file stays (8).
     """
     read = read_pairs(instance, moves.assign)
     remote = set(moves.remote)
@@ -237,30 +278,34 @@ def tidied(instance: StaticInstance, moves: Moves) -> Moves:
 
 
 def read_pairs(instance: StaticInstance, assign: Sequence[int]) -> set[tuple[int, int]]:
-    """(file, node) of all that is read when task k is on node ``assign[k]``."""
-    rows = zip(assign, instance.class_of, strict=True)
-    return {(file, node) for node, k in rows for file in instance.classes[k].inputs}
+    """Return (file, node) of all that is read when task k is on node ``assign[k]``."""
+    pairs = set()
+    for node, k in zip(assign, instance.class_of, strict=True):
+        for file in instance.classes[k].inputs:
+            pairs.add((file, node))
+    return pairs
 
 
 def _surplus(
     instance: StaticInstance, remote: set[tuple[int, int]], needed: set[tuple[int, int]]
 ) -> set[tuple[int, int]]:
-    """Fetches that nothing needs, one of each file spared when no other
-    fetch or holder is left.
+    """Return fetches that nothing needs.
+
+    Of a file without any other fetch or holder, one is kept: that to the first node.
     """
     idle = remote - needed
-    served = {file for file, _ in remote & needed} | {
-        f for files in instance.held for f in files
-    }
-    spared = {
-        min(move for move in idle if move[0] == f)
-        for f in {f for f, _ in idle} - served
-    }
-    return idle - spared
+    served = {file for file, _ in remote & needed}
+    for held in instance.held:
+        served |= held
+    spared: dict[int, int] = {}
+    for file, node in sorted(idle):
+        if file not in served:
+            spared.setdefault(file, node)
+    return idle - set(spared.items())
 
 
 def loads(instance: StaticInstance, moves: Moves) -> list[int]:
-    """Exec_i of (12) per node in units."""
+    """Return Exec_i of (12) per node in units."""
     total = [0] * instance.num_nodes
     for file, node in moves.remote:
         total[node] += instance.far[file]
@@ -273,36 +318,40 @@ def loads(instance: StaticInstance, moves: Moves) -> list[int]:
 
 
 def fits(instance: StaticInstance, moves: Moves) -> bool:
-    """Whether *moves* keep every disk (21)."""
+    """Return whether *moves* keep every disk (21)."""
     if all(room is None for room in instance.room):
         return True
-    there = {*moves.remote, *((file, target) for file, _, target in moves.copies)}
+    arriving = set(moves.remote)
+    arriving.update((file, target) for file, _, target in moves.copies)
     used = [sum(instance.sizes[file] for file in held) for held in instance.held]
-    for file, node in there:
+    for file, node in arriving:
         used[node] += instance.sizes[file]
-    return all(
-        room is None or amount <= room
-        for room, amount in zip(instance.room, used, strict=True)
-    )
+    for room, amount in zip(instance.room, used, strict=True):
+        if room is not None and amount > room:
+            return False
+    return True
 
 
 def enough_disk(instance: StaticInstance) -> bool:
-    """Whether all disks together hold every file once; False proves that
-    one round cannot do.
+    """Return whether all disks together hold every file once.
+
+    False proves that no plan of one round exists.
     """
-    if any(room is None for room in instance.room):
+    rooms = [room for room in instance.room if room is not None]
+    if len(rooms) < len(instance.room):
         return True
-    held = sum(instance.sizes[f] for files in instance.held for f in files)
-    anywhere = set().union(*instance.held) if instance.held else set()
-    wanted = sum(
-        size for file, size in enumerate(instance.sizes) if file not in anywhere
-    )
-    return held + wanted <= sum(room for room in instance.room if room is not None)
+    wanted = set(range(instance.num_files))
+    used = 0
+    for files in instance.held:
+        used += sum(instance.sizes[file] for file in files)
+        wanted -= files
+    return used + sum(instance.sizes[file] for file in wanted) <= sum(rooms)
 
 
 def queue_order(instance: StaticInstance, tasks: Iterable[int]) -> list[int]:
-    """A sequence for the tasks of one node: always the one with the least
-    bytes not there yet.
+    """Return an order for the tasks of one node.
+
+    Next is always the task that misses the fewest bytes.
     """
     problem = instance.problem
     missing = {task: problem.task_bytes(task) for task in tasks}
@@ -330,79 +379,90 @@ def queue_order(instance: StaticInstance, tasks: Iterable[int]) -> list[int]:
 def to_plan(
     instance: StaticInstance, moves: Moves, printed: bool = False
 ) -> ReplicationPlan:
-    """The plan of a static solution; ``printed`` holds it to the
-    rules that allow cycles.
+    """Return the plan of a static solution.
+
+    ``printed`` holds it to the rules that allow copies in a cycle.
     """
     problem = instance.problem
+    tasks = [task.id for task in problem.tasks]
     nodes = [node.id for node in problem.nodes]
-    ids = [problem.files[file].id for file in instance.files]
+    files = [problem.files[file].id for file in instance.files]
     queues: list[list[int]] = [[] for _ in nodes]
     for task, node in enumerate(moves.assign):
         queues[node].append(task)
+    order = {}
+    for name, queue in zip(nodes, queues, strict=True):
+        order[name] = tuple(tasks[k] for k in queue_order(instance, queue))
     return ReplicationPlan(
-        assign={
-            problem.tasks[k].id: nodes[node] for k, node in enumerate(moves.assign)
-        },
-        order={
-            nodes[i]: tuple(problem.tasks[k].id for k in queue_order(instance, queue))
-            for i, queue in enumerate(queues)
-        },
-        remote=tuple((ids[file], nodes[node]) for file, node in moves.remote),
-        copies=tuple((ids[file], nodes[i], nodes[j]) for file, i, j in moves.copies),
+        assign={tasks[k]: nodes[node] for k, node in enumerate(moves.assign)},
+        order=order,
+        remote=tuple((files[file], nodes[node]) for file, node in moves.remote),
+        copies=tuple((files[file], nodes[i], nodes[j]) for file, i, j in moves.copies),
         moves="printed" if printed else "static",
     )
 
 
 def from_plan(instance: StaticInstance, plan: ReplicationPlan) -> Moves | None:
-    """The moves that *plan* states, for warm starts; None when it leaves tasks out."""
+    """Return the moves that *plan* states, for warm starts; None if it omits tasks.
+
+    Moves of unknown files and nodes are left out.
+    """
     problem = instance.problem
-    index = {problem.files[file].id: k for k, file in enumerate(instance.files)}
+    files = {problem.files[file].id: k for k, file in enumerate(instance.files)}
+    nodes = problem.node_index
     node_of: dict[str, str] = dict(plan.assign)
     for node_id, queue in plan.order.items():
-        node_of.update({entry: node_id for entry in queue if isinstance(entry, str)})
-    assign = [
-        problem.node_index.get(node_of.get(task.id, "")) for task in problem.tasks
-    ]
-    known = [node for node in assign if node is not None]
-    if len(known) != len(assign):
-        return None
-    nodes = problem.node_index
-    remote = {(index[f], nodes[i]) for f, i in plan.remote if f in index and i in nodes}
-    copies = {
-        (index[f], nodes[i], nodes[j])
-        for f, i, j in plan.copies
-        if f in index and i in nodes and j in nodes
-    }
-    return Moves(tuple(known), tuple(sorted(remote)), tuple(sorted(copies)))
+        for entry in queue:
+            if isinstance(entry, str):
+                node_of[entry] = node_id
+    assign = []
+    for task in problem.tasks:
+        node = nodes.get(node_of.get(task.id, ""))
+        if node is None:
+            return None
+        assign.append(node)
+    remote = set()
+    for file, target in plan.remote:
+        if file in files and target in nodes:
+            remote.add((files[file], nodes[target]))
+    copies = set()
+    for file, source, target in plan.copies:
+        if file in files and source in nodes and target in nodes:
+            copies.add((files[file], nodes[source], nodes[target]))
+    return Moves(tuple(assign), tuple(sorted(remote)), tuple(sorted(copies)))
 
 
 def roomy(instance: StaticInstance) -> bool:
-    """Whether every disk takes all files at once, so that no plan is the
-    better for evicting one.
+    """Return whether every disk takes all files at once.
+
+    Then no plan is the better for evicting one.
     """
     total = sum(instance.sizes)
     return all(room is None or room >= total for room in instance.room)
 
 
 def relays_matter(instance: StaticInstance) -> bool:
-    """Whether a node may gain by passing on a copy that it does not
-    read, which (2) forbids.
+    """Return whether a node may gain by passing on a copy that it does not read.
 
-    Copy entries ask for such copies. One that is passed on once is saved by sending
-    past the node, so there must be a sender, the node and two receivers.
+    (2) forbids it; copy entries ask for such copies. A copy that is passed on once is
+    saved by sending past the node, so there must be a sender, the node and two
+    receivers.
     """
     return instance.num_nodes > 3
 
 
 def past_relays(instance: StaticInstance, moves: Moves) -> Moves:
-    """*moves* in which senders send past the nodes that get a copy and do not
-    read it, as (2) asks.
+    """Return *moves* without relays, as (2) asks.
+
+    Senders send past the nodes that get a copy and do not read it.
     """
     read = read_pairs(instance, moves.assign)
     copies = set(moves.copies)
-    while relays := {move for move in copies if (move[0], move[2]) not in read}:
+    while True:
+        relays = {move for move in copies if (move[0], move[2]) not in read}
+        if not relays:
+            return Moves(moves.assign, moves.remote, tuple(sorted(copies)))
         file, source, relay = min(relays)
         onward = {move for move in copies if move[:2] == (file, relay)}
         copies -= onward | {(file, source, relay)}
         copies |= {(file, source, target) for *_, target in onward}
-    return Moves(moves.assign, moves.remote, tuple(sorted(copies)))

@@ -24,21 +24,21 @@ from ioopt.units import exact
 MOST_SUM = 10**18
 """Largest sum of whole numbers given to CP-SAT."""
 TOLERANCE = Fraction(1, 10**9)
-"""Slack of (17), as a share of all computing: the last digits of
-times decide nothing.
+"""Slack of (17), as a share of all computing: the last digits of times decide
+nothing.
 """
 MOST_DENOMINATOR = 10_000
-"""Of Thresh as a fraction."""
+"""Largest denominator of Thresh as a fraction."""
 _TIE_UNITS = 10**4
 
 
 @dataclass(frozen=True)
 class Place:
-    """A compute node or a virtual one: total disk (None: unlimited),
-    total speed, files there.
+    """State a compute node or a virtual one: total disk (None: unlimited), total speed,
+    files there.
 
-    ``largest_disk`` is the largest disk of one node inside (None:
-    unlimited): a task must fit it.
+    ``largest_disk`` is the largest disk of one node inside (None: unlimited): a task
+    must fit it.
     """
 
     disk_bytes: int | None
@@ -49,15 +49,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Group:
-    """Tasks with the same files and compute time, in file order."""
+    """Hold tasks with the same files and compute time, in file order."""
 
     files: tuple[int, ...]
     tasks: tuple[int, ...]
 
 
 def group_tasks(problem: ReplicationProblem, tasks: Sequence[int]) -> list[Group]:
-    """Merge tasks that cannot be told apart; groups in the order
-    of their first task.
+    """Merge tasks that cannot be told apart; groups are in the order of their
+    first task.
     """
     groups: dict[tuple[tuple[int, ...], float], list[int]] = {}
     for task in tasks:
@@ -67,7 +67,9 @@ def group_tasks(problem: ReplicationProblem, tasks: Sequence[int]) -> list[Group
 
 
 class SubBatchModel:
-    """The first stage as a program; one method a constraint, named by its number."""
+    """Build the first stage as a program; one method a constraint, named by its
+    number.
+    """
 
     def __init__(
         self,
@@ -95,6 +97,9 @@ class SubBatchModel:
         self._objective_20(ties)
 
     def _count_variable(self, g: int, i: int) -> int:
+        """Return T for the tasks of group *g* at place *i*; 0 where one does
+        not fit.
+        """
         group = self.groups[g]
         place = self.places[i]
         size = sum(self.problem.files[file].bytes for file in group.files)
@@ -134,12 +139,11 @@ class SubBatchModel:
             )
 
     def _balance_17(self, thresh: float) -> None:
-        """(17)-(19): no place computes longer than (1 + Thresh) x the
-        average over all places.
+        """(17)-(19): no place computes longer than (1 + Thresh) x the average of all
+        places.
         """
-        share = (1 + exact(thresh).limit_denominator(MOST_DENOMINATOR)) / len(
-            self.places
-        )
+        factor = 1 + exact(thresh).limit_denominator(MOST_DENOMINATOR)
+        share = factor / len(self.places)
         top = share.numerator
         bottom = share.denominator
         loads, slack = self._whole_loads(MOST_SUM // (top + bottom))
@@ -147,15 +151,14 @@ class SubBatchModel:
             # bottom x load of place i <= top x load of all places
             terms = []
             for at, load in enumerate(loads):
-                factor = bottom - top if at == i else -top
-                terms += [
-                    (row[at], work * factor) for row, work in zip(self.count, load)
-                ]
+                weight = bottom - top if at == i else -top
+                for row, work in zip(self.count, load, strict=True):
+                    terms.append((row[at], work * weight))
             self.program.add(f"eq17_{i}", terms, most=slack * (top + bottom))
 
     def _whole_loads(self, most: int) -> tuple[list[list[int]], int]:
-        """Return the computing of a task of each group at each place in
-        whole units, and a slack.
+        """Return the computing of a task of each group at each place in whole units,
+        and a slack.
 
         Whole units are exact, so that equality in (17) stays equality. Times with so
         many digits that all computing has more than *most* units are rounded. The slack
@@ -165,26 +168,27 @@ class SubBatchModel:
             exact(self.problem.tasks[group.tasks[0]].compute_seconds)
             for group in self.groups
         ]
-        loads = [
-            [value / exact(place.speed) for value in seconds] for place in self.places
-        ]
+        loads = []
+        denominators: set[int] = set()
+        for place in self.places:
+            row = [value / exact(place.speed) for value in seconds]
+            denominators.update(value.denominator for value in row)
+            loads.append(row)
         counts = [len(group.tasks) for group in self.groups]
-        longest = [max(row[g] for row in loads) for g in range(len(self.groups))]
-        total = sum(
-            (value * count for value, count in zip(longest, counts)), Fraction()
-        )
-        unit = Fraction(1, lcm(*(value.denominator for row in loads for value in row)))
-        slack = int(
-            TOLERANCE * total / unit
-        )  # 0 unless times have more than nine digits
+        total = Fraction()
+        for g, count in enumerate(counts):
+            total += count * max(row[g] for row in loads)
+        unit = Fraction(1, lcm(*denominators))
+        # The slack is 0 unless times have more than nine digits.
+        slack = int(TOLERANCE * total / unit)
         if total / unit > most:
             unit = total / most
             slack = int(TOLERANCE * most) + sum(counts)
         return [[round(value / unit) for value in row] for row in loads], slack
 
     def _objective_20(self, ties: Literal["any", "bytes"]) -> None:
-        """(20): as many tasks as possible; then, by choice, the
-        fewest bytes to bring.
+        """(20): as many tasks as possible; then, by choice, the fewest bytes to
+        bring.
         """
         new = {
             key: self.problem.files[key[0]].bytes
@@ -198,27 +202,31 @@ class SubBatchModel:
             weight = {key: round(size / unit) for key, size in new.items()}
         goal = self.program.objective
         each = sum(weight.values()) + 1
-        goal.update({at: each for row in self.count for at in row})
+        for row in self.count:
+            goal.update(dict.fromkeys(row, each))
         goal.update({self.stored[key]: -lost for key, lost in weight.items()})
 
     def hint(self, chosen: Sequence[Sequence[int]]) -> dict[int, int]:
-        """A value for every variable that stands for *chosen*, the
-        tasks of each place.
+        """Return a value for every variable that stands for *chosen*, the tasks of each
+        place.
         """
         values: dict[int, int] = {}
         for i, tasks in enumerate(chosen):
             members = set(tasks)
-            needed = {file for task in tasks for file in self.problem.inputs[task]}
+            needed: set[int] = set()
+            for task in tasks:
+                needed.update(self.problem.inputs[task])
             for g, group in enumerate(self.groups):
-                values[self.count[g][i]] = sum(task in members for task in group.tasks)
+                values[self.count[g][i]] = len(members.intersection(group.tasks))
             for (file, at), variable in self.stored.items():
                 if at == i:
                     values[variable] = int(file in needed)
         return values
 
     def decode(self, values: Mapping[int, Number]) -> list[list[int]]:
-        """The tasks of each place from variable *values* by position; first
-        tasks of a group first.
+        """Return the tasks of each place from variable *values* by position.
+
+        Of a group the first tasks come first.
         """
         chosen: list[list[int]] = [[] for _ in self.places]
         for group, row in zip(self.groups, self.count, strict=True):

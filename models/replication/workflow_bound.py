@@ -1,10 +1,10 @@
-"""Lower bounds of the makespan (workflow rule 18), valid for every plan and
-dispatch, of batches too.
+"""Lower bounds of the makespan (workflow rule 18), valid for every plan and dispatch,
+of batches too.
 
-A task cannot start before what it waits for, nor the makespan come before what waits
-for it: the critical path. What is left after an instant needs cores; what must cross a
-link or a storage's disk needs time there, between the first task that asks for it and
-the last that uses it.
+*Critical path*: a task cannot start before what it waits for has ended, nor can the
+makespan come before what waits for it. *Cores*: what is left to compute after an
+instant needs cores. *Links*: what must cross a link or a storage's disk needs time
+there, between the first task that asks for it and the last that uses it.
 """
 
 from collections.abc import Collection, Iterable
@@ -17,35 +17,40 @@ from ioopt.problems.replication import LinkModel, Node, ReplicationProblem
 
 @dataclass(frozen=True)
 class WorkflowBound:
-    """The three bounds of one instance in seconds; *link_model* overrides its own."""
+    """Compute the three bounds of one instance in seconds; *link_model*
+    overrides its own.
+    """
 
     problem: ReplicationProblem
     link_model: LinkModel | None = None
 
     @property
     def seconds(self) -> float:
-        """The largest of the three."""
+        """Return the largest of the three."""
         return max(self.critical_path, self.core_area, self.link)
 
     @cached_property
     def critical_path(self) -> float:
-        """The longest chain of arrivals, fetches, computing and saves."""
+        """Return the longest chain of arrivals, fetches, computing and saves."""
         ends = zip(self.earliest_end, self.tail, strict=True)
         return max((end + tail for end, tail in ends), default=0.0)
 
     @cached_property
     def core_area(self) -> float:
-        """Computing that starts at some instant or later, or is followed by
-        some time, on all cores.
+        """Return the bound of all computing on all cores.
+
+        It holds from each instant on, and up to the least time that follows each task.
         """
         tasks = self.problem.tasks
         nodes = self.problem.nodes
         power = sum(node.cores * node.speed for node in nodes)
         area = [task.cores * task.compute_seconds / power for task in tasks]
-        best = total = 0.0
-        for k in sorted(
+        best = 0.0
+        total = 0.0
+        last_first = sorted(
             range(len(tasks)), key=self.earliest_start.__getitem__, reverse=True
-        ):
+        )
+        for k in last_first:
             total += area[k]
             best = max(best, self.earliest_start[k] + total)
         total = 0.0
@@ -58,8 +63,8 @@ class WorkflowBound:
 
     @cached_property
     def link(self) -> float:
-        """All that must cross the remote link (all private links together)
-        or one storage's disk.
+        """Return the bound of all that must cross the remote link (all private links
+        together) or one storage's disk.
         """
         network = self.problem.network
         files = self.problem.files
@@ -77,21 +82,16 @@ class WorkflowBound:
         for storage in self.problem.storages:
             own = [f for f, file in enumerate(files) if file.storage == storage.id]
             fetched = [f for f in own if f in self.first_touch]
-            best = max(
-                best,
-                self._crossing(
-                    fetched,
-                    [f for f in own if f in set(kept)],
-                    storage.bytes_per_second,
-                ),
-            )
+            saved = [f for f in own if f in set(kept)]
+            seconds = self._crossing(fetched, saved, storage.bytes_per_second)
+            best = max(best, seconds)
         return best
 
     def _crossing(
         self, fetched: Collection[int], kept: Collection[int], rate: float
     ) -> float:
-        """*fetched* files come in and *kept* products go out through one
-        resource of that rate.
+        """Return the bound of *fetched* files that come in and *kept* products that go
+        out through one resource of that *rate*.
         """
         problem = self.problem
         far = sum(problem.files[f].bytes for f in fetched) / rate
@@ -102,12 +102,11 @@ class WorkflowBound:
         )
         best = 0.0
         if fetched:
-            readers = {k for f in fetched for k in problem.readers[f]}
-            best = (
-                begun
-                + far
-                + min(self.seconds_on_fastest[k] + self.tail[k] for k in readers)
-            )
+            readers: set[int] = set()
+            for f in fetched:
+                readers.update(problem.readers[f])
+            after = min(self.seconds_on_fastest[k] + self.tail[k] for k in readers)
+            best = begun + far + after
         if kept:
             best = max(best, made + out)
         if fetched and kept:
@@ -116,25 +115,26 @@ class WorkflowBound:
 
     @cached_property
     def order(self) -> list[int]:
-        """The tasks, each after its predecessors."""
+        """Return the tasks, each after its predecessors."""
         return list(
             TopologicalSorter(dict(enumerate(self.problem.predecessors))).static_order()
         )
 
     @cached_property
     def seconds_on_fastest(self) -> list[float]:
-        """Compute time of each task on the fastest node that it fits."""
+        """Return the compute time of each task on the fastest node that it fits."""
         nodes = self.problem.nodes
-        return [
-            task.compute_seconds
-            / max((nodes[i].speed for i in hosts), default=max(n.speed for n in nodes))
-            for task, hosts in zip(self.problem.tasks, self.problem.hosts, strict=True)
-        ]
+        fastest = max(node.speed for node in nodes)
+        found = []
+        for task, hosts in zip(self.problem.tasks, self.problem.hosts, strict=True):
+            speed = max((nodes[i].speed for i in hosts), default=fastest)
+            found.append(task.compute_seconds / speed)
+        return found
 
     @cached_property
     def first_touch(self) -> frozenset[int]:
-        """Files that must come from remote storage: born there, read,
-        and held by no node.
+        """Return the files that must come from remote storage: born there, read, and
+        held by no node.
         """
         problem = self.problem
         held = frozenset().union(*problem.holds)
@@ -145,36 +145,32 @@ class WorkflowBound:
 
     @cached_property
     def _asked(self) -> list[float]:
-        """Per file, the arrival of its first reader: nobody asks for it before."""
+        """Return, per file, the arrival of its first reader: nobody asks before."""
         tasks = self.problem.tasks
-        return [
-            min((tasks[k].release_seconds for k in readers), default=0.0)
-            for readers in self.problem.readers
-        ]
+        found = []
+        for readers in self.problem.readers:
+            arrivals = [tasks[k].release_seconds for k in readers]
+            found.append(min(arrivals, default=0.0))
+        return found
 
     @cached_property
     def rates(self) -> list[float]:
-        """Per file, the most that a transfer from or to the
-        remote storage can carry.
-        """
+        """Return, per file, the highest rate from or to the remote storage."""
         network = self.problem.network
-        disks = {
-            storage.id: storage.bytes_per_second for storage in self.problem.storages
-        }
         pipe = min(network.remote_bytes_per_second, network.replica_bytes_per_second)
-        return [
-            pipe if file.storage is None else min(pipe, disks[file.storage])
-            for file in self.problem.files
-        ]
+        disks: dict[str | None, float] = {None: pipe}
+        for storage in self.problem.storages:
+            disks[storage.id] = storage.bytes_per_second
+        return [min(pipe, disks[file.storage]) for file in self.problem.files]
 
     def first_arrival(self, f: int) -> float:
-        """When file *f*, born remote, can be on a node first."""
+        """Return when file *f*, born remote, can be on a node first."""
         return self._asked[f] + self.problem.files[f].bytes / self.rates[f]
 
     @cached_property
     def earliest_start(self) -> list[float]:
-        """ES: a task's arrival, predecessors, and its born-remote inputs, one
-        by one and together.
+        """Return ES: a task's arrival, its predecessors, and its inputs from remote
+        storage, one by one and together.
         """
         problem = self.problem
         start = [0.0] * len(problem.tasks)
@@ -188,27 +184,25 @@ class WorkflowBound:
                 if f in self.first_touch:
                     times.append(self.first_arrival(f))
             if born and problem.hosts[k]:
-                missing = min(
-                    sum(problem.files[f].bytes for f in born if f not in held)
-                    for held in {problem.holds[i] for i in problem.hosts[k]}
-                )
+                missing = []
+                for held in {problem.holds[i] for i in problem.hosts[k]}:
+                    sizes = [problem.files[f].bytes for f in born if f not in held]
+                    missing.append(sum(sizes))
                 begun = min(self._asked[f] for f in born)
-                times.append(begun + missing * problem.replica_seconds_per_byte)
+                times.append(begun + min(missing) * problem.replica_seconds_per_byte)
             start[k] = max(times)
         return start
 
     @cached_property
     def earliest_end(self) -> list[float]:
-        """EF: the earliest start and the computing."""
-        return [
-            s + w
-            for s, w in zip(self.earliest_start, self.seconds_on_fastest, strict=True)
-        ]
+        """Return EF: the earliest start and the computing."""
+        rows = zip(self.earliest_start, self.seconds_on_fastest, strict=True)
+        return [start + work for start, work in rows]
 
     @cached_property
     def tail(self) -> list[float]:
-        """q: what must follow the end of a task: its successors, and
-        saves of what it keeps.
+        """Return q, what must follow the end of a task: its successors, and saves of
+        what it keeps.
         """
         problem = self.problem
         after = [0.0] * len(problem.tasks)
@@ -224,22 +218,22 @@ class WorkflowBound:
 def makespan_bound_seconds(
     problem: ReplicationProblem, link: LinkModel | None = None
 ) -> float:
-    """The bound of :class:`WorkflowBound` in seconds, of batches too."""
+    """Return the bound of :class:`WorkflowBound` in seconds, of batches too."""
     return WorkflowBound(problem, link).seconds
 
 
 Share = tuple[float, float]
-"""Seconds that something takes on the cores of a node if it stays, on its
-interface if it does not.
+"""Seconds that something takes on the cores of a node if it stays, and on its interface
+if it does not.
 """
 
 
 def least_of_both(shares: Iterable[Share], stay: float, move: float) -> float:
-    """The least end of both cores and interface, free at *stay* and
-    *move*, over all divisions.
+    """Return the least end of both cores and interface, free at *stay* and *move*, over
+    all divisions.
 
-    Each share stays, moves, or does so in part. Those that move longest for
-    their computing stay.
+    Each share stays, moves, or does so in part. Those that move longest for their
+    computing stay.
 
     >>> least_of_both([(4.0, 4.0), (4.0, 1.0)], 0.0, 0.0)
     2.5
@@ -264,19 +258,19 @@ def least_of_both(shares: Iterable[Share], stay: float, move: float) -> float:
 
 @dataclass(frozen=True)
 class TransferBound(WorkflowBound):
-    """The bounds of :class:`WorkflowBound`, never below it, with starts and tails
-    that know transfers.
+    """Compute the bounds of :class:`WorkflowBound`, never below it, with starts and
+    tails that know transfers.
 
     A task and its producer share a node, where both take cores, or bytes pass the
-    interface of the node; likewise for what reads its products. Which of them share
-    is left to the relaxation, in parts if need be, so that the bound holds for
-    every plan and dispatch.
+    interface of the node; likewise for what reads its products. Which of them share is
+    left to the relaxation, in parts if need be, so that the bound holds for every plan
+    and dispatch.
     """
 
     @cached_property
     def critical_path(self) -> float:
-        """The largest over the tasks of the least over the nodes: what comes before,
-        itself, what follows.
+        """Return the largest over the tasks of the least over the nodes: what comes
+        before, the task itself, and what follows.
         """
         heads = self._heads
         tails = self._tails
@@ -289,14 +283,16 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def core_area(self) -> float:
-        """As in workflow rule 18; and of m C + 1 tasks on C cores
-        some core runs m + 1.
+        """Return the bound of workflow rule 18, or of tasks on one core.
+
+        Of m C + 1 tasks on C cores some core runs m + 1.
         """
         best = super().core_area
         quick = self.seconds_on_fastest
         all_cores = sum(node.cores for node in self.problem.nodes)
         longest = sorted(range(len(quick)), key=quick.__getitem__, reverse=True)
-        start = tail = float("inf")
+        start = float("inf")
+        tail = float("inf")
         for place, k in enumerate(longest):
             start = min(start, self.earliest_start[k])
             tail = min(tail, self.tail[k])
@@ -307,43 +303,50 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def earliest_start(self) -> list[float]:
-        """The least head over the nodes."""
+        """Return the least head over the nodes."""
         heads = zip(self._heads, self._plain_start, strict=True)
         return [min(row.values(), default=s) for row, s in heads]
 
     @cached_property
     def tail(self) -> list[float]:
-        """The least tail over the nodes."""
+        """Return the least tail over the nodes."""
         return [min(row.values(), default=0.0) for row in self._tails]
 
     @cached_property
     def _plain_start(self) -> list[float]:
+        """Return the earliest starts without transfers between nodes."""
         return WorkflowBound(self.problem).earliest_start
 
     @cached_property
     def _classes(self) -> list[Node]:
-        """One node of each kind: held files apart, bounds see no more of a node."""
-        kinds = {
-            (n.speed, n.cores, n.disk_bytes): n for n in reversed(self.problem.nodes)
-        }
+        """Return the first node of each kind; held files do not count, as in
+        all bounds.
+        """
+        kinds = {}
+        for node in reversed(self.problem.nodes):
+            kinds[node.speed, node.cores, node.disk_bytes] = node
         return list(kinds.values())
 
     @cached_property
     def _places(self) -> list[list[tuple[int, Node]]]:
-        """Per task, the kinds of nodes that it fits, numbered."""
-        where = [self.problem.node_index[node.id] for node in self._classes]
-        pairs = list(enumerate(self._classes))
-        return [
-            [pairs[c] for c, i in enumerate(where) if self.problem.fits(k, i)]
-            for k in range(len(self.problem.tasks))
-        ]
+        """Return, per task, the kinds of nodes that it fits, numbered."""
+        found = []
+        for k in range(len(self.problem.tasks)):
+            row = []
+            for c, node in enumerate(self._classes):
+                if self.problem.fits(k, self.problem.node_index[node.id]):
+                    row.append((c, node))
+            found.append(row)
+        return found
 
     def _work(self, k: int, node: Node) -> float:
+        """Return the seconds that task *k* computes on *node*."""
         return self.problem.tasks[k].compute_seconds / node.speed
 
     def _cores(self, tasks: Iterable[int], c: int) -> float:
-        """Seconds that *tasks* take on all cores of a node of kind *c*; infinite
-        if one does not fit.
+        """Return the seconds that *tasks* take on all cores of a node of kind *c*.
+
+        They are infinite if one does not fit.
         """
         node = self._classes[c]
         total = 0.0
@@ -355,20 +358,17 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def earliest_end(self) -> list[float]:
-        """The least head and computing over the nodes."""
-        return [
-            min(
-                (row[c] + self._work(k, node) for c, node in self._places[k]),
-                default=start,
-            )
-            for k, (row, start) in enumerate(
-                zip(self._heads, self.earliest_start, strict=True)
-            )
-        ]
+        """Return the least head and computing over the nodes."""
+        found = []
+        for k, start in enumerate(self.earliest_start):
+            head = self._heads[k]
+            ends = [head[c] + self._work(k, node) for c, node in self._places[k]]
+            found.append(min(ends, default=start))
+        return found
 
     @cached_property
     def _heads(self) -> list[dict[int, float]]:
-        """Per task: by kind of node, when it can start there."""
+        """Return, per task and kind of node, when it can start there."""
         plain = self._plain_start
         rows: list[dict[int, float]] = [{} for _ in plain]
         end = list(plain)
@@ -384,8 +384,8 @@ class TransferBound(WorkflowBound):
     def _head(
         self, k: int, c: int, heads: list[dict[int, float]], end: list[float]
     ) -> float:
-        """When *k* can start on a node of kind *c*: its producers ran there,
-        or their files came.
+        """Return when *k* can start on a node of kind *c*: its producers ran there, or
+        their files came.
         """
         problem = self.problem
         byte = self.problem.replica_seconds_per_byte
@@ -408,7 +408,7 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def _tails(self) -> list[dict[int, float]]:
-        """Per task: by kind of node, what must follow its end."""
+        """Return, per task and kind of node, what must follow its end."""
         rows: list[dict[int, float]] = [{} for _ in self.problem.tasks]
         least = [0.0] * len(rows)
         for k in reversed(self.order):
@@ -419,8 +419,8 @@ class TransferBound(WorkflowBound):
     def _tail(
         self, k: int, c: int, tails: list[dict[int, float]], tail: list[float]
     ) -> float:
-        """What follows *k* on a node of kind *c*: readers of its files
-        there, or the files leave.
+        """Return what follows *k* on a node of kind *c*: readers of its files there, or
+        the files leave.
         """
         problem = self.problem
         byte = self.problem.replica_seconds_per_byte
@@ -455,19 +455,17 @@ class TransferBound(WorkflowBound):
     def _crossing(
         self, fetched: Collection[int], kept: Collection[int], rate: float
     ) -> float:
-        """As in workflow rule 18; and what is fetched for some time to follow
-        leaves that time after it.
+        """Return the bound of workflow rule 18, or a sharper one.
+
+        What is fetched for tasks that some time must follow leaves that time after it.
         """
         best = super()._crossing(fetched, kept, rate)
         total = 0.0
         begun = min((self._asked[f] for f in fetched), default=0.0)
-        after = {
-            f: max(
-                self.seconds_on_fastest[k] + self.tail[k]
-                for k in self.problem.readers[f]
-            )
-            for f in fetched
-        }
+        after = {}
+        for f in fetched:
+            readers = self.problem.readers[f]
+            after[f] = max(self.seconds_on_fastest[k] + self.tail[k] for k in readers)
         for f in sorted(fetched, key=after.__getitem__, reverse=True):
             total += self.problem.files[f].bytes
             best = max(best, begun + total / rate + after[f])

@@ -1,5 +1,5 @@
-"""Dispatchers of workflows, which decide while they run, and solving by one: its run,
-or the run's queues.
+"""Dispatchers of workflows, which decide while tasks run, and the solvers that answer
+with their run or its queues.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from ioopt.sim.replication.dispatch import dispatch
 
 
 class Settings(ReplayOptions):
-    """``mode``: ``replay`` the queues of the run (they stage earlier), or answer
-    with the run itself.
+    """``mode``: ``replay`` the queues of the run (they stage earlier), or answer with
+    the run itself (``dispatch``).
 
     ``eviction``: policy of the run and of the replay; ``prefetch``: a task may be given
-    to a node whose cores are busy (a run answered with alone).
+    to a node whose cores are busy (where the run itself is the answer).
     """
 
     mode: Literal["replay", "dispatch"] = "replay"
@@ -26,8 +26,8 @@ class Settings(ReplayOptions):
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Run the dispatcher ``request.policy`` on planned times
-    (workflow rules 11 and 17).
+    """Run the dispatcher ``request.policy`` on planned times (workflow rules 11
+    and 17).
     """
     return answer(problem, request, request.policy, request.settings or Settings())
 
@@ -38,7 +38,7 @@ def answer(
     policy: Dispatcher,
     settings: Settings,
 ) -> Outcome:
-    """The answer of *policy*: a run with its record, or a plan of queues."""
+    """Return the answer of *policy*: a run with its record, or a plan of queues."""
     online = settings.mode == "dispatch"
     plan, ran = dispatch(
         problem,
@@ -59,13 +59,15 @@ def answer(
 
 
 def fifo(view: DispatchView) -> Pair | None:
-    """The first ready task that some node takes goes to the core
-    that has idled longest.
+    """Give the first ready task that some node takes to the core that has idled
+    longest.
 
     No task waits for a wider one before it (workflow rule 13).
     """
     nodes = view.open_nodes()
-    for k in view.ready if nodes else ():
+    if not nodes:
+        return None
+    for k in view.ready:
         found = least((view.core_time(k, i), (k, i)) for i in nodes if view.takes(k, i))
         if found is not None:
             return found
@@ -73,11 +75,13 @@ def fifo(view: DispatchView) -> Pair | None:
 
 
 def locality(view: DispatchView) -> Pair | None:
-    """The ready task with the most bytes of its inputs on a node goes there.
+    """Give the ready task with the most bytes of its inputs on a node to that node.
 
     Ties go to the first task, the most idle cores, the first node (workflow rule 13).
     """
-    nodes = view.open_nodes() if view.ready else []
+    if not view.ready:
+        return None
+    nodes = view.open_nodes()
     best: tuple[int, int, int, int] | None = None
     for i in nodes:
         idle = view.idle_cores(i)
@@ -90,7 +94,7 @@ def locality(view: DispatchView) -> Pair | None:
 
 
 def _bytes_there(view: DispatchView, i: int) -> dict[int, int]:
-    """The ready tasks that read files of node *i*, and how many bytes."""
+    """Return the ready tasks that read files of node *i*, and how many bytes."""
     there: dict[int, int] = {}
     for f in view.complete(i):
         for k in view.ready_readers(f):
@@ -99,10 +103,13 @@ def _bytes_there(view: DispatchView, i: int) -> dict[int, int]:
 
 
 def _first(view: DispatchView, nodes: list[int]) -> tuple[int, int, int, int] | None:
-    """The first ready task that some of *nodes* takes, where no node
-    has any of its bytes.
+    """Return the first ready task that some of *nodes* takes.
+
+    It is asked for where no node has any bytes of a ready task.
     """
-    for k in view.ready if nodes else ():
+    if not nodes:
+        return None
+    for k in view.ready:
         rows = [(0, k, -view.idle_cores(i), i) for i in nodes if view.takes(k, i)]
         if rows:
             return min(rows)
@@ -110,39 +117,41 @@ def _first(view: DispatchView, nodes: list[int]) -> tuple[int, int, int, int] | 
 
 
 def ready_min_min(view: DispatchView) -> Pair | None:
-    """The pair of a ready task and a node that is expected to end first.
+    """Give the ready task and node whose pair is expected to end first.
 
-    Core time, transfers one after the other, and the planned
-    computing (workflow rule 13).
+    Core time, transfers one after the other, and the planned computing count
+    (workflow rule 13).
     """
     nodes = view.open_nodes()
-    return least(
-        (expected_end(view, k, i), (k, i))
-        for k in (view.ready if nodes else ())
-        for i in nodes
-        if view.takes(k, i)
-    )
+    if not nodes:
+        return None
+    rows = []
+    for k in view.ready:
+        for i in nodes:
+            if view.takes(k, i):
+                rows.append((expected_end(view, k, i), (k, i)))
+    return least(rows)
 
 
 def expected_end(view: DispatchView, k: int, i: int) -> float:
-    """When task *k* would end on node *i*: nothing overlaps, and no link is shared."""
+    """Return when task *k* would end on node *i* if nothing overlaps or is shared."""
+    network = view.network
     seconds = max(view.now, view.core_time(k, i))
     for f in view.inputs(k):
-        if not view.holds(i, f):
-            copied = view.copies(f) > 0
-            network = view.network
-            rate = (
-                network.replica_bytes_per_second
-                if copied
-                else network.remote_bytes_per_second
-            )
-            seconds += view.size(f) / rate
+        if view.holds(i, f):
+            continue
+        rate = network.remote_bytes_per_second
+        if view.copies(f) > 0:
+            rate = network.replica_bytes_per_second
+        seconds += view.size(f) / rate
     return seconds + view.task(k).compute_seconds / view.nodes[i].speed
 
 
 def _same(decide: Dispatcher) -> Callable[[object], Dispatcher]:
+    """Return what makes a dispatcher that has no settings of its own."""
     return lambda settings: decide
 
 
-FIFO, LOCALITY, READY_MIN_MIN = map(_same, (fifo, locality, ready_min_min))
-"""What makes the dispatchers, which have no settings of their own."""
+FIFO = _same(fifo)
+LOCALITY = _same(locality)
+READY_MIN_MIN = _same(ready_min_min)

@@ -1,4 +1,4 @@
-"""Putting a planner's queues and planned transfers into a :class:`ReplicationPlan`."""
+"""Build a :class:`ReplicationPlan` of a planner's queues and planned transfers."""
 
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
@@ -20,25 +20,37 @@ from ioopt.protocols import Outcome
 Answer = Outcome[ReplicationPlan]
 Sources = Literal["lowest", "least-loaded"]
 TINY_TASKS = 8
-"""Up to so many tasks plain Python proves in a moment, on two to four nodes."""
+"""Up to so many tasks are proven in a moment by plain Python, on two to four nodes."""
 Move = tuple[int, int, int]
 """File, source node (-1: remote storage), destination node."""
 
 
 def require_batch(problem: ReplicationProblem) -> None:
-    """Raise NotApplicableError for a workflow, UnsolvableInstanceError for a
-    task that fits no node.
+    """Raise NotApplicableError for a workflow, UnsolvableInstanceError for a task that
+    fits no node.
     """
     problem.require_batch("the solver")
     problem.require_room()
 
 
 def one_round_too_small() -> NotApplicableError:
-    """The static model has no plan, though solvers that fetch files again have one."""
+    """Return the error of the static model where it has no plan.
+
+    Solvers that fetch files again have one.
+    """
     return NotApplicableError(
         "one round cannot hold the batch on these disks; auto, two-stage, minmin and "
         "job-data-present fetch files again"
     )
+
+
+def fitting(problem: ReplicationProblem) -> list[int]:
+    """Return 1 for each (task, node) that fits, else 0; a row a task."""
+    cells = []
+    for k in range(len(problem.tasks)):
+        for i in range(len(problem.nodes)):
+            cells.append(int(problem.fits(k, i)))
+    return cells
 
 
 def build_plan(
@@ -50,52 +62,54 @@ def build_plan(
     rounds: Sequence[Sequence[int]] = (),
     **options: Any,
 ) -> ReplicationPlan:
-    """The plan in which node i runs ``queues[i]``: task positions, or
-    ``-1 - file`` to copy a file.
+    """Return the plan in which node i runs ``queues[i]``.
 
-    *moves* are what the planner meant to transfer; *moves_model* the rules they are
-    held to. Between two of *rounds*, where there are any, stands a barrier; *options*
-    are others of the plan.
+    An entry is the position of a task, or ``-1 - file`` to copy a file. *moves* are
+    what the planner meant to transfer; *moves_model* the rules they are held to.
+    Between two of *rounds*, where there are any, stands a barrier; *options* are
+    others of the plan.
     """
     nodes = [node.id for node in problem.nodes]
     files = [file.id for file in problem.files]
     tasks = [task.id for task in problem.tasks]
-    listed = list(moves)
+    assign: dict[str, str] = {}
+    order: dict[str, tuple[str | CopyEntry, ...]] = {}
+    for name, queue in zip(nodes, queues, strict=False):
+        entries: list[str | CopyEntry] = []
+        for k in queue:
+            if k >= 0:
+                assign[tasks[k]] = name
+                entries.append(tasks[k])
+            else:
+                entries.append(CopyEntry.model_validate({"copy": files[-1 - k]}))
+        order[name] = tuple(entries)
+    remote = []
+    copies = []
+    for file, source, target in moves:
+        if source < 0:
+            remote.append((files[file], nodes[target]))
+        else:
+            copies.append((files[file], nodes[source], nodes[target]))
+    parts = [Round(tasks=tuple(tasks[k] for k in part)) for part in rounds]
     return ReplicationPlan(
-        assign={
-            tasks[k]: nodes[i]
-            for i, queue in enumerate(queues)
-            for k in queue
-            if k >= 0
-        },
-        order={
-            nodes[i]: tuple(
-                tasks[k] if k >= 0 else CopyEntry(copy=files[-1 - k])  # type: ignore[call-arg]
-                for k in queue
-            )
-            for i, queue in enumerate(queues)
-        },
-        remote=tuple((files[f], nodes[i]) for f, source, i in listed if source < 0),
-        copies=tuple(
-            (files[f], nodes[source], nodes[i])
-            for f, source, i in listed
-            if source >= 0
-        ),
+        assign=assign,
+        order=order,
+        remote=tuple(remote),
+        copies=tuple(copies),
         eviction=eviction,
         moves=moves_model,
-        rounds=tuple(Round(tasks=tuple(tasks[k] for k in part)) for part in rounds)
-        or None,
+        rounds=tuple(parts) or None,
         barriers=bool(rounds),
         **options,
     )
 
 
 def workflow_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
-    """Tasks after their predecessors, else in the order of the file, each to
-    the first free node.
+    """Plan tasks behind their producers, else in the order of the file, each on the
+    node that is free first.
 
-    A node is free once what it was given has been computed, one task after the other:
-    no time to plan more is left.
+    A node is free once it has computed what it was given, one task after the other.
+    This is for when no time is left to plan more.
     """
     problem.require_room()
     waits = [len(before) for before in problem.predecessors]
@@ -123,13 +137,15 @@ def workflow_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
 
 
 def flat(rows: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:
-    """(pointers, entries): row i stands at ``entries[pointers[i]:pointers[i + 1]]``."""
+    """Return pointers and entries: row i is ``entries[pointers[i]:pointers[i +
+    1]]``.
+    """
     listed = list(rows)
     return [0, *accumulate(map(len, listed))], list(chain.from_iterable(listed))
 
 
 def successors(problem: ReplicationProblem) -> list[list[int]]:
-    """Per task, those that read what it writes, ascending."""
+    """Return, per task, those that read what it writes, ascending."""
     after: list[list[int]] = [[] for _ in problem.tasks]
     for k, before in enumerate(problem.predecessors):
         for j in before:
@@ -138,7 +154,7 @@ def successors(problem: ReplicationProblem) -> list[list[int]]:
 
 
 def lacking(instance: StaticInstance, assign: Sequence[int]) -> list[tuple[int, int]]:
-    """(file, node) of all that is read where it is not held, in order."""
+    """Return (file, node) of all that is read where it is not held, in order."""
     pairs = read_pairs(instance, assign)
     return sorted(
         (file, node) for file, node in pairs if file not in instance.held[node]
@@ -146,7 +162,7 @@ def lacking(instance: StaticInstance, assign: Sequence[int]) -> list[tuple[int, 
 
 
 def tiny_batch() -> ReplicationProblem:
-    """Two tasks that read one file on one node: what kernels are compiled on."""
+    """Return two tasks that read one file on one node: what kernels are compiled on."""
     network = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 9.0}
     return ReplicationProblem.model_validate(
         {

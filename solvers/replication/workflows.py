@@ -1,4 +1,4 @@
-"""The planners of workflows, by name: rows of the list scheduler, and dispatchers."""
+"""The planners of workflows by name: rows of the list scheduler, and dispatchers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,14 +26,17 @@ from ioopt.solvers.replication.greedy.list_scheduler import (
 from ioopt.solvers.replication.plans import Answer, build_plan, workflow_in_file_order
 
 SLACK_SECONDS = 0.3
-"""How far past the limit planning may end, and what a bound may always take."""
+"""How far past the limit planning may end, and the time that a bound may always
+take.
+"""
 BOUND_SECONDS_PER_TASK = 3e-5
+"""Time of the bound, per task (measured)."""
 Planner = Callable[[ReplicationProblem, SolveRequest], Answer]
 
 
 class Settings(ReplayOptions):
-    """``eviction``: policy of the replay; the rest are options of
-    it beyond the rules.
+    """``eviction``: policy of the replay; the rest are options of the replay beyond the
+    rules.
     """
 
     eviction: EvictionPolicy = "farthest-next-use"
@@ -49,42 +52,38 @@ class ReadySettings(dispatch.Settings):
 
 
 def solve_heft(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """HEFT, by the components of the list scheduler."""
+    """Plan with HEFT, by the components of the list scheduler."""
     return _planned(problem, request, HEFT, request.settings or Settings())
 
 
 def solve_b_level(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """The longest path of computing first, behind what the cores have."""
+    """Plan the longest path of computing first, behind what the cores have."""
     return _planned(problem, request, B_LEVEL, request.settings or Settings())
 
 
 def solve_ready_min_min(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """MinMin over the tasks whose producers are planned (workflow rule 17); on
-    a batch, ``minmin``.
+    """Plan with MinMin over the tasks whose producers are planned (workflow rule 17).
+
+    On a batch that is ``minmin``.
     """
     settings = request.settings or ReadySettings()
     if settings.mode == "dispatch":
-        return dispatch.answer(
-            problem, request, request.policy or dispatch.ready_min_min, settings
-        )
+        policy = request.policy or dispatch.ready_min_min
+        return dispatch.answer(problem, request, policy, settings)
     if not problem.is_workflow:
-        return minmin.solve(
-            problem,
-            replace(request, settings=minmin.Settings(eviction=settings.eviction)),
-        )
-    short = (
-        minmin.planning_seconds(problem) > request.deadline.remaining() + SLACK_SECONDS
-    )
-    if not short:
-        try:
-            return _planned(problem, request, MIN_MIN, settings)
-        except OutOfTime as error:
-            return in_file_order(problem, f"MinMin ({error})")
-    return in_file_order(problem, "MinMin")
+        own = minmin.Settings(eviction=settings.eviction)
+        return minmin.solve(problem, replace(request, settings=own))
+    left = request.deadline.remaining()
+    if minmin.planning_seconds(problem) > left + SLACK_SECONDS:
+        return in_file_order(problem, "MinMin")
+    try:
+        return _planned(problem, request, MIN_MIN, settings)
+    except OutOfTime as error:
+        return in_file_order(problem, f"MinMin ({error})")
 
 
 def in_file_order(problem: ReplicationProblem, what: str) -> Answer:
-    """The answer for a workflow where the time limit is too short for *what*."""
+    """Return the answer for a workflow where the limit is too short for *what*."""
     short = f"the time limit is too short for {what}"
     note = f"{short}: tasks in the order of the file, each to the first free node"
     return Outcome(
@@ -96,8 +95,8 @@ def in_file_order(problem: ReplicationProblem, what: str) -> Answer:
 
 
 def bound_in_time(problem: ReplicationProblem, deadline: Deadline) -> float | None:
-    """The bound of the makespan, or None where the limit leaves
-    no time to compute it.
+    """Return the bound of the makespan, or None where the limit leaves no time
+    for it.
     """
     if not problem.is_workflow:
         return None
@@ -113,6 +112,7 @@ def _planned(
     components: Components,
     settings: Settings | ReadySettings,
 ) -> Answer:
+    """Return the plan of the list scheduler made of *components*."""
     made = ListScheduler(problem, components).run(request.deadline)
     plan = build_plan(problem, made.queues(), settings.eviction)
     return Outcome(
@@ -134,6 +134,6 @@ PLANNERS: dict[str, Planner] = {
         dispatch.answer, policy=dispatch.fifo, settings=dispatch.Settings()
     ),
 }
-"""In the order in which they are tried: the quickest, the best on
-small disks, the rest.
+"""In the order in which they are tried: the quickest, the best on small disks,
+the rest.
 """

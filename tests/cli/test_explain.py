@@ -30,9 +30,8 @@ def test_times_bound_and_help_of_one_task():
     )
     # Link: 12 / 1.1 + 8 = 18.909 s, 5.5 % less. Speed: 12 + 8 / 1.1 =
     # 19.273 s, 3.6 % less.
-    assert (
-        held
-        == "The bound is held by the remote link: 10 % more of it moves it by 5.5 %."
+    assert held == (
+        "The remote link sets the lower bound: 10 % more bandwidth lowers it by 5.5 %."
     )
     assert helped == (
         "10 % more of the remote link would help most: 5.5 %, to 18.91 s "

@@ -6,6 +6,7 @@ Written from the rules alone: nothing of the simulator or the models is used.
 import math
 from graphlib import TopologicalSorter
 
+from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Metrics, Schedule
 
@@ -22,7 +23,7 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics
         kind.append(sizes[move["file"]])
     makespan = _makespan(problem, schedule)
     link = problem.network.remote_link
-    metrics: Metrics = {
+    metrics: Json = {
         "makespan_seconds": makespan,
         "link_bound_seconds": _link_bound(problem) if link == "shared" else None,
         "lower_bound_seconds": lower_bound(problem),
@@ -255,7 +256,7 @@ def _pipe_seconds(
     saving = sum(problem.files[f].bytes for f in kept) / rate
     best = 0.0
     if come:
-        after = []
+        after: list[float] = []
         for f in come:
             after.extend(work[k] + tail[k] for k in problem.readers[f])
         best = max(best, asked + fetching + min(after))

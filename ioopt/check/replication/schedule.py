@@ -458,8 +458,7 @@ def _rooms(
             if plan.rounds and round_of.get(before) == round_of.get(after):
                 continue
             room = _room_wanted(plan.room, [size_of[name] for name in queue[place:]])
-            sent = _files_sent(schedule, node.id, ends[before])
-            kept = _bytes_kept(problem, stays, node.id, ends[before], sent)
+            kept = _bytes_kept(problem, schedule, stays, node.id, ends[before])
             if kept + room > node.disk_bytes:
                 text = (
                     f"keeps {kept} bytes after {before}, where {room} of "
@@ -489,12 +488,17 @@ def _files_sent(schedule: Schedule, node: str, time: float) -> set[str]:
 
 
 def _bytes_kept(
-    problem: ReplicationProblem, stays: Stays, node: str, time: float, sent: set[str]
+    problem: ReplicationProblem,
+    schedule: Schedule,
+    stays: Stays,
+    node: str,
+    time: float,
 ) -> int:
     """Return the bytes on *node* just before and just after an instant.
 
-    Files that are *sent* are not counted.
+    Files that the node is sending then are not counted.
     """
+    sent = _files_sent(schedule, node, time)
     total = 0
     for (file, where), listed in stays.of.items():
         if where != node or file in sent:
@@ -560,6 +564,7 @@ class _Loads:
     """Count the transfers that cross each pipe at an instant."""
 
     def __init__(self, problem: ReplicationProblem, moves: Iterable[Schedule]) -> None:
+        self._problem = problem
         self._of: dict[str, tuple[list[float], list[float]]] = defaultdict(
             lambda: ([], [])
         )
@@ -587,38 +592,46 @@ class _Loads:
             count = bisect_right(starts, time + slack) - bisect_left(ends, time - slack)
         return rate / (max(0, count) + 1)
 
+    def rate(
+        self, file: File, source: str | None, target: str, time: float, most: bool
+    ) -> float:
+        """Return the most, or the least, rate at which *file* could come to *target*.
+
+        The target's own interface is left out: all sources share it.
+        """
+        move = {"source": source, "destination": target}
+        way = pipes_of(self._problem, move, file)[1:]
+        return min(self.share(pipe, time, most) for pipe in way)
+
 
 def _sources(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterator[Violation]:
-    """Check that no other source would have been faster, by equal shares of what was
-    under way.
+    """Check that no other source would have been faster.
+
+    Rates are equal shares of what was under way.
     """
     moves = schedule.get("transfers", ())
     saved = saved_at(schedule)
     loads = _Loads(problem, moves)
     for row in moves:
-        name = row["file"]
         target = row["destination"]
-        time = row["start_seconds"]
         if target is None:
             continue
-        holders = [
-            node for node in _holders(problem, stays, name, time) if node != target
-        ]
+        name = row["file"]
+        time = row["start_seconds"]
         file = problem.files[problem.file_index[name]]
+        others: list[str | None] = []
+        for node in _holders(problem, stays, name, time):
+            if node != target and node != row["source"]:
+                others.append(node)
         product = problem.producer[problem.file_index[name]] >= 0
-        others: list[str | None] = [node for node in holders if node != row["source"]]
         if row["source"] and (not product or late(time, saved.get(name, math.inf))):
             others.append(None)
-
-        def rate(source: str | None, most: bool) -> float:
-            way = pipes_of(problem, {"source": source, "destination": target}, file)[1:]  # noqa: B023
-            return min(loads.share(pipe, time, most) for pipe in way)  # noqa: B023
-
-        own = rate(row["source"], True)
+        own = loads.rate(file, row["source"], target, time, most=True)
         for source in others:
-            if rate(source, False) > own * (1 + SAME_RATE):
+            rate = loads.rate(file, source, target, time, most=False)
+            if rate > own * (1 + SAME_RATE):
                 text = (
                     f"comes to {target} at {time:g} s from a source slower than "
                     f"{source or 'the storage'}"

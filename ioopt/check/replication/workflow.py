@@ -36,7 +36,7 @@ class Stay:
 
 @dataclass
 class Stays:
-    """Hold all stays by (file, node) in time order, and what contradicts itself there."""
+    """Hold all stays by (file, node) in time order, and their contradictions."""
 
     of: dict[tuple[str, str], list[Stay]] = field(
         default_factory=lambda: defaultdict(list)
@@ -282,15 +282,15 @@ def dispatch_violations(
 def _legal(
     problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule
 ) -> Iterable[Violation]:
-    """Check that each task is given when it is ready, to a node with idle cores on
-    which no task waits to start.
+    """Check that each task is given when it is ready, to a node that takes it.
+
+    The node has idle cores, and no task waits there to start.
     """
     runs = {row["id"]: row for row in schedule.get("tasks", ())}
     before: dict[str, list[str]] = defaultdict(list)
     for seconds, _, name, node in plan.dispatches or ():
         k = problem.task_index[name]
-        waits = [problem.tasks[p].id for p in problem.predecessors[k]]
-        for task in waits:
+        for task in (problem.tasks[p].id for p in problem.predecessors[k]):
             if task in runs and late(runs[task]["end_seconds"], seconds):
                 text = (
                     f"given at {seconds:g} s, before {task} has written what it reads"
@@ -301,12 +301,20 @@ def _legal(
         if any(late(row["start_seconds"], seconds) for row in earlier):
             text = f"given to {node} at {seconds:g} s, where another has not started"
             yield violation("dispatch", name, text)
-        busy = sum(
-            problem.tasks[problem.task_index[row["id"]]].cores
-            for row in earlier
-            if row["start_seconds"] <= seconds and late(row["end_seconds"], seconds)
-        )
-        room = problem.nodes[problem.node_index[node]].cores - busy
+        room = problem.nodes[problem.node_index[node]].cores
+        room -= _busy_cores(problem, earlier, seconds)
         if not plan.prefetch and problem.tasks[k].cores > room:
             text = f"given to {node} at {seconds:g} s, where {room} cores idle"
             yield violation("dispatch", name, text)
+
+
+def _busy_cores(
+    problem: ReplicationProblem, runs: Sequence[Schedule], seconds: float
+) -> int:
+    """Return the cores that *runs* take at an instant."""
+    busy = 0
+    for row in runs:
+        ended = not late(row["end_seconds"], seconds)
+        if row["start_seconds"] <= seconds and not ended:
+            busy += problem.tasks[problem.task_index[row["id"]]].cores
+    return busy

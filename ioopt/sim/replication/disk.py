@@ -1,8 +1,8 @@
-"""The disks of the timeline simulator: space, victims, and what must be
-saved before it goes.
+"""The disks of the timeline simulator: space, which files leave, and what is saved
+first.
 
-Plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`,
-which numba compiles too.
+Plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`, which numba
+compiles too.
 """
 
 from ioopt.compiled import tuned
@@ -10,17 +10,19 @@ from ioopt.sim.replication import state as at
 from ioopt.sim.replication.state import Instance, Log, Queues, State
 
 CLASS_STEP = 1e12
+"""Distance between the classes of files in the order by which they leave."""
 NO_PLACE = -1
+"""Place of a reader that there is none of."""
 UNASSIGNED = 1 << 39
-"""Distance of a file that only unassigned tasks read: farther than
-any place in a queue.
+"""Distance of a file that only unassigned tasks read: farther than any place in
+a queue.
 """
 DEAD = 1 << 40
 """Distance of a file that no unstarted task reads, farther still."""
 
 
 def settle_in(inst: Instance, st: State, i: int, f: int) -> None:
-    """File *f* takes its space on node *i*."""
+    """Give file *f* its space on node *i*."""
     x = i * inst.num_files
     st.residents[x + st.num_residents[i]] = f
     st.seat[x + f] = st.num_residents[i]
@@ -29,7 +31,7 @@ def settle_in(inst: Instance, st: State, i: int, f: int) -> None:
 
 
 def evict(inst: Instance, st: State, log: Log, i: int, f: int, now: float) -> None:
-    """The complete copy of *f* leaves node *i*; its space is free at once."""
+    """Remove the complete copy of *f* from node *i*; its space is free at once."""
     x = i * inst.num_files
     last = st.residents[x + st.num_residents[i] - 1]
     st.residents[x + st.seat[x + f]] = last
@@ -51,8 +53,10 @@ def evict(inst: Instance, st: State, log: Log, i: int, f: int, now: float) -> No
 
 
 def at_risk(inst: Instance, st: State, f: int) -> bool:
-    """Workflow rule 6: whether a complete copy of *f*, on the node asked about, is
-    the last and wanted.
+    """Return whether a complete copy of *f* is the last one and wanted (workflow rule
+    6).
+
+    The node asked about has one.
     """
     if st.saved[f] == 2 or st.copies[f] > 1:
         return False
@@ -60,8 +64,9 @@ def at_risk(inst: Instance, st: State, f: int) -> bool:
 
 
 def distance_to_use(inst: Instance, st: State, i: int, f: int) -> int:
-    """Places from the head of the own queue to the next reader, else the
-    least over the others.
+    """Return the places from the head of the node's queue to the next reader.
+
+    Where none stands there, return the least over the other nodes.
     """
     x = i * inst.num_files + f
     if st.need[f] == 0:
@@ -77,8 +82,9 @@ def distance_to_use(inst: Instance, st: State, i: int, f: int) -> int:
 
 
 def victim_key(inst: Instance, plan: Queues, st: State, i: int, f: int) -> float:
-    """What the policy orders victims by, least first (timeline rule 4;
-    ties: lowest file index).
+    """Return the key by which the policy evicts, least first (timeline rule 4).
+
+    Ties go to the lowest file index.
     """
     x = i * inst.num_files + f
     if plan.policy == 1:
@@ -96,10 +102,12 @@ def victim_key(inst: Instance, plan: Queues, st: State, i: int, f: int) -> float
 def list_victims(
     inst: Instance, st: State, i: int, limited: bool, risky: bool
 ) -> tuple[int, int]:
-    """Candidates of node *i* into ``st.victims``: (how many, their bytes).
+    """List the files that may leave node *i* in ``st.victims``; return (how many,
+    bytes).
 
-    *limited*: the head waits for cores, so that only dead files and duplicates that the
-    own queue needs no more may go. *risky*: the files at risk, else all others.
+    *limited*: the head waits for cores, so that only dead files, and duplicates that
+    the node's queue does not need any more, may go. *risky*: the files at risk, else
+    all others.
     """
     files = inst.num_files
     count = 0
@@ -120,7 +128,7 @@ def list_victims(
 
 
 def first_victim(st: State, count: int) -> int:
-    """Where in ``st.victims`` the file with the least key stands."""
+    """Return where in ``st.victims`` the file with the least key stands."""
     best = 0
     for v in range(1, count):
         if st.keys[v] < st.keys[best] or (
@@ -133,7 +141,7 @@ def first_victim(st: State, count: int) -> int:
 def lacking(
     inst: Instance, plan: Queues, st: State, i: int, first: int, last: int
 ) -> int:
-    """Bytes that the entries in *first* to *last* - 1 of node *i*'s queue
+    """Return the bytes that the entries in *first* to *last* - 1 of node *i*'s queue
     still need on its disk.
     """
     size = 0
@@ -178,8 +186,8 @@ def make_room(
 def clear_room(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, p: int, now: float
 ) -> bool:
-    """Timeline rule 8: make the bytes free that place *p* asks for, once node
-    *i* computes nothing.
+    """Make the bytes free that place *p* asks for, once node *i* computes nothing
+    (timeline rule 8).
     """
     if plan.clear[p] == 0:
         return True
@@ -221,8 +229,8 @@ def evict_some(
 def request_save(
     inst: Instance, plan: Queues, st: State, i: int, limited: bool, short: int
 ) -> None:
-    """Ask for a save of the first file at risk on node *i*, where all of
-    them free *short* bytes.
+    """Ask for a save of the first file at risk on node *i*, if all of them free *short*
+    bytes.
     """
     count, freeable = list_victims(inst, st, i, limited, True)
     if freeable < short:
@@ -237,8 +245,10 @@ def request_save(
 
 
 def is_open(plan: Queues, st: State, i: int) -> int:
-    """Places between the head of node *i*'s growing queue and its undecided end;
-    -1 where it is closed.
+    """Return the places between the head of node *i*'s growing queue and its undecided
+    end.
+
+    It is -1 where the queue is closed.
     """
     p = st.head[i]
     while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
@@ -249,7 +259,9 @@ def is_open(plan: Queues, st: State, i: int) -> int:
 
 
 def has_loose_reader(inst: Instance, plan: Queues, st: State, f: int) -> bool:
-    """Whether some unstarted reader of *f* stands in none of the growing queues yet."""
+    """Return whether some unstarted reader of *f* stands in none of the growing
+    queues yet.
+    """
     loose = st.need[f]
     for j in range(inst.num_nodes):
         p = st.head[j]
@@ -265,12 +277,11 @@ def has_loose_reader(inst: Instance, plan: Queues, st: State, f: int) -> bool:
 def open_question(
     inst: Instance, plan: Queues, st: State, i: int, limited: bool
 ) -> bool:
-    """Whether making room on node *i* may depend on how the growing queues go
-    on; notes it in WANTED.
+    """Return whether making room on node *i* depends on how the growing queues go on.
 
-    It may where a file that could leave has a reader in no queue yet: other than by
-    the next use files are ordered, and may leave beside a head that waits for
-    cores, whoever reads them.
+    It is then noted in WANTED. It may depend where a file that could leave has a reader
+    in no queue yet: such files are ordered by something else than their next use, and
+    may leave beside a head that waits for cores, whoever reads them.
     """
     if plan.policy != 0 and not limited:
         return False

@@ -56,23 +56,22 @@ def dispatch(
     actual: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
 ) -> tuple[ReplicationPlan, Simulation]:
-    """Run *problem* under *dispatcher*: the queues as they came about with the
-    record, and what happened.
+    """Run *problem* under *dispatcher*; return the plan that came about, and what
+    happened.
 
-    *actual* are compute seconds by task where they differ from the planned ones, which
-    are all that the dispatcher sees; *options* are beyond the rules. Raises
-    UnsolvableInstanceError for a task that fits no node, SimulationError for an illegal
-    pair and for ready tasks that the dispatcher leaves lying, UsageError for *actual*
-    times that are none, and OutOfTime when *deadline* passes first.
+    The plan has the queues and the record. *actual* are compute seconds by task where
+    they differ from the planned ones, which are all that the dispatcher sees; *options*
+    are beyond the rules. Raises UnsolvableInstanceError for a task that fits no node,
+    SimulationError for a pair that is not allowed and for ready tasks that the
+    dispatcher leaves waiting for ever, UsageError for *actual* times that are none, and
+    OutOfTime when *deadline* passes first.
     """
     problem.require_room()
     require_actual(problem, actual)
-    fast = engine == "compiled" or (
-        engine == "auto"
-        and use_machine_code(
-            "timeline", deadline or Deadline(None), replay_seconds(problem)[0]
-        )
-    )
+    fast = engine == "compiled"
+    if engine == "auto":
+        plain = replay_seconds(problem)[0]
+        fast = use_machine_code("timeline", deadline or Deadline(None), plain)
     room = max(64, 8 * sum(map(len, problem.inputs)))
     while True:
         run = _Run(problem, (link, eviction, prefetch, options, actual), room, fast)
@@ -96,8 +95,9 @@ def dispatch(
 def queues_of_run(
     problem: ReplicationProblem, dispatcher: Dispatcher, prefetch: bool, fast: bool
 ) -> list[list[int]]:
-    """The queues, by positions, that a run of *problem* makes; nothing else
-    of it is written down.
+    """Return the queues, by positions, that a run of *problem* makes.
+
+    Nothing else of the run is written down.
     """
     run = _Run(problem, (None, "farthest-next-use", prefetch, RULES, None), 1, fast)
     run.to_the_end(dispatcher, None)
@@ -107,8 +107,9 @@ def queues_of_run(
 def replay_record(
     problem: ReplicationProblem, plan: ReplicationPlan, **options: Any
 ) -> Simulation:
-    """Run a plan that a dispatcher made by its record; SimulationError
-    where that cannot be.
+    """Run a plan that a dispatcher made by its record.
+
+    Raises SimulationError where the record cannot be followed.
     """
     nodes = {
         node.id: [str(entry) for entry in plan.order.get(node.id, ())]
@@ -152,17 +153,17 @@ class _Run(DispatchView):
         link, eviction, self.prefetch, self.options, actual = options
         self.problem = problem
         self.nodes = problem.nodes
-        self.network = problem.network.model_copy(
-            update={"remote_link": link} if link else {}
-        )
+        self.network = problem.network
+        if link:
+            self.network = problem.network.model_copy(update={"remote_link": link})
         self.inst = instance_arrays(problem, link, (), fast, actual)
         empty = [[0]] * len(problem.nodes)
         self.queues = queue_arrays(empty, eviction, compiled=fast, options=self.options)
         self.state = new_state(self.inst, compiled=fast)
         self.log = new_log(self.inst, room, room, fast)
-        self.step = (
-            compiled(kernel.__name__, ENTRY) if fast else kernel.begin_or_advance
-        )
+        self.step = kernel.begin_or_advance
+        if fast:
+            self.step = compiled(kernel.__name__, ENTRY)
         self.record: list[tuple[float, int, int, int]] = []
         self.order: list[list[int]] = [[] for _ in problem.nodes]
         self.owner = [-1] * len(problem.tasks)
@@ -181,7 +182,7 @@ class _Run(DispatchView):
     def to_the_end(
         self, dispatcher: Dispatcher, deadline: Deadline | None
     ) -> tuple[float, int]:
-        """The makespan and FINISHED, or LOG_FULL where not all of the log is there."""
+        """Return the makespan and FINISHED, or LOG_FULL where the log was too short."""
         makespan, code = self._go(kernel.BEGIN, 0)
         while code == kernel.ASKING:
             if deadline is not None and deadline.expired():
@@ -206,7 +207,7 @@ class _Run(DispatchView):
         return float(makespan), code
 
     def plan(self, eviction: EvictionPolicy) -> ReplicationPlan:
-        """The queues as they came about, and the record."""
+        """Return the queues as they came about, and the record."""
         tasks = [task.id for task in self.problem.tasks]
         nodes = [node.id for node in self.nodes]
         rows = [(seconds, n, tasks[k], nodes[i]) for seconds, n, k, i in self.record]
@@ -224,6 +225,7 @@ class _Run(DispatchView):
         )
 
     def _go(self, task: int, node: int) -> tuple[float, int]:
+        """Make one step of the run, and note what ended and arrived."""
         makespan, code = self.step(
             self.inst, self.queues, self.state, self.log, 1 << 60, task, node
         )
@@ -244,6 +246,7 @@ class _Run(DispatchView):
         return makespan, code
 
     def _assign(self, k: int, i: int) -> None:
+        """Record that task *k* is given to node *i*."""
         self.record.append((self.now, self.round, k, i))
         self.order[i].append(k)
         self.owner[k] = i
@@ -252,7 +255,7 @@ class _Run(DispatchView):
             self._readers[f].discard(k)
 
     def _legal(self, pair: Pair) -> Pair:
-        """*pair*, where rule 11 allows it."""
+        """Return *pair* where rule 11 allows it, else raise SimulationError."""
         k, i = pair
         tasks = self.problem.tasks
         nodes = self.nodes
@@ -279,35 +282,35 @@ class _Run(DispatchView):
         return k, i
 
     def released(self) -> Sequence[int]:
-        """All tasks that have arrived."""
+        """Return all tasks that have arrived."""
         return [
             k for k, release in enumerate(self._release) if release <= self._instant
         ]
 
     def task(self, k: int) -> Task:
-        """A task that has arrived."""
+        """Return a task that has arrived."""
         if self._release[k] > self._instant:
             raise KeyError(k)
         return self.problem.tasks[k]
 
     def inputs(self, k: int) -> Sequence[int]:
-        """The files that a task reads."""
+        """Return the files that a task reads."""
         return self.problem.inputs[k]
 
     def outputs(self, k: int) -> Sequence[int]:
-        """The files that a task writes."""
+        """Return the files that a task writes."""
         return self.problem.outputs[k]
 
     def size(self, f: int) -> int:
-        """Bytes of a file."""
+        """Return the bytes of a file."""
         return self.problem.files[f].bytes
 
     def holds(self, i: int, f: int) -> bool:
-        """Whether a file is complete on a node."""
+        """Return whether a file is complete on a node."""
         return bool(self.state.has[i * self.inst.num_files + f] == 1)
 
     def complete(self, i: int) -> Sequence[int]:
-        """The files that are complete on a node."""
+        """Return the files that are complete on a node."""
         state = self.state
         first = i * self.inst.num_files
         listed = state.residents[first : first + state.num_residents[i]]
@@ -315,31 +318,34 @@ class _Run(DispatchView):
         return [f for f in here if state.has[first + f] == 1]
 
     def ready_readers(self, f: int) -> Collection[int]:
-        """The ready tasks that read a file."""
+        """Return the ready tasks that read a file."""
         return self._readers.get(f, ())
 
     def copies(self, f: int) -> int:
-        """On how many nodes a file is complete."""
+        """Return on how many nodes a file is complete."""
         return int(self.state.copies[f])
 
     def on_remote(self, f: int) -> bool:
-        """Whether a file is on the remote storage."""
+        """Return whether a file is on the remote storage."""
         return bool(self.state.saved[f] == 2)
 
     def incoming(self, i: int) -> int | None:
-        """The file that a node receives."""
+        """Return the file that a node receives."""
         ptr = self.inst.slot_ptr
         flows = (i, *range(int(ptr[i]), int(ptr[i + 1])))
-        return next(
-            (int(self.state.recv[y]) for y in flows if self.state.recv[y] >= 0), None
-        )
+        for y in flows:
+            if self.state.recv[y] >= 0:
+                return int(self.state.recv[y])
+        return None
 
     def unstarted(self, i: int) -> int | None:
-        """The task that a node has been given and has not started."""
-        return int(self.queues.entry[i]) if self.state.head[i] == i else None
+        """Return the task that a node has been given and has not started."""
+        if self.state.head[i] != i:
+            return None
+        return int(self.queues.entry[i])
 
     def computing(self, i: int) -> Sequence[Computing]:
-        """The tasks that compute on a node."""
+        """Return the tasks that compute on a node."""
         first = self.inst.core_ptr[i]
         last = self.inst.core_ptr[i + 1]
         tasks = sorted({int(k) for k in self.state.running[first:last] if k >= 0})
@@ -347,27 +353,31 @@ class _Run(DispatchView):
         return [Computing(k, start, self._planned_end(k, i)) for k, start in starts]
 
     def _planned_end(self, k: int, i: int) -> float:
+        """Return when task *k*, which runs on node *i*, ends as planned."""
         seconds = self.problem.tasks[k].compute_seconds / self.nodes[i].speed
         return max(self.now, float(self.log.task_start[k]) + seconds)
 
     def idle_cores(self, i: int) -> int:
-        """How many cores of a node idle."""
+        """Return how many cores of a node idle."""
         return int(self.state.idle[i])
 
     def core_times(self, i: int) -> Sequence[float]:
-        """Per core, since when it idles, or the planned end of its task; ascending."""
+        """Return, per core, since when it idles, or the planned end of its
+        task; ascending.
+        """
         if i not in self._times:
             cores = range(int(self.inst.core_ptr[i]), int(self.inst.core_ptr[i + 1]))
             running = self.state.running
             since = self.state.idle_since
-            self._times[i] = sorted(
-                self._planned_end(int(running[c]), i)
-                if running[c] >= 0
-                else float(since[c])
-                for c in cores
-            )
+            times = []
+            for c in cores:
+                if running[c] >= 0:
+                    times.append(self._planned_end(int(running[c]), i))
+                else:
+                    times.append(float(since[c]))
+            self._times[i] = sorted(times)
         return self._times[i]
 
     def fits(self, k: int, i: int) -> bool:
-        """Whether a node has the cores and the disk for a task."""
+        """Return whether a node has the cores and the disk for a task."""
         return self.problem.fits(k, i)

@@ -1,14 +1,14 @@
-"""The timeline rules of the replication family, over flat arrays: pure
-Python and compiled alike.
+"""The timeline rules of the replication family, over flat arrays.
 
 Written in the part of Python that numba compiles, so that one text is both the plain
 simulator and the fast one (:mod:`ioopt.compiled`). Rules: each node computes its queue
-in order and stages the first unstarted task, one incoming transfer at a time; a file
-comes from the lowest-numbered complete copy, else remotely unless it is on its way to
-somebody; space is made file by file, on demand (:mod:`ioopt.sim.replication.disk`);
-rates are max-min fair (:mod:`ioopt.sim.replication.moves`); at an instant all
-completions come first, then passes over the nodes until nothing changes. In workflows
-tasks also write files, take cores and arrive.
+in order and stages the first unstarted task, one incoming transfer at a time. A file
+comes from the lowest-numbered complete copy, else from remote storage unless it is on
+its way to some node. Space is made file by file, on demand
+(:mod:`ioopt.sim.replication.disk`). Rates are max-min fair
+(:mod:`ioopt.sim.replication.moves`). At an instant all completions come first, then
+passes over the nodes until nothing changes. In workflows tasks also write files, take
+cores and arrive.
 """
 
 from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER
@@ -27,8 +27,9 @@ from ioopt.sim.replication.state import Instance, Log, Queues, State
 def start_task(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Workflow rule 3: start the staged entry of node *i* if cores idle, inputs
-    are there, outputs fit.
+    """Start the staged entry of node *i* if it can start (workflow rule 3).
+
+    Cores idle, its inputs are there, and its outputs fit.
     """
     if not stage(inst, plan, st, log, i, now):
         return False
@@ -63,8 +64,8 @@ def start_task(
 
 
 def take_cores(inst: Instance, st: State, i: int, e: int, end: float) -> None:
-    """Entry *e* takes the cores of node *i* that idle the longest, ties
-    to the lowest number.
+    """Give entry *e* the cores of node *i* that idle the longest, ties to the lowest
+    number.
     """
     st.idle[i] -= inst.cores[e]
     for n in range(inst.cores[e]):
@@ -82,7 +83,7 @@ def take_cores(inst: Instance, st: State, i: int, e: int, end: float) -> None:
 def finish_task(
     inst: Instance, plan: Queues, st: State, log: Log, core: int, now: float
 ) -> None:
-    """The entry whose first core is *core* has ended."""
+    """End the entry whose first core is *core*."""
     files = inst.num_files
     e = st.running[core]
     i = inst.core_node[core]
@@ -115,10 +116,17 @@ def finish_task(
         log.task_end[e] = now
 
 
-FINISHED, STUCK, LOG_FULL, BEYOND, PAUSED, ASKING = 0, 1, 2, 3, 4, 5
-REPLAY, BEGIN, NOBODY = -3, -2, -1
-"""Instead of a task: there are queues; a dispatch begins; nobody is given
-one, so time moves on.
+FINISHED = 0
+STUCK = 1
+LOG_FULL = 2
+BEYOND = 3
+PAUSED = 4
+ASKING = 5
+REPLAY = -3
+BEGIN = -2
+NOBODY = -1
+"""Values of *task* that name none: there are queues; a dispatch begins; no task is
+given, so time moves on.
 """
 
 
@@ -199,8 +207,8 @@ def open_rounds(inst: Instance, plan: Queues, st: State, log: Log, now: float) -
 
 
 def hopeless(inst: Instance, st: State, now: float, horizon: float) -> bool:
-    """Whether the bytes still owed by the shared link alone take the
-    replay past *horizon*.
+    """Return whether the bytes still owed by the shared link alone take the replay past
+    *horizon*.
     """
     if not inst.shared:
         return False
@@ -213,8 +221,8 @@ def hopeless(inst: Instance, st: State, now: float, horizon: float) -> bool:
 
 
 def next_event(inst: Instance, st: State) -> float:
-    """The earliest end of anything under way, or arrival of a task;
-    infinity when there is none.
+    """Return the earliest end of anything under way, or arrival of a task; infinity
+    when there is none.
     """
     soonest = float("inf")
     for c in range(len(inst.core_node)):
@@ -229,7 +237,7 @@ def next_event(inst: Instance, st: State) -> float:
 
 
 def complete(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
-    """Time is *now*: everything that is due at this instant ends."""
+    """Set the time to *now*, and end everything that is due at this instant."""
     if now > st.clock[2]:
         st.counters[at.ROUND] = -1
     st.counters[at.ROUND] += 1
@@ -255,8 +263,9 @@ def note_arrivals(inst: Instance, st: State) -> None:
 
 
 def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
-    """Pass over the nodes until nothing changes: a task, a transfer and, in
-    workflows, a save each.
+    """Pass over the nodes until nothing changes.
+
+    A pass starts on each node a task, a transfer and, in workflows, a save.
     """
     workflow = not inst.plain
     moved = True
@@ -281,8 +290,8 @@ def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> Non
 
 
 def over(inst: Instance, st: State, log: Log, total: int) -> int:
-    """FINISHED (or LOG_FULL) when all *total* entries and saves
-    have ended, else PAUSED.
+    """Return FINISHED (or LOG_FULL) when all *total* entries and all saves have ended,
+    else PAUSED.
     """
     if st.counters[at.ENDED] < total or st.counters[at.SAVING] > 0:
         return PAUSED
@@ -297,8 +306,8 @@ def over(inst: Instance, st: State, log: Log, total: int) -> int:
 def replay(
     inst: Instance, plan: Queues, st: State, log: Log, horizon: float
 ) -> tuple[float, int]:
-    """Replay *plan*; returns (end of the last entry in seconds, one
-    of the codes above).
+    """Replay *plan*; return the end of the last entry in seconds, and one of the codes
+    above.
 
     A replay that passes *horizon* seconds, or must, is given up with BEYOND.
     """
@@ -315,12 +324,12 @@ def begin_or_advance(
     task: int = REPLAY,
     i: int = 0,
 ) -> tuple[float, int]:
-    """The replay in pieces of *most* instants: begins where *st* is
-    unused, else goes on.
+    """Replay in pieces of *most* instants: begin where *st* is unused, else go on.
 
-    With another *task* one step of a dispatch (workflow rule 11): the task is given to
-    node *i*, or see BEGIN and NOBODY; ASKING when the passes have settled again.
-    ``plan`` has one place a node. One entry for both, so that they are compiled once.
+    With another *task* than REPLAY make one step of a dispatch (workflow rule 11): give
+    the task to node *i*, or see BEGIN and NOBODY; return ASKING when the passes have
+    settled again. ``plan`` has one place a node. Both stand in one function so that
+    they are compiled once.
     """
     if task == BEGIN or (task == REPLAY and not st.counters[at.BEGUN]):
         reset(inst, plan, st)
@@ -337,9 +346,7 @@ def begin_or_advance(
 
 
 def leave_unassigned(inst: Instance, st: State) -> None:
-    """The places of the queues are empty, whatever stands in them;
-    every task is unassigned.
-    """
+    """Empty the places of the queues, and leave every task unassigned."""
     for i in range(inst.num_nodes):
         st.head[i] = i + 1
     for x in range(inst.num_nodes * inst.num_files):
@@ -361,10 +368,11 @@ def advance(
     most: int,
     task: int,
 ) -> tuple[float, int]:
-    """Go on for *most* instants (timeline rule 6); PAUSED where that was not enough.
+    """Go on for *most* instants (timeline rule 6); return PAUSED where that was not
+    enough.
 
-    But for REPLAY, up to the next question: at once, or with NOBODY
-    after the next instant.
+    A dispatch goes on up to the next question: at once, or with NOBODY after the next
+    instant.
     """
     total = inst.num_tasks if task != REPLAY else len(plan.entry)
     now = st.clock[0]

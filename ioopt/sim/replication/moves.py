@@ -1,5 +1,5 @@
-"""The transfers of the timeline simulator: what starts to move, at which
-rate, and what arrives.
+"""The transfers of the timeline simulator: what starts to move, at which rate, and what
+arrives.
 
 Flow i < num_nodes is the incoming transfer of node i; in workflows flow num_nodes + i
 is what it saves. Nodes that receive several files at once have further flows. Plain
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ioopt.compiled import Floats, Ints
 
 FASTER = 1e-9
-"""Rates that differ by a smaller share are the same."""
+"""Rates that differ by a smaller share count as equal."""
 
 
 def fill(
@@ -31,16 +31,13 @@ def fill(
     left: Floats,
     count: Ints,
 ) -> None:
-    """Max-min fair rates in place, over flat arrays (Bertsekas and
-    Gallager, Section 6.5.2).
+    """Write max-min fair rates into *rates* (Bertsekas and Gallager, Section 6.5.2).
 
-    All flows grow together until a resource is full; those that cross it
-    stop, the others go on.
-
-    ``use[j * width : (j + 1) * width]`` are the resources that flow *j* crosses, -1 for
-    none; ``capacity`` is bytes per second a resource; ``rates`` receives bytes per
-    second a flow, infinity for one that crosses nothing. ``left`` and ``count`` are
-    scratch, one a resource.
+    All flows grow together until a resource is full; those that cross it stop, the
+    others go on. ``use[j * width : (j + 1) * width]`` are the resources that flow *j*
+    crosses, -1 for none; ``capacity`` is bytes per second a resource; ``rates``
+    receives bytes per second a flow, infinity for one that crosses nothing. ``left``
+    and ``count`` are scratch, one a resource.
     """
     for x in range(num_flows * width):
         r = use[x]
@@ -84,10 +81,10 @@ def fill(
 def stage(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Pin the inputs of the first unstarted entry of node *i*
-    (timeline rules 1, 3 and 8).
+    """Pin the inputs of the first unstarted entry of node *i* (timeline rules 1, 3 and
+    8).
 
-    False where there is none to stage.
+    Return False where there is none to stage.
     """
     if st.staged[i]:
         return True
@@ -121,8 +118,8 @@ def set_off(
     target: int,
     now: float,
 ) -> None:
-    """File *f* starts to move as flow *y* from *source* to *target* (-1:
-    the remote storage).
+    """Start to move file *f* as flow *y* from *source* to *target* (-1: the remote
+    storage).
     """
     st.recv[y] = f
     st.source[y] = source
@@ -145,11 +142,11 @@ def set_off(
 def start_transfer(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Start the first missing file of node *i*'s staged entry that can start
-    now (timeline rule 2).
+    """Start the first missing file of node *i*'s staged entry that can start now
+    (timeline rule 2).
 
-    With several files at once (workflow rule 21), also of the
-    entries behind it, in turn.
+    With several files at once (workflow rule 21), the entries behind it are looked at
+    too, in turn.
     """
     if plan.carried:
         return carry(inst, plan, st, log, i, now)
@@ -174,7 +171,9 @@ def start_transfer(
 
 
 def free_slot(inst: Instance, st: State, i: int) -> int:
-    """A flow by which node *i* can receive another file; -1 where there is none."""
+    """Return a flow by which node *i* can receive another file; -1 where there
+    is none.
+    """
     if st.recv[i] < 0:
         return i
     for y in range(inst.slot_ptr[i], inst.slot_ptr[i + 1]):
@@ -196,11 +195,11 @@ def bring(
     now: float,
     ahead: bool,
 ) -> bool:
-    """Start the first missing file of entry *e* that can start now, to
-    node *i* as flow *y*.
+    """Start the first missing file of entry *e* that can start now, to node *i* as flow
+    *y*.
 
-    *ahead*: for an entry behind the head, beside *kept* bytes that those
-    before it still need.
+    *ahead*: the entry stands behind the head, beside *kept* bytes that those before it
+    still need.
     """
     files = inst.num_files
     for x in range(inst.ptr[e] + (0 if ahead else st.staged[i] - 1), inst.ptr[e + 1]):
@@ -229,7 +228,7 @@ def bring(
 def send(
     inst: Instance, st: State, log: Log, y: int, f: int, source: int, i: int, now: float
 ) -> None:
-    """File *f* starts to come to node *i* as flow *y*."""
+    """Start to send file *f* to node *i* as flow *y*."""
     if source >= 0:
         st.pin[source * inst.num_files + f] += 1
         st.counters[at.REPLICA_BYTES] += inst.size[f]
@@ -248,8 +247,8 @@ def send(
 def carry(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Timeline rule 7: start the first of the moves to node *i* whose
-    source has the file.
+    """Start the first of the moves to node *i* whose source has the file
+    (timeline rule 7).
     """
     if st.recv[i] >= 0:
         return False
@@ -267,8 +266,9 @@ def carry(
 
 
 def least_loaded(inst: Instance, st: State, i: int, f: int) -> int:
-    """Where node *i* gets *f*, which some node has, by workflow rule 22;
-    -1: the remote storage.
+    """Return where node *i* gets *f*, which some node has, by workflow rule 22.
+
+    -1 is the remote storage.
     """
     for r in range(len(inst.capacity)):
         st.crossing[r] = 0
@@ -300,8 +300,8 @@ def least_loaded(inst: Instance, st: State, i: int, f: int) -> int:
 def start_save(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> None:
-    """Save what node *i* requested this turn, else its oldest product to
-    keep (workflow rule 8).
+    """Save what node *i* requested this turn, else its oldest product to keep (workflow
+    rule 8).
     """
     files = inst.num_files
     f = st.counters[at.REQUEST]
@@ -323,8 +323,9 @@ def start_save(
 
 
 def oldest_to_keep(inst: Instance, st: State, i: int) -> int:
-    """Of the products to keep that node *i* holds unsaved the one made
-    first, ties by its index.
+    """Return the product to keep that node *i* holds unsaved and that was made first.
+
+    Ties go to the lowest index.
     """
     best = -1
     for s in range(st.num_residents[i]):
@@ -337,7 +338,7 @@ def oldest_to_keep(inst: Instance, st: State, i: int) -> int:
 
 
 def share_out(inst: Instance, st: State, now: float) -> None:
-    """Rates of all transfers anew (timeline rule 5), and the end of those
+    """Compute the rates of all transfers anew (timeline rule 5), and the ends of those
     whose rate has changed.
     """
     flows = 0
@@ -363,8 +364,8 @@ def share_out(inst: Instance, st: State, now: float) -> None:
 def cross(
     inst: Instance, st: State, f: int, source: int, target: int, use: int
 ) -> None:
-    """The resources that *f* crosses from *source* to *target*, into
-    ``st.use`` from *use* on.
+    """Write the resources that *f* crosses from *source* to *target* into ``st.use``
+    from *use* on.
     """
     link = inst.num_nodes + inst.num_storages
     if source >= 0 and target >= 0:
@@ -379,7 +380,7 @@ def cross(
 
 
 def arrive(inst: Instance, st: State, log: Log, y: int, now: float) -> None:
-    """The file of flow *y* is complete: on the node that receives it, or saved."""
+    """Complete the file of flow *y*, on the node that receives it or on the storage."""
     files = inst.num_files
     f = st.recv[y]
     i = st.target[y]

@@ -29,10 +29,11 @@ from ioopt.timeline import Interval, Timeline, replication_timeline, steps_of
 
 
 def link_bound_seconds(problem: ReplicationProblem) -> float:
-    """Lower bound of any makespan on a shared link: bytes to fetch at its
-    rate + least compute.
+    """Return a lower bound of any makespan on a shared link: bytes to fetch at its rate
+    + least compute.
 
-    Counts the distinct files that are read and that no node holds or makes.
+    The bytes are those of the distinct files that are read and that no node holds or
+    makes.
     """
     wanted = sum(problem.files[f].bytes for f in WorkflowBound(problem).first_touch)
     fastest = max(node.speed for node in problem.nodes)
@@ -48,8 +49,8 @@ def report(
     makespan: float,
     actual: Mapping[str, float] | None,
 ) -> Simulation:
-    """What a replay that ended at *makespan* did; *entries* as
-    in :func:`schedule_of`.
+    """Return what a replay that ended at *makespan* did; *entries* as in
+    :func:`schedule_of`.
     """
     log, state = ran
     metrics = metrics_of(problem, link, state, makespan)
@@ -66,9 +67,7 @@ def report(
 def cores_busy(
     problem: ReplicationProblem, runs: Sequence[Mapping[str, Any]], makespan: float
 ) -> float:
-    """Share of the core-seconds up to the makespan in which a task
-    computes; 0 if that is 0.
-    """
+    """Return the share of core-seconds up to the makespan in which tasks compute."""
     if makespan == 0:
         return 0.0
     used = math.fsum(
@@ -82,7 +81,7 @@ def cores_busy(
 def metrics_of(
     problem: ReplicationProblem, link: LinkModel | None, state: State, makespan: float
 ) -> Json:
-    """The metrics of a replay that ends at *makespan* seconds."""
+    """Return the metrics of a replay that ends at *makespan* seconds."""
     shared = (link or problem.network.remote_link) == "shared"
     count = [int(value) for value in state.counters]
     metrics = {
@@ -112,62 +111,72 @@ def schedule_of(
     state: State,
     entries: tuple[Sequence[str], Sequence[int], Sequence[int]],
 ) -> Json:
-    """The schedule; *entries*: names and nodes of all entries, files
-    of the copy entries.
+    """Return the schedule.
+
+    *entries*: names and nodes of all entries, and the files of the copy entries.
     """
     names, owner, copy_files = entries
     nodes = [node.id for node in problem.nodes]
     files = [file.id for file in problem.files]
     num_tasks = len(problem.tasks)
-    runs = sorted(range(num_tasks), key=lambda k: (float(log.task_start[k]), k))
-    schedule: Json = {
-        "tasks": [
+
+    def place(node: int) -> str | None:
+        """Return the name of a node; None for the remote storage, -1."""
+        return None if node < 0 else nodes[node]
+
+    def by_start(k: int) -> tuple[float, int]:
+        return float(log.task_start[k]), k
+
+    def by_end(e: int) -> tuple[float, int]:
+        return float(log.task_end[e]), e
+
+    tasks = []
+    for k in sorted(range(num_tasks), key=by_start):
+        tasks.append(
             {
                 "id": names[k],
                 "node": nodes[owner[k]],
                 "start_seconds": float(log.task_start[k]),
                 "end_seconds": float(log.task_end[k]),
             }
-            for k in runs
-        ],
-        "transfers": [
+        )
+    transfers = []
+    for n in range(state.counters[at.TRANSFERS]):
+        transfers.append(
             {
                 "file": files[log.file[n]],
-                "source": None if log.source[n] < 0 else nodes[log.source[n]],
-                "destination": None
-                if log.destination[n] < 0
-                else nodes[log.destination[n]],
+                "source": place(log.source[n]),
+                "destination": place(log.destination[n]),
                 "start_seconds": float(log.start[n]),
                 "end_seconds": float(log.end[n]),
             }
-            for n in range(state.counters[at.TRANSFERS])
-        ],
-        "evictions": [
+        )
+    evictions = []
+    for n in range(state.counters[at.EVICTIONS]):
+        evictions.append(
             {
                 "file": files[log.evicted_file[n]],
                 "node": nodes[log.evicted_node[n]],
                 "seconds": float(log.evicted_at[n]),
             }
-            for n in range(state.counters[at.EVICTIONS])
-        ],
-    }
-    if copy_files:
-        done = sorted(
-            range(num_tasks, len(names)), key=lambda e: (float(log.task_end[e]), e)
         )
-        schedule["copy_entries"] = [
-            {
-                "file": files[copy_files[e - num_tasks]],
-                "node": nodes[owner[e]],
-                "seconds": float(log.task_end[e]),
-            }
-            for e in done
-        ]
+    schedule: Json = {"tasks": tasks, "transfers": transfers, "evictions": evictions}
+    if copy_files:
+        done = []
+        for e in sorted(range(num_tasks, len(names)), key=by_end):
+            done.append(
+                {
+                    "file": files[copy_files[e - num_tasks]],
+                    "node": nodes[owner[e]],
+                    "seconds": float(log.task_end[e]),
+                }
+            )
+        schedule["copy_entries"] = done
     return schedule
 
 
 def timeline_of(problem: ReplicationProblem, schedule: Json) -> Timeline:
-    """The intervals of a schedule, for traces and exports."""
+    """Return the intervals of a schedule, for traces and exports."""
     sizes = {file.id: file.bytes for file in problem.files}
     nodes = [n.id for n in problem.nodes]
     timeline = replication_timeline(schedule, nodes, sizes)
@@ -182,8 +191,9 @@ def timeline_of(problem: ReplicationProblem, schedule: Json) -> Timeline:
 def flows_of(
     problem: ReplicationProblem, timeline: Timeline
 ) -> Iterator[tuple[Interval, Interval]]:
-    """From the task that makes a file to each that reads it, by the
-    transfer to its node if any.
+    """Yield arrows from the task that makes a file to each that reads it.
+
+    They go by the transfer to the reader's node, if there is one.
     """
     came: dict[tuple[str, str], list[Interval]] = {}
     runs: dict[str, Interval] = {}
@@ -198,17 +208,14 @@ def flows_of(
         maker = runs[problem.tasks[problem.producer[f]].id]
         for k in problem.readers[f]:
             reader = runs[problem.tasks[k].id]
-            by = [
-                m
-                for m in came.get((file.id, reader.resource), ())
-                if m.end <= reader.start
-            ]
-            yield from pairwise([maker, *by[-1:], reader])
+            moves = came.get((file.id, reader.resource), ())
+            in_time = [move for move in moves if move.end <= reader.start]
+            yield from pairwise([maker, *in_time[-1:], reader])
 
 
 SAME_INSTANT = 1e-9
-"""Times that differ by less, as a share of the time (of 1 s for shorter
-ones), are one instant.
+"""Times that differ by a smaller share of the time (of 1 s for shorter ones) are one
+instant.
 """
 Rows = list[Json]
 
@@ -222,11 +229,12 @@ def tell(problem: ReplicationProblem, schedule: Json) -> None:
 
 
 def _slack(seconds: float) -> float:
+    """Return by how much times at *seconds* may differ and be one instant."""
     return SAME_INSTANT * max(1.0, seconds)
 
 
 def number_cores(problem: ReplicationProblem, runs: Rows) -> None:
-    """Give each run its ``cores``: those idle the longest, ties lowest
+    """Give each run its ``cores``: those that idle the longest, ties to the lowest
     number (workflow rule 3).
     """
     since = {node.id: [0.0] * node.cores for node in problem.nodes}
@@ -242,12 +250,12 @@ def number_cores(problem: ReplicationProblem, runs: Rows) -> None:
 
 
 def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
-    """Of each node its disk's ``bytes`` and, as [seconds, bytes], what is
-    ``used`` and ``live``.
+    """Return, by node, its disk's ``bytes`` and what is ``used`` and ``live``, as
+    [seconds, bytes].
 
-    Used counts complete and arriving files and outputs being written (workflow
-    rule 5). Live is the part that a task which has not ended reads, or that is yet
-    to be saved for good.
+    Used counts complete and arriving files and outputs being written (workflow rule 5).
+    Live is the part that a task which has not ended reads, or that is yet to be saved
+    for good.
     """
     ends = {run["id"]: run["end_seconds"] for run in schedule["tasks"]}
     saved = {
@@ -285,8 +293,8 @@ def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
 def _stays(
     problem: ReplicationProblem, schedule: Mapping[str, Any]
 ) -> Iterator[tuple[str, int, float, float]]:
-    """(node, file, from, until) of every copy on a disk; until
-    infinity where it stays.
+    """Yield (node, file, from, until) of every copy on a disk; infinity where
+    it stays.
     """
     begun: dict[tuple[str, int], list[float]] = defaultdict(list)
     gone: dict[tuple[str, int], list[float]] = defaultdict(list)
@@ -309,13 +317,13 @@ def _stays(
 
 
 def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Rows:
-    """The rows of tasks and transfers that determined the makespan, from the
+    """Return the rows of tasks and transfers that determined the makespan, from the
     last back to the first.
 
-    From each the one that ended as it began: for a task the transfer of an input or the
-    task that made it, else what freed its cores; for a transfer what made or saved the
-    file, else what came in before, else what let the task before start, which let the
-    node stage; else whatever ended then.
+    Before each comes the one that ended as it began: for a task the transfer of an
+    input or the task that made it, else what freed its cores; for a transfer what made
+    or saved the file, else what came in before, else what let the task before start,
+    which let the node stage; else whatever ended then.
     """
     runs = schedule["tasks"]
     moves = schedule["transfers"]
@@ -339,25 +347,31 @@ def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> R
 def _before(
     problem: ReplicationProblem, row: Json, ending: _Ends, starting: _Ends
 ) -> Json | None:
-    """The row that let *row* begin; None where it began by an arrival or at 0."""
-    ended = [other for other in ending.at(row["start_seconds"]) if other is not row]
-    node = row["node"] if "id" in row else row["destination"] or row["source"]
-    runs = [] if "id" in row else starting.at(row["start_seconds"])
-    for begun in (row, *(run for run in reversed(runs) if run["node"] == node)):
-        if cause := _cause(problem, begun, node, ended):
+    """Return the row that let *row* begin; None where an arrival or time 0 did."""
+    start = row["start_seconds"]
+    ended = [other for other in ending.at(start) if other is not row]
+    begun = [row]
+    if "id" in row:
+        node = row["node"]
+    else:
+        node = row["destination"] or row["source"]
+        begun += [run for run in reversed(starting.at(start)) if run["node"] == node]
+    for other in begun:
+        cause = _cause(problem, other, node, ended)
+        if cause:
             return cause
-    return ended[-1] if ended and row["start_seconds"] > 0 else None
+    return ended[-1] if ended and start > 0 else None
 
 
 class _Ends:
-    """Rows by the instant at which they end (or start)."""
+    """Find rows by the instant at which they end (or start)."""
 
     def __init__(self, rows: Rows, key: str = "end_seconds") -> None:
         self.rows = sorted(rows, key=lambda row: row[key])
         self.times = [row[key] for row in self.rows]
 
     def at(self, time: float) -> Rows:
-        """The rows whose time is that instant."""
+        """Return the rows whose time is that instant."""
         low = time - _slack(time)
         high = time + _slack(time)
         return self.rows[bisect_left(self.times, low) : bisect_right(self.times, high)]
@@ -366,25 +380,33 @@ class _Ends:
 def _cause(
     problem: ReplicationProblem, row: Mapping[str, Any], node: str, ended: Rows
 ) -> Json | None:
-    """Which of the rows that *ended* as *row* began on *node* let it
-    begin; None: none of them.
+    """Return which of the rows that *ended* as *row* began on *node* let it begin.
+
+    None: none of them did.
     """
-    inputs = {row["file"]} if "file" in row else _files(problem, row["id"])[0]
+    if "file" in row:
+        inputs = {row["file"]}
+    else:
+        inputs = _files(problem, row["id"])[0]
 
     def rank(other: Mapping[str, Any]) -> int:
+        """Return how likely *other* is the cause, 0 first; 4: it is none."""
         if "id" in other:
-            made = inputs & _files(problem, other["id"])[1]
-            return 1 if made else 3 if other["node"] == node else 4
+            if inputs & _files(problem, other["id"])[1]:
+                return 1
+            return 3 if other["node"] == node else 4
         target = other["destination"]
         if other["file"] in inputs and target in (node, None):
             return 0
         return 2 if node in (target, other["source"]) else 4
 
     best = min(ended, key=rank, default=None)
-    return best if best is not None and rank(best) < 4 else None
+    if best is None or rank(best) == 4:
+        return None
+    return best
 
 
 def _files(problem: ReplicationProblem, task: str) -> tuple[set[str], set[str]]:
-    """Inputs and outputs of a task."""
+    """Return the inputs and the outputs of a task."""
     found = problem.tasks[problem.task_index[task]]
     return set(found.inputs), set(found.outputs)

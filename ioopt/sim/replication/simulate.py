@@ -1,7 +1,7 @@
-"""Timeline simulator of the replication family: replay a plan's queues and
-report what happened.
+"""Timeline simulator of the replication family: replay a plan's queues and report what
+happened.
 
-The paper used SimGrid; the rules here are ours and are written out in
+The paper used SimGrid. The rules here are ours; they are written out in
 ``docs/rules/replication.md`` and, as code, in :mod:`ioopt.sim.replication.kernel`.
 """
 
@@ -23,6 +23,7 @@ from ioopt.problems.replication import (
     LinkModel,
     ReplicationPlan,
     ReplicationProblem,
+    Room,
 )
 from ioopt.protocols import Simulation
 from ioopt.sim.replication import kernel
@@ -44,7 +45,7 @@ Carried = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Entries:
-    """The queues of a plan as entry numbers; copy entries come after the tasks."""
+    """Hold the queues of a plan as entry numbers; copy entries come after the tasks."""
 
     queues: list[list[int]]
     names: list[str]
@@ -57,8 +58,9 @@ class Entries:
 
     @classmethod
     def of(cls, problem: ReplicationProblem, plan: ReplicationPlan) -> Entries:
-        """Read the queues; SimulationError for what is unknown, left
-        out or stands twice.
+        """Read the queues of a plan.
+
+        Raises SimulationError for what is unknown, left out or stands twice.
         """
         for known in plan.order:
             _place("node", known, problem.node_index, "order")
@@ -95,17 +97,17 @@ class Entries:
         rounds, drops = _barriers(problem, plan, queues)
         clear = _clear(problem, plan, queues)
         inputs = [*problem.inputs, *((file,) for file in copy_files)]
-        carried = (
-            _carried(problem, plan, queues, inputs, rounds) if plan.carry_out else None
-        )
+        carried = None
+        if plan.carry_out:
+            carried = _carried(problem, plan, queues, inputs, rounds)
         entries = cls(queues, names, copy_files, rounds, drops, owner, clear, carried)
         if problem.is_workflow:
             entries._require_end(problem)
         return entries
 
     def _require_end(self, problem: ReplicationProblem) -> None:
-        """Workflow rule 10: no entry waits for itself, behind
-        others or for their files.
+        """Check workflow rule 10: no entry waits for itself, behind others or for their
+        files.
         """
         before = {k: list(tasks) for k, tasks in enumerate(problem.predecessors)}
         for x, file in enumerate(self.copy_files):
@@ -114,7 +116,8 @@ class Entries:
         for queue in self.queues:
             for first, second in pairwise(queue):
                 before[second].append(first)
-        if cycle := find_cycle(before):
+        cycle = find_cycle(before)
+        if cycle:
             names = " -> ".join(repr(self.names[e]) for e in cycle)
             raise SimulationError(
                 f"the order of the queues is a deadlock (dependency cycle): {names}"
@@ -122,12 +125,14 @@ class Entries:
 
 
 def _place(what: str, name: str, index: Mapping[str, int], where: str) -> int:
+    """Return the position of a name, or raise SimulationError."""
     if name not in index:
         raise SimulationError(f"{where}: there is no {what} {name!r}")
     return index[name]
 
 
 def _fits(problem: ReplicationProblem, k: int, i: int) -> None:
+    """Raise SimulationError where node *i* can never run task *k*."""
     node = problem.nodes[i]
     task = problem.tasks[k]
     wanted = problem.task_bytes(k)
@@ -147,19 +152,18 @@ def _fits(problem: ReplicationProblem, k: int, i: int) -> None:
 def _barriers(
     problem: ReplicationProblem, plan: ReplicationPlan, queues: list[list[int]]
 ) -> tuple[list[list[int]] | None, list[list[tuple[int, int]]]]:
-    """The round of each place, a copy entry going with the task before it,
-    and the files to drop.
+    """Return the round of each place, and the files to drop as each round opens.
+
+    A copy entry goes with the task before it.
     """
     if not plan.barriers or plan.rounds is None:
         return None, []
     problem.require_batch("a plan in rounds")
-    index = problem.task_index
-    round_of = {
-        index[name]: r
-        for r, row in enumerate(plan.rounds)
-        for name in row.tasks
-        if name in index
-    }
+    round_of: dict[int, int] = {}
+    for number, part in enumerate(plan.rounds):
+        for name in part.tasks:
+            if name in problem.task_index:
+                round_of[problem.task_index[name]] = number
     places = []
     for i, queue in enumerate(queues):
         present = 0
@@ -193,37 +197,44 @@ def _barriers(
 def _clear(
     problem: ReplicationProblem, plan: ReplicationPlan, queues: list[list[int]]
 ) -> list[int]:
-    """Timeline rule 8: bytes to be free before each place is staged; none where
-    only what is missing.
+    """Return the bytes to be free before each place is staged (timeline rule 8).
 
-    Nothing is cleared before the first task of a queue. A plan in rounds clears before
-    each round; with barriers its own evictions do.
+    The list is empty where only what is missing is evicted. Nothing is cleared before
+    the first task of a queue. A plan in rounds clears before each round; with barriers
+    its own evictions do.
     """
     if plan.room == "missing" or plan.barriers or plan.carry_out:
         return []
     problem.require_batch("room")
-    part_of = {
-        name: r for r, part in enumerate(plan.rounds or ()) for name in part.tasks
-    }
+    round_of: dict[str, int] = {}
+    for number, part in enumerate(plan.rounds or ()):
+        round_of.update(dict.fromkeys(part.tasks, number))
     wanted = []
     for node, queue in zip(problem.nodes, queues, strict=True):
-        waiting = [
-            problem.task_bytes(entry) for entry in queue if entry < len(problem.tasks)
-        ]
-        part: int | None = None
+        tasks = [entry for entry in queue if entry < len(problem.tasks)]
+        waiting = [problem.task_bytes(k) for k in tasks]
+        before: int | None = None
         for place, entry in enumerate(queue):
+            if entry >= len(problem.tasks):
+                wanted.append(0)
+                continue
+            number = round_of.get(problem.tasks[entry].id, place)
             room = 0
-            if entry < len(problem.tasks):
-                number = part_of.get(problem.tasks[entry].id, place)
-                if place and node.disk_bytes is not None and number != part:
-                    mean = -(-sum(waiting) // len(waiting))
-                    room = {"next": waiting[0], "mean": mean, "largest": max(waiting)}[
-                        plan.room
-                    ]
-                part = number
-                del waiting[0]
+            if place and node.disk_bytes is not None and number != before:
+                room = _room_for(plan.room, waiting)
             wanted.append(room)
+            before = number
+            del waiting[0]
     return wanted
+
+
+def _room_for(room: Room, waiting: Sequence[int]) -> int:
+    """Return the bytes of the next, the mean or the largest of the *waiting* tasks."""
+    if room == "next":
+        return waiting[0]
+    if room == "mean":
+        return -(-sum(waiting) // len(waiting))
+    return max(waiting)
 
 
 def _carried(
@@ -233,31 +244,29 @@ def _carried(
     inputs: Sequence[Sequence[int]],
     rounds: list[list[int]] | None,
 ) -> list[list[Carried]]:
-    """Per node the moves of *plan*: first those that are only sent on, then as
-    its queue reads them.
+    """Return, per node, the moves of *plan* to carry out.
+
+    First come those that are only sent on, then the others as the node's queue reads
+    them.
     """
     problem.require_batch("carry_out")
     if plan.moves == "replay" or (plan.rounds is not None and rounds is None):
-        kind = (
-            "rounds without barriers" if plan.moves != "replay" else "moves of a replay"
-        )
+        kind = "rounds without barriers"
+        if plan.moves == "replay":
+            kind = "moves of a replay"
         raise SimulationError(
             f"carry_out: {kind} cannot be carried out; they are advice"
         )
-    nodes = problem.node_index
-    rank: dict[Carried, int] = {}
-    for i, queue in enumerate(queues):
-        for place, entry in enumerate(queue):
-            for file in inputs[entry]:
-                number = rounds[i][place] if rounds is not None else 0
-                rank.setdefault((number, i, file), len(rank))
+    rank = _reading_order(queues, inputs, rounds)
     moves: list[list[Carried]] = [[] for _ in queues]
     for number, (remote, copies) in enumerate(plan.moves_by_round()):
         sent = {(name, source) for name, source, _ in copies}
-        rows = [*((f, None, i) for f, i in remote), *copies]
+        rows = [*((name, None, target) for name, target in remote), *copies]
         for name, source, target in rows:
-            start = -1 if source is None else _place("node", source, nodes, "carry_out")
-            end = _place("node", target, nodes, "carry_out")
+            start = -1
+            if source is not None:
+                start = _place("node", source, problem.node_index, "carry_out")
+            end = _place("node", target, problem.node_index, "carry_out")
             file = _place("file", name, problem.file_index, "carry_out")
             if (number, end, file) not in rank and (name, target) not in sent:
                 text = (
@@ -271,9 +280,29 @@ def _carried(
     return moves
 
 
+def _reading_order(
+    queues: list[list[int]],
+    inputs: Sequence[Sequence[int]],
+    rounds: list[list[int]] | None,
+) -> dict[tuple[int, int, int], int]:
+    """Number each (round, node, file) in the order in which the queues first
+    read it.
+    """
+    rank: dict[tuple[int, int, int], int] = {}
+    for i, queue in enumerate(queues):
+        for place, entry in enumerate(queue):
+            number = 0
+            if rounds is not None:
+                number = rounds[i][place]
+            for file in inputs[entry]:
+                rank.setdefault((number, i, file), len(rank))
+    return rank
+
+
 REPORT_SECONDS_PER_READ = 3e-5
 """Time of schedule, timeline and check per input and task."""
 CHEAP_SECONDS = 0.3
+"""A replay and its report that take no longer are made without a look at the clock."""
 INSTANTS = 1_000
 """Events between two looks at the clock."""
 
@@ -286,18 +315,18 @@ def simulate(
     deadline: Deadline | None = None,
     actual: Mapping[str, float] | None = None,
 ) -> Simulation:
-    """Replay ``plan.order`` under ``plan.eviction`` (and ``plan.rounds``
-    with ``plan.barriers``).
+    """Replay ``plan.order`` under ``plan.eviction`` (and ``plan.rounds`` with
+    ``plan.barriers``).
 
     A plan with ``dispatches`` is run by that record instead.
 
     *actual* are compute seconds by task, where they differ from the planned ones.
-    *link* overrides the instance's link model. *engine* picks the plain or the
-    compiled kernel, which agree; ``auto`` compiles only large replays. Raises
-    SimulationError, naming the item, for queues that leave a task out, run one twice,
-    name something unknown, form a dependency cycle or can never proceed, UsageError
-    for *actual* times that are none, and OutOfTime where the report and its check
-    would end too long after *deadline*.
+    *link* overrides the instance's link model. *engine* picks the plain or the compiled
+    kernel, which agree; ``auto`` compiles only large replays. Raises SimulationError,
+    naming the item, for queues that leave a task out, run one twice, name something
+    unknown, form a dependency cycle or can never proceed, UsageError for *actual* times
+    that are none, and OutOfTime where the report and its check would end too long after
+    *deadline*.
     """
     if problem.is_workflow:
         problem.require_room()
@@ -328,11 +357,9 @@ def simulate(
         parsed.clear,
         parsed.carried,
     )
-    run = (
-        compiled(kernel.__name__, "begin_or_advance")
-        if fast
-        else kernel.begin_or_advance
-    )
+    run = kernel.begin_or_advance
+    if fast:
+        run = compiled(kernel.__name__, "begin_or_advance")
     room = max(64, 2 * len(inst.files))
     instants = INSTANTS if until else 1 << 60
     while True:
@@ -353,14 +380,13 @@ def simulate(
 
 
 def report_seconds(problem: ReplicationProblem) -> float:
-    """Seconds that writing down and checking a replay takes, estimated."""
-    return REPORT_SECONDS_PER_READ * (
-        sum(map(len, problem.inputs)) + len(problem.tasks)
-    )
+    """Return an estimate of the seconds to write down and to check a replay."""
+    reads = sum(map(len, problem.inputs)) + len(problem.tasks)
+    return REPORT_SECONDS_PER_READ * reads
 
 
 def replay_fits(problem: ReplicationProblem, deadline: Deadline) -> bool:
-    """Whether :func:`simulate` would begin a replay at all."""
+    """Return whether :func:`simulate` would begin a replay at all."""
     try:
         _until(problem, deadline)
     except OutOfTime:
@@ -369,8 +395,9 @@ def replay_fits(problem: ReplicationProblem, deadline: Deadline) -> bool:
 
 
 def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline | None:
-    """When a replay must have ended; None without a limit, or where it
-    takes next to no time.
+    """Return when a replay must have ended.
+
+    None without a limit, or where the replay takes next to no time.
     """
     if deadline is None or deadline.limit_seconds is None:
         return None
@@ -385,8 +412,9 @@ def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline |
 
 
 def _takes_machine_code(problem: ReplicationProblem, until: Deadline | None) -> bool:
-    """Whether to take machine code; OutOfTime where pure Python
-    would take far too long.
+    """Return whether to take machine code.
+
+    Raises OutOfTime where pure Python would take far too long.
     """
     plain, _ = replay_seconds(problem)
     fast = use_machine_code("timeline", until or Deadline(None), plain)
@@ -419,8 +447,8 @@ def _stuck(
     parsed: Entries,
     carried: bool,
 ) -> SimulationError:
-    """The error for a replay in which nothing can go on, naming the
-    first node that waits.
+    """Return the error for a replay in which nothing can go on, naming the first node
+    that waits.
     """
     for i, node in enumerate(problem.nodes):
         place = state.head[i] - queues.ptr[i]
@@ -447,7 +475,7 @@ def _stuck(
 def noisy_seconds(
     problem: ReplicationProblem, sigma: float, seed: int = 0
 ) -> dict[str, float]:
-    """Per task, its planned compute seconds times a lognormal number with median 1.
+    """Return, per task, its compute seconds times a lognormal number with median 1.
 
     *sigma* is the standard deviation of its logarithm: 0.3 for good estimates, 0.8 for
     poor ones. Raises UsageError for one that is negative or above 10.

@@ -1,5 +1,5 @@
-"""Flat arrays in which the replication simulator keeps an instance, a plan,
-its state and its log.
+"""Flat arrays in which the replication simulator keeps an instance, a plan, its state
+and its log.
 
 The same fields are numpy arrays for the compiled kernel and lists for the pure Python
 one. A matrix over nodes and files is flat: cell (i, f) stands at ``i * num_files + f``.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioopt.compiled import boxes
@@ -30,7 +30,7 @@ POLICIES = {"farthest-next-use": 0, "popularity": 1, "lru": 2}
 
 
 class Instance(NamedTuple):
-    """What does not change during a replay. Sizes in bytes, rates in bytes per second.
+    """Hold what does not change in a replay; sizes in bytes, rates in bytes per second.
 
     Entries are the tasks (0 .. num_tasks - 1), then the copy entries of the plan; the
     files of entry e are ``files[ptr[e]:ptr[e + 1]]``. ``capacity`` lists the resources
@@ -82,7 +82,7 @@ class Instance(NamedTuple):
 
 
 class Queues(NamedTuple):
-    """The queues of a plan: node i runs ``entry[ptr[i]:ptr[i + 1]]`` in order.
+    """Hold the queues of a plan: node i runs ``entry[ptr[i]:ptr[i + 1]]`` in order.
 
     With ``barriers`` 1, ``round_of`` gives the round of each place, and as
     round r opens the files ``drop_file[drop_ptr[r]:drop_ptr[r + 1]]`` leave the
@@ -118,8 +118,7 @@ class Queues(NamedTuple):
 
 
 class State(NamedTuple):
-    """What changes during a replay; the kernel resets it, so one State
-    serves many replays.
+    """Hold what changes in a replay; the kernel resets it, so it serves many replays.
 
     ``has``: 0 no, 1 complete, 2 on its way or being written. ``pin``: how many reasons
     keep the file. ``nxt``: place of the first unstarted reader on that node (-1 none),
@@ -180,8 +179,9 @@ class State(NamedTuple):
 
 
 class Log(NamedTuple):
-    """What happened, in the order in which it started; empty arrays where
-    only the score counts.
+    """Record what happened, in the order in which it started.
+
+    The arrays are empty where only the score counts.
     """
 
     enabled: int
@@ -210,17 +210,23 @@ class Log(NamedTuple):
     OWED,
 ) = range(9)
 BEGUN, REQUEST, SAVING, SAVES, SAVED_BYTES, SPILLS, REFETCHED = range(9, 16)
-ARRIVED, ROUND, WANTED = 16, 17, 18
+ARRIVED = 16
+ROUND = 17
+WANTED = 18
 NUM_COUNTERS = 19
-OPEN, CLOSED = -1, -2
+OPEN = -1
+CLOSED = -2
 
 
 def _zeros(length: int, compiled: bool, kind: str = "int32") -> Any:
+    """Return zeros for a kernel: a numpy array of that *kind*, or a list."""
     if compiled:
         import numpy
 
         return numpy.zeros(length, dtype=kind)
-    return [0.0 if kind == "float64" else 0] * length
+    if kind == "float64":
+        return [0.0] * length
+    return [0] * length
 
 
 def instance_arrays(
@@ -230,25 +236,46 @@ def instance_arrays(
     compiled: bool = True,
     actual: Mapping[str, float] | None = None,
 ) -> Instance:
-    """The arrays of *problem*; *link* overrides its link model,
-    *copy_entries* name their files.
+    """Return the arrays of *problem*; *link* overrides its link model.
 
-    *actual* are compute seconds by task at speed 1 that replace the planned
-    ones (workflow rule 10).
+    *copy_entries* are the files of the plan's copy entries. *actual* are compute
+    seconds by task at speed 1 that replace the planned ones (workflow rule 10).
     """
     told = actual or {}
     storages = {storage.id: s for s, storage in enumerate(problem.storages)}
     nodes = problem.nodes
     files = problem.files
-    rows = [*problem.inputs, *((file,) for file in copy_entries)]
-    writes = [*problem.outputs, *(() for _ in copy_entries)]
-    held = [(i, file) for i, held in enumerate(problem.holds) for file in sorted(held)]
+    read = [*problem.inputs, *((file,) for file in copy_entries)]
+    written: list[Sequence[int]] = list(problem.outputs)
+    compute = []
+    cores = []
+    for task in problem.tasks:
+        compute.append(told.get(task.id, task.compute_seconds))
+        cores.append(task.cores)
+    for _ in copy_entries:
+        written.append(())
+        compute.append(0.0)
+        cores.append(1)
+    held_node: list[int] = []
+    held_file: list[int] = []
+    core_node: list[int] = []
+    used_cores = []
+    most_cores = sum(cores)
+    for i, node in enumerate(nodes):
+        held_node += [i] * len(problem.holds[i])
+        held_file += sorted(problem.holds[i])
+        used_cores.append(max(1, min(node.cores, most_cores)))
+        core_node += [i] * used_cores[i]
     release = _releases(problem, copy_entries)
-    cores = [*(task.cores for task in problem.tasks), *(1 for _ in copy_entries)]
-    busiest = sum(cores)
-    used_cores = [max(1, min(node.cores, busiest)) for node in nodes]
-    produced = [int(maker >= 0) for maker in problem.producer]
-    own_flows = len(nodes) * (2 if problem.is_workflow else 1)
+    storage = [-1 if file.storage is None else storages[file.storage] for file in files]
+    disk = [UNLIMITED if node.disk_bytes is None else node.disk_bytes for node in nodes]
+    product = [int(maker >= 0) for maker in problem.producer]
+    keep = []
+    for file, made in zip(files, product, strict=True):
+        keep.append(int(file.keep) * made)
+    own_flows = len(nodes)
+    if problem.is_workflow:
+        own_flows += len(nodes)
     slots = list(accumulate((node.staging - 1 for node in nodes), initial=own_flows))
     box = boxes(compiled)
     return Instance(
@@ -258,48 +285,40 @@ def instance_arrays(
         num_storages=len(storages),
         shared=int((link or problem.network.remote_link) == "shared"),
         size=box([file.bytes for file in files]),
-        storage=box(
-            [-1 if file.storage is None else storages[file.storage] for file in files]
-        ),
-        disk=box(
-            [
-                UNLIMITED if node.disk_bytes is None else node.disk_bytes
-                for node in nodes
-            ]
-        ),
+        storage=box(storage),
+        disk=box(disk),
         speed=box([node.speed for node in nodes], real=True),
         capacity=box(_capacities(problem), real=True),
-        compute=box(
-            [
-                *(told.get(t.id, t.compute_seconds) for t in problem.tasks),
-                *(0.0 for _ in copy_entries),
-            ],
-            real=True,
-        ),
-        ptr=box(_offsets(map(len, rows))),
-        files=box([file for row in rows for file in row]),
-        held_node=box([i for i, _ in held]),
-        held_file=box([file for _, file in held]),
+        compute=box(compute, real=True),
+        ptr=box(_offsets(map(len, read))),
+        files=box(list(chain.from_iterable(read))),
+        held_node=box(held_node),
+        held_file=box(held_file),
         plain=int(not problem.is_workflow),
         num_flows=slots[-1],
-        out_ptr=box(_offsets(map(len, writes))),
-        outs=box([file for row in writes for file in row]),
-        out_bytes=box([sum([files[file].bytes for file in row]) for row in writes]),
+        out_ptr=box(_offsets(map(len, written))),
+        outs=box(list(chain.from_iterable(written))),
+        out_bytes=box([_bytes_of(problem, row) for row in written]),
         cores=box(cores),
         release=box(release, real=True),
         by_release=box(sorted(range(len(problem.tasks)), key=release.__getitem__)),
         node_cores=box([node.cores for node in nodes]),
         core_ptr=box(_offsets(used_cores)),
-        core_node=box([i for i, n in enumerate(used_cores) for _ in range(n)]),
-        product=box(produced),
-        keep=box([int(file.keep) * made for file, made in zip(files, produced)]),
+        core_node=box(core_node),
+        product=box(product),
+        keep=box(keep),
         staging=box([node.staging for node in nodes]),
         slot_ptr=box(slots),
     )
 
 
+def _bytes_of(problem: ReplicationProblem, files: Sequence[int]) -> int:
+    """Return the bytes of some files together."""
+    return sum([problem.files[file].bytes for file in files])
+
+
 def _capacities(problem: ReplicationProblem) -> list[float]:
-    """Bytes a second of every NIC, storage, the shared link, and every
+    """Return the bytes a second of every NIC, storage, the shared link, and every
     node's private link.
     """
     network = problem.network
@@ -314,8 +333,9 @@ def _capacities(problem: ReplicationProblem) -> list[float]:
 
 
 def _releases(problem: ReplicationProblem, copy_entries: Sequence[int]) -> list[float]:
-    """Seconds at which each task arrives; a copy entry with the first reader
-    of its file (rule 1).
+    """Return the seconds at which each entry arrives.
+
+    A copy entry arrives with the first reader of its file (rule 1).
     """
     release = [task.release_seconds for task in problem.tasks]
     readers = (problem.readers[file] for file in copy_entries)
@@ -327,9 +347,7 @@ def _releases(problem: ReplicationProblem, copy_entries: Sequence[int]) -> list[
 def require_actual(
     problem: ReplicationProblem, actual: Mapping[str, float] | None
 ) -> None:
-    """Raise UsageError for actual compute seconds of a task that is
-    not there, or below 0.
-    """
+    """Raise UsageError for actual compute seconds of an unknown task, or below 0."""
     for name, seconds in (actual or {}).items():
         if name not in problem.task_index:
             raise UsageError(f"actual_compute_seconds: there is no task {name!r}")
@@ -340,6 +358,7 @@ def require_actual(
 
 
 def _offsets(lengths: Iterable[int]) -> list[int]:
+    """Return where each of some rows begins, and where the last one ends."""
     return [0, *accumulate(lengths)]
 
 
@@ -353,26 +372,26 @@ def queue_arrays(
     clear: Sequence[int] = (),
     carried: Sequence[Sequence[tuple[int, int, int]]] | None = None,
 ) -> Queues:
-    """The arrays of a plan: *queues* hold entries; *rounds* (with barriers) a
-    round for each place.
+    """Return the arrays of a plan: *queues* hold entries.
 
-    *drops* are, per round, the (file, node) pairs that leave as it opens; *clear*
-    the bytes to be free for each place; *carried*, per node, (file, source, round)
-    of the moves to carry out.
+    *rounds* (with barriers) are a round for each place. *drops* are, per round, the
+    (file, node) pairs that leave as it opens; *clear* the bytes to be free for each
+    place; *carried*, per node, (file, source, round) of the moves to carry out.
     """
-    moves = [move for row in carried or () for move in row]
-    places = [r for row in rounds for r in row] if rounds is not None else []
+    moves = list(chain.from_iterable(carried or ()))
+    places = list(chain.from_iterable(rounds or ()))
+    dropped = list(chain.from_iterable(drops))
     box = boxes(compiled)
     return Queues(
         ptr=box(_offsets(map(len, queues))),
-        entry=box([entry for queue in queues for entry in queue]),
+        entry=box(list(chain.from_iterable(queues))),
         policy=POLICIES[policy],
         barriers=int(rounds is not None),
         num_rounds=len(drops),
         round_of=box(places),
         drop_ptr=box(_offsets(map(len, drops))),
-        drop_node=box([node for row in drops for _, node in row]),
-        drop_file=box([file for row in drops for file, _ in row]),
+        drop_node=box([node for _, node in dropped]),
+        drop_file=box([file for file, _ in dropped]),
         clear=box(clear),
         move_ptr=box(_offsets(map(len, carried or ()))),
         move_file=box([file for file, _, _ in moves]),
@@ -384,7 +403,7 @@ def queue_arrays(
 
 
 def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> State:
-    """Room for the state of a replay of *inst*; values are set by the kernel."""
+    """Return room for the state of a replay of *inst*; the kernel sets its values."""
     nodes = inst.num_nodes
     files = inst.num_files
     cells = nodes * files
@@ -442,8 +461,8 @@ def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> Sta
 def new_log(
     inst: Instance, transfers: int, evictions: int, compiled: bool = True
 ) -> Log:
-    """Room for a log of so many transfers and evictions; (0, 0) makes one
-    that records nothing.
+    """Return room for a log of so many transfers and evictions; (0, 0) records
+    nothing.
     """
     enabled = transfers > 0
     entries = len(inst.ptr) - 1 if enabled else 0
@@ -467,11 +486,12 @@ def new_log(
 SECONDS_PER_CELL = 3e-6
 """Pure Python time of a replay per input and node, to judge whether compiling pays."""
 COMPILED_SECONDS_PER_CELL = 2.5e-7
+"""The same where the kernel is compiled."""
 
 
 def replay_seconds(problem: ReplicationProblem) -> tuple[float, float]:
-    """Seconds that a replay takes on a busy machine, estimated: in pure
-    Python, and compiled.
+    """Return an estimate of a replay's seconds on a busy machine, in pure Python and
+    compiled.
     """
     cells = sum(map(len, problem.inputs)) * len(problem.nodes)
     return SECONDS_PER_CELL * cells, COMPILED_SECONDS_PER_CELL * cells

@@ -1,5 +1,5 @@
-"""Proof by enumeration (ours) for a few tasks on a few equal
-nodes (docs/replication-models.md).
+"""Proof by enumeration (ours) for a few tasks on a few equal nodes
+(docs/replication-models.md).
 """
 
 from __future__ import annotations
@@ -25,56 +25,62 @@ from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.replication.exact import enumeration_kernel as kernel
+from ioopt.solvers.replication.plans import flat
 
-MOST_NODES, MOST_TASKS, MOST_KINDS = 4, 24, 8
+MOST_NODES = 4
+"""Nodes of an instance that is enumerated, at most (2 to 4).
+
+Chosen with the two below on PPA and IMAGE-85 batches: a proof takes some seconds.
+"""
+MOST_TASKS = 24
+"""Tasks of such an instance, at most (1 to 30)."""
+MOST_KINDS = 8
+"""Different files of such an instance by their times and size, at most (1 to 16)."""
 MOST_NODES_VISITED = {True: 100_000_000, False: 20_000}
-"""By whether the kernel is compiled: a few seconds, and a few tenths."""
+"""Nodes of the tree visited, at most: a few seconds compiled, else a few tenths."""
 LEAF_NODES = {True: 300_000, False: 3_000}
 """Nodes visited for one assignment of tasks before CP-SAT is asked about its files."""
 LEAF_SECONDS = 5.0
+"""Time for that question."""
 _CHUNK = {True: 1_000_000, False: 2_000}
+"""Nodes visited between two looks at the clock, by whether the kernel is compiled."""
 
 
 def applies(instance: StaticInstance) -> bool:
-    """Whether the instance has few tasks and file kinds, and few equal
-    nodes that hold nothing.
+    """Return whether the instance is small, and its nodes are equal and hold
+    nothing.
     """
     nodes = instance.problem.nodes
-    return (
-        1 < len(nodes) <= MOST_NODES
-        and not any(instance.held)
-        and len(
-            {
-                (node.speed, room)
-                for node, room in zip(nodes, instance.room, strict=True)
-            }
-        )
-        == 1
-        and 0 < len(instance.problem.tasks) <= MOST_TASKS
-        and len(_kinds(instance)) <= MOST_KINDS
-    )
+    if not 1 < len(nodes) <= MOST_NODES or any(instance.held):
+        return False
+    speeds = {node.speed for node in nodes}
+    if len(speeds) > 1 or len(set(instance.room)) > 1:
+        return False
+    if not 0 < len(instance.problem.tasks) <= MOST_TASKS:
+        return False
+    return len(_kinds(instance)) <= MOST_KINDS
 
 
 def _kinds(instance: StaticInstance) -> list[tuple[int, int, int]]:
-    """Different (fetch, copy end, bytes) of files, longest fetch first."""
+    """Return the different (fetch, copy end, bytes) of files, longest fetch first."""
     every = zip(instance.far, instance.near, instance.sizes, strict=True)
     return sorted(set(every), reverse=True)
 
 
 def _order(instance: StaticInstance) -> list[int]:
-    """Classes so that each shares as many bytes as it can with those before it."""
+    """Return the classes so that each shares many bytes with those before it."""
     left = set(range(len(instance.classes)))
-    order = []
-    seen = set()  # type: ignore[var-annotated]
+    order: list[int] = []
+    seen: set[int] = set()
+
+    def key(k: int) -> tuple[int, int, int]:
+        """Return shared bytes, all bytes, and the place; the largest comes next."""
+        inputs = instance.classes[k].inputs
+        shared = sum(instance.sizes[f] for f in inputs if f in seen)
+        return shared, sum(instance.sizes[f] for f in inputs), -k
+
     while left:
-        best = max(
-            left,
-            key=lambda k: (
-                sum(instance.sizes[f] for f in instance.classes[k].inputs if f in seen),
-                sum(instance.sizes[f] for f in instance.classes[k].inputs),
-                -k,
-            ),
-        )
+        best = max(left, key=key)
         left.remove(best)
         order.append(best)
         seen.update(instance.classes[best].inputs)
@@ -82,10 +88,12 @@ def _order(instance: StaticInstance) -> list[int]:
 
 
 class _Options:
-    """The options of every group of files, (kind << num_nodes) + mask of reader nodes.
+    """Hold the options of every group of files, (kind << num_nodes) + mask of reader
+    nodes.
 
-    Those of group g are ``every[first[g]:first[g + 1]]``, by rising sum of loads; ``base`` is the
-    least sum by kind and number of readers, (num_nodes + 1) numbers a kind, the first repeated.
+    Those of group g are ``every[first[g]:first[g + 1]]``, by rising sum of loads.
+    ``base`` is the least sum by kind and number of readers: (num_nodes + 1) numbers a
+    kind, the first repeated.
     """
 
     def __init__(
@@ -107,25 +115,23 @@ class _Options:
                 options = file_options(
                     nodes, far, near, readers, cycles, replication, relays
                 )
-                least[len(readers)] = total = sum(options[0].loads)
-                self.excess.extend(sum(option.loads) - total for option in options)
+                total = sum(options[0].loads)
+                least[len(readers)] = total
                 for option in options:
-                    rows = enumerate(option.loads)
-                    self.low.extend(
-                        load - far * (i in option.roots) for i, load in rows
-                    )
+                    self.excess.append(sum(option.loads) - total)
+                    for i, load in enumerate(option.loads):
+                        self.low.append(load - far if i in option.roots else load)
                 self.every.extend(options)
                 self.first.append(len(self.every))
             self.base.extend([least[1], *least[1:]])
 
 
 class Enumeration:
-    """The search over one instance that :func:`applies` to; it can be
-    left and taken up again.
+    """Search one instance that :func:`applies` to; the search can be left and resumed.
 
-    ``compiled`` chooses the way to run the kernel, ``relays`` is as in the
-    model. ``stuck`` is set where an assignment could not be settled, after which
-    nothing can be proven.
+    ``compiled`` chooses the way to run the kernel, ``relays`` is as in the model.
+    ``stuck`` is set where an assignment could not be settled, after which nothing can
+    be proven.
     """
 
     def __init__(
@@ -143,55 +149,61 @@ class Enumeration:
         self.compiled = compiled
         self.relays = relays
         self.options = _Options(instance, cycles, replication, relays)
-        order = _order(instance)
-        self._tasks = [task for k in order for task in instance.classes[k].tasks]
-        self._class = [k for k in order for _ in instance.classes[k].tasks]
-        self._kind = [
-            self.options.kinds.index(key)
-            for key in zip(instance.far, instance.near, instance.sizes, strict=True)
-        ]
+        self._tasks: list[int] = []
+        self._class: list[int] = []
+        for k in _order(instance):
+            tasks = instance.classes[k].tasks
+            self._tasks += tasks
+            self._class += [k] * len(tasks)
+        rows = zip(instance.far, instance.near, instance.sizes, strict=True)
+        self._kind = [self.options.kinds.index(row) for row in rows]
         self._horizon = horizon(instance)
-        self.data, self.state = self._data(), self._state()
+        self.data = self._data()
+        self.state = self._state()
 
     def _data(self) -> kernel.Data:
+        """Return the arrays that the search reads."""
         instance = self.instance
         options = self.options
         box = machine_code.boxes(self.compiled)
-        tasks = len(self._tasks)
         kinds = options.kinds
         room = instance.room[0]
-        inputs = [instance.classes[k].inputs for k in self._class]
+        inputs_ptr, inputs = flat(instance.classes[k].inputs for k in self._class)
+        alike = [int(before == after) for before, after in pairwise(self._class)]
         far = [time for time, _, _ in kinds]
-        alike = [int(a == b) for a, b in pairwise(self._class)]
+        dividers: list[int] = []
+        for first in range(len(kinds)):
+            for last in range(len(kinds)):
+                dividers.append(max(1, fold(math.gcd, far[first : last + 1], 0)))
+        loads: list[int] = []
+        holders: list[int] = []
+        for option in options.every:
+            loads.extend(option.loads)
+            holders.append(sum(1 << i for i in option.holders))
         return kernel.Data(
             instance.num_nodes,
-            tasks,
+            len(self._tasks),
             instance.num_files,
             len(kinds),
-            box([sum(map(len, inputs[:k])) for k in range(tasks + 1)]),
-            box([file for row in inputs for file in row]),
+            box(inputs_ptr),
+            box(inputs),
             box([instance.work[k][0] for k in self._class]),
             box([0, *alike]),
             box(self._kind),
             box(far),
             box([size for _, _, size in kinds]),
             box(options.base),
-            box(
-                [
-                    max(1, fold(math.gcd, far[a : b + 1], 0))
-                    for a in range(len(kinds))
-                    for b in range(len(kinds))
-                ]
-            ),
+            box(dividers),
             box(options.first),
-            box([load for option in options.every for load in option.loads]),
+            box(loads),
             box(options.low),
             box(options.excess),
-            box([sum(1 << i for i in option.holders) for option in options.every]),
+            box(holders),
             -1 if room is None else room,
         )
 
     def _state(self) -> kernel.State:
+        """Return the arrays of a search that has not begun."""
         box = machine_code.boxes(self.compiled)
         nodes = self.instance.num_nodes
         files = self.instance.num_files
@@ -234,12 +246,12 @@ class Enumeration:
         upper: Callable[[], int],
         found: Callable[[Moves], None],
     ) -> int | None:
-        """Visit up to *nodes* nodes more, unless *over*; a proven lower
-        bound in units when done.
+        """Visit up to *nodes* nodes more, unless *over*; return a proven lower bound
+        when done.
 
-        Looks for plans of at most *upper* units, which is asked now and then and
-        may only fall; every plan goes to *found*, after which *upper* must be
-        below its largest load.
+        The search looks for plans of at most *upper* units, which is asked now and then
+        and may only fall. Every plan goes to *found*, after which *upper* must be below
+        its largest load. The bound is in units; None where the search goes on.
         """
         run: Callable[..., int] = kernel.search
         if self.compiled:
@@ -263,8 +275,10 @@ class Enumeration:
         return None
 
     def _settled(self) -> Moves | None:
-        """The best plan within reach for the assignment at hand, by
-        :class:`FileMix`; goes on from there.
+        """Return the best plan within reach for the assignment at hand, by
+        :class:`FileMix`.
+
+        The search goes on behind that assignment.
         """
         numbers = self.state.numbers
         options = self.options
@@ -295,8 +309,9 @@ class Enumeration:
         return self._moves(mix.chosen(answer.values)) if answer.found else None
 
     def _moves(self, chosen: list[int]) -> Moves:
-        """The plan of the assignment at hand: *chosen* options go to files of
-        their groups in order.
+        """Return the plan of the assignment at hand.
+
+        *chosen* options go to files of their groups in order.
         """
         state = self.state
         options = self.options

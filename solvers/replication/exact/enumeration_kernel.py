@@ -1,5 +1,5 @@
-"""Every assignment of a few tasks to a few equal nodes, cut off by
-what copies must cost.
+"""Every assignment of a few tasks to a few equal nodes, cut off by what copies must
+cost.
 
 Branch and bound in two layers, tasks on nodes and then an option for every file of a
 whole assignment (docs/replication-models.md, How ``ip`` searches). Plain Python over
@@ -12,15 +12,16 @@ from ioopt.compiled import Box
 
 
 class Data(NamedTuple):
-    """The instance: ``ptr``/``files`` list the tasks' files, ``work`` and ``alike``
-    (1: equal to the task before) are per task, ``kind`` per file, ``far`` and
+    """Hold the instance: ``ptr``/``files`` list the tasks' files, ``work`` and
+    ``alike`` (1: equal to the task before) are per task, ``kind`` per file, ``far`` and
     ``size`` per kind, kinds by falling ``far``. ``base`` is (kind, reader nodes) at
-    ``kind * (num_nodes + 1) + p``, p = 0 as p = 1; ``divisor`` (kind, later kind)
-    the common divisor of the fetch times between. Options of (kind, mask of reader
-    nodes) are those from ``opt_ptr[(kind << num_nodes) + mask]``, by rising
-    ``excess`` over ``base``; ``opt_load`` and ``opt_low`` (load without a fetch) are
-    (option, node), ``opt_has`` the mask of nodes that store the file. ``room`` bytes
-    of a node, -1 without limit."""
+    ``kind * (num_nodes + 1) + p``, p = 0 as p = 1; ``divisor`` (kind, later kind) the
+    common divisor of the fetch times between. Options of (kind, mask of reader nodes)
+    are those from ``opt_ptr[(kind << num_nodes) + mask]``, by rising ``excess`` over
+    ``base``; ``opt_load`` and ``opt_low`` (load without a fetch) are (option, node),
+    ``opt_has`` the mask of nodes that store the file. ``room`` bytes of a node, -1
+    without limit.
+    """
 
     num_nodes: int
     num_tasks: int
@@ -46,7 +47,8 @@ class Data(NamedTuple):
 class State(NamedTuple):
     """What a run changes, by depth of the first layer (``assign`` .. ``used``) and by
     place in the second (``group`` .. ``stored``); ``count`` files and ``low``
-    unavoidable units of each group."""
+    unavoidable units of each group.
+    """
 
     assign: Box
     mask: Box
@@ -67,14 +69,21 @@ class State(NamedTuple):
     numbers: Box
 
 
-DEPTH, UPPER, NODES = 0, 1, 2
+# Cells of ``State.numbers``.
+DEPTH = 0
+UPPER = 1
+NODES = 2
 NUMBERS = 3
-DONE, FOUND, LIMIT, STUCK = 0, 1, 2, 3
+# Verdicts of a search.
+DONE = 0
+FOUND = 1
+LIMIT = 2
+STUCK = 3
 
 
 def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
-    """Go on until a plan within UPPER is FOUND, all is DONE, or
-    *limit* nodes were visited.
+    """Go on until a plan within UPPER is FOUND, all is DONE, or *limit* nodes were
+    visited.
 
     After FOUND lower UPPER and call again: the same assignment is looked at once more.
     An assignment that takes more than *leaf_limit* nodes ends the search as STUCK.
@@ -139,7 +148,7 @@ def place(data: Data, state: State, depth: int) -> bool:
 
 
 def bits(mask: int) -> int:
-    """How many bits are set."""
+    """Return how many bits are set."""
     count = 0
     while mask:
         mask &= mask - 1
@@ -148,8 +157,8 @@ def bits(mask: int) -> int:
 
 
 def settle(data: Data, state: State, leaf_limit: int) -> int:
-    """Whether the files of a whole assignment can be fetched and
-    copied within UPPER.
+    """Return whether the files of a whole assignment can be fetched and copied within
+    UPPER.
     """
     spare = data.num_nodes * state.numbers[UPPER] - state.cost[data.num_tasks]
     if spare < 0:
@@ -161,8 +170,8 @@ def settle(data: Data, state: State, leaf_limit: int) -> int:
 
 
 def lay_out(data: Data, state: State, spare: int) -> None:
-    """The files in their order, and what from each place on must still
-    be fetched and loaded.
+    """Order the files, and note what from each place on must still be fetched
+    and loaded.
     """
     nodes = data.num_nodes
     files = data.num_files
@@ -200,7 +209,7 @@ def lay_out(data: Data, state: State, spare: int) -> None:
 
 
 def unavoidable(data: Data, state: State, group: int, spare: int) -> None:
-    """Per node the least that a file of *group* loads it with beside a fetch."""
+    """Note, per node, the least that a file of *group* loads it with beside a fetch."""
     nodes = data.num_nodes
     first = data.opt_ptr[group]
     for i in range(nodes):
@@ -214,8 +223,9 @@ def unavoidable(data: Data, state: State, group: int, spare: int) -> None:
 
 
 def may_fit(data: Data, state: State, place: int) -> bool:
-    """Whether what is left to fetch from *place* on fits in whole common
-    divisors of free room.
+    """Return whether what is left to fetch from *place* on fits the nodes' free room.
+
+    Of that room whole multiples of the common divisor of fetch times count.
     """
     nodes = data.num_nodes
     upper = state.numbers[UPPER]
@@ -239,7 +249,7 @@ def may_fit(data: Data, state: State, place: int) -> bool:
 
 
 def choose(data: Data, state: State, leaf_limit: int) -> int:
-    """Depth-first over the options of every file in turn."""
+    """Search the options of every file in turn, depth first."""
     files = data.num_files
     visited = 0
     place = 0

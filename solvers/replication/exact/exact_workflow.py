@@ -1,22 +1,23 @@
-"""``exact-workflow``: the queues of a small workflow (or batch) whose
-replay ends first, proven.
+"""``exact-workflow``: find the queues of a small workflow or batch whose replay ends
+first, with a proof.
 
 Objective: the makespan of the replay, over all queues of tasks, without copy entries,
-replayed under any of the three eviction policies. The start is that of ``link-aware``;
-then a branch and bound along the exact replay
-(:mod:`ioopt.solvers.replication.exact.queue_kernel`), one policy after the other; where
-no file ever has to make room for another, the policies do not differ and one will do.
-What that proves is the metric ``queues_bound_seconds``. A plan with copy entries, or a
-record of dispatches, may end sooner: the bound of the result is of those too.
+replayed under any of the three eviction policies. The start is that of ``link-aware``.
+Then follows a branch and bound along the exact replay
+(:mod:`ioopt.solvers.replication.exact.queue_kernel`), one policy after the other; one
+policy will do where no file ever has to make room for another. What that proves is the
+metric ``queues_bound_seconds``. A plan with copy entries, or a record of dispatches,
+may end sooner: the bound of the result is of those too.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import accumulate, takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from ioopt.compiled import compiled
 from ioopt.compiled.choice import use_machine_code
@@ -41,39 +42,61 @@ from ioopt.sim.replication.state import (
 from ioopt.solvers.backends.cpsat_replay import relaxed_seconds
 from ioopt.solvers.replication.exact import queue_kernel as kernel
 from ioopt.solvers.replication.exact.queue_bound import Path
-from ioopt.solvers.replication.plans import TINY_TASKS, Answer, build_plan, tiny_batch
+from ioopt.solvers.replication.plans import (
+    TINY_TASKS,
+    Answer,
+    build_plan,
+    fitting,
+    tiny_batch,
+)
 from ioopt.solvers.replication.search import link_aware
 
 if TYPE_CHECKING:
     from ioopt.compiled import Ints
 
-MOST_TASKS = 40
-"""A search keeps the state behind each child of a branching; beyond that
-no proof is in sight.
-"""
 SCRATCH = ("victims", "keys", "use", "rates", "room", "crossing", "receivers")
 """Fields of the simulator's state that mean nothing between two steps."""
 POLICIES: tuple[EvictionPolicy, ...] = ("farthest-next-use", "popularity", "lru")
-START_SHARE, START_REPLAYS = 0.2, 500
-"""Share of the time limit that the start may take, and its replays; a tiny one's are
-the planners' alone.
-"""
-PIECE = {False: 64, True: 20_000}
-"""Replays between two looks at the clock, by whether the kernel is compiled."""
-PLAIN_REPLAYS = 5_000
-"""What ends sooner needs no machine code: some seconds."""
-ANSWER_SECONDS = 0.05
-RELAX_SHARE = 0.4
-"""Of the time that is left before the search over queues."""
-RELAX_KEPT, LEAST_RELAXED = 0.2, 1.0
-"""Share of a limit that is kept for the relaxation behind a search, and the seconds
-that it needs to load.
-"""
+Share = Annotated[float, Field(ge=0, le=1)]
+Seconds = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class QueueLimits(Record):
+    """Say how the search over queues divides its time and its replays.
+
+    Chosen on the sweep ``workflow-exact`` and on the bundled instances of up to 12
+    tasks.
+
+    ``most_tasks``: beyond them no proof is in sight, and the state behind each child
+    of a branching, which the search keeps, gets large. *Start*: the link-aware search
+    has ``start_share`` of the limit and ``start_replays`` replays; of a tiny instance
+    the planners' plans only are replayed. *Engine*: the clock is looked at every
+    ``plain_piece`` replays, compiled every ``compiled_piece``; up to ``plain_replays``
+    take some seconds and need no machine code. *Relaxation*: CP-SAT has
+    ``relax_share`` of the time left before the search over queues. Behind a link-aware
+    search ``relax_kept`` of a limit is kept for it, if that is ``least_relaxed``
+    seconds or more, which it needs to load. ``answer_seconds`` are kept for the plan.
+    """
+
+    most_tasks: Count = 40
+    start_share: Share = 0.2
+    start_replays: Count = 500
+    plain_piece: Count = 64
+    compiled_piece: Count = 20_000
+    plain_replays: Count = 5_000
+    relax_share: Share = 0.4
+    relax_kept: Share = 0.2
+    least_relaxed: Seconds = 1.0
+    answer_seconds: Seconds = 0.05
+
+
+LIMITS = QueueLimits()
 
 
 class Settings(Record):
-    """``replays``: the most that the search may make (none: until the time limit),
-    for runs that repeat.
+    """``replays``: the most that the search may make (None: until the time limit), for
+    runs that repeat.
     """
 
     replays: int | None = None
@@ -82,13 +105,13 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """The queues that end first, and a bound of all plans' makespans, also of
+    """Find the queues that end first, and a bound of all plans' makespans, also of
     those with copy entries.
     """
     problem.require_room()
-    if len(problem.tasks) > MOST_TASKS:
+    if len(problem.tasks) > LIMITS.most_tasks:
         raise NotApplicableError(
-            f"the search over queues takes up to {MOST_TASKS} tasks, and "
+            f"the search over queues takes up to {LIMITS.most_tasks} tasks, and "
             f"{len(problem.tasks)} are given"
         )
     if any(node.staging > 1 for node in problem.nodes):
@@ -105,27 +128,28 @@ def solve(
 
 
 def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """``ip`` where the makespan is the measure: every queue of few tasks,
-    else ``link-aware``.
+    """Solve ``ip`` where the makespan is the measure.
+
+    Few tasks are tried in every queue, others are searched by ``link-aware``.
     """
-    few = len(problem.tasks) <= MOST_TASKS and all(
-        node.staging == 1 for node in problem.nodes
-    )
+    one_at_a_time = all(node.staging == 1 for node in problem.nodes)
     asked = replace(request, settings=None)
-    if few:
+    if one_at_a_time and len(problem.tasks) <= LIMITS.most_tasks:
         return solve(problem, asked)
     found = searched(problem, asked)
-    return replace(found, bound=max(found.bound or 0.0, TransferBound(problem).seconds))
+    bound = max(found.bound or 0.0, TransferBound(problem).seconds)
+    return replace(found, bound=bound)
 
 
 def searched(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """The plan of ``link-aware``; of few tasks with the bound of the relaxation, if
-    there is time for it.
+    """Return the plan of ``link-aware``.
+
+    Of few tasks it has the bound of the relaxation, if there is time for it.
     """
     limit = request.deadline
-    few = len(problem.tasks) <= MOST_TASKS
-    if few and RELAX_KEPT * limit.remaining() >= LEAST_RELAXED:
-        limit = limit.within((1 - RELAX_KEPT) * limit.remaining())
+    few = len(problem.tasks) <= LIMITS.most_tasks
+    if few and LIMITS.relax_kept * limit.remaining() >= LIMITS.least_relaxed:
+        limit = limit.within((1 - LIMITS.relax_kept) * limit.remaining())
     asked = replace(request, settings=link_aware.Settings(), deadline=limit)
     found = link_aware.solve(problem, asked)
     if not few:
@@ -133,17 +157,14 @@ def searched(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     run = _Run(problem, replace(request, settings=None))
     run._offer(found.plan)
     ended = found.stop in (StopReason.ITERATIONS, StopReason.TIME)
-    if ended and run.deadline.remaining() >= LEAST_RELAXED:
+    if ended and run.deadline.remaining() >= LIMITS.least_relaxed:
         run.relax(1.0)
-    return replace(
-        found, bound=run.floor, stop=StopReason.FINISHED if run.met else found.stop
-    )
+    stop = StopReason.FINISHED if run.met else found.stop
+    return replace(found, bound=run.floor, stop=stop)
 
 
 class _Run:
-    """One solve: the best plan so far, and what the search of
-    each policy has proven.
-    """
+    """Hold one solve: the best plan, and what the search of each policy has proven."""
 
     def __init__(
         self,
@@ -159,21 +180,26 @@ class _Run:
         self.stop = StopReason.FINISHED
         self.replays = 0
         replays = (request.settings or Settings()).replays
-        self.most = replays if replays is not None else 1 << 60
+        self.most = 1 << 60 if replays is None else replays
         left = request.deadline.remaining()
-        self.deadline = request.deadline.within(max(0.0, left - ANSWER_SECONDS))
-        self.fast = self.asked = self.relaxed = False
+        self.deadline = request.deadline.within(max(0.0, left - LIMITS.answer_seconds))
+        self.fast = False
+        self.asked = False
+        self.relaxed = False
 
     def start(self) -> None:
-        """The best plan of a short search, and the plan of the request."""
-        deadline = self.deadline.within(START_SHARE * self.deadline.remaining())
-        replays = START_REPLAYS if len(self.problem.tasks) > TINY_TASKS else 1
+        """Offer the best plan of a short search, and the plan of the request."""
+        deadline = self.deadline.within(LIMITS.start_share * self.deadline.remaining())
+        replays = 1
+        if len(self.problem.tasks) > TINY_TASKS:
+            replays = LIMITS.start_replays
         how = link_aware.Settings(evaluations=replays)
         asked = SolveRequest[Any, ReplicationPlan](SolveOptions(), deadline, how)
         self._offer(link_aware.solve(self.problem, asked).plan)
         self._offer(self.request.start)
 
     def _offer(self, plan: ReplicationPlan | None) -> None:
+        """Keep *plan* where its replay ends sooner than the best one's."""
         if plan is None:
             return
         try:
@@ -186,14 +212,13 @@ class _Run:
             self.request.incumbents.report(plan, seconds, self.floor)
 
     def search(self) -> None:
-        """One policy after the other, each from what the last has found,
-        until the bound is met.
+        """Search under one policy after the other until the bound is met.
 
-        CP-SAT comes before a search that is likely to be cut short, and after
-        that of a tiny instance.
+        Each begins from what the last has found. CP-SAT comes before a search that is
+        likely to be cut short, and after that of a tiny instance.
         """
         if len(self.problem.tasks) > TINY_TASKS:
-            self.relax(RELAX_SHARE)
+            self.relax(LIMITS.relax_share)
         for policy in POLICIES:
             if self.met:
                 break
@@ -212,7 +237,7 @@ class _Run:
 
     @property
     def met(self) -> bool:
-        """Whether no plan at all can end sooner than the best one."""
+        """Return whether no plan at all can end sooner than the best one."""
         return self.upper <= self.floor * (1 + kernel.CLOSE_ENOUGH)
 
     def relax(self, share: float) -> None:
@@ -226,15 +251,17 @@ class _Run:
             self.floor = max(self.floor, bound)
 
     def _run(self, tree: QueueSearch, policy: EvictionPolicy) -> bool:
-        """Search until the end (True) or until the time or the replays are up."""
+        """Search until the end (True), or until the time or the replays are up."""
         before = self.replays
+        last = policy == POLICIES[-1]
         while True:
-            if not self.asked and self.replays >= PLAIN_REPLAYS:
+            if not self.asked and self.replays >= LIMITS.plain_replays:
                 left = self.deadline.remaining()
                 self.asked = True
                 self.fast = use_machine_code("queues", self.deadline, left)
                 tree.fast = self.fast
-            ended = tree.run(max(0, min(PIECE[tree.fast], self.most - self.replays)))
+            piece = LIMITS.compiled_piece if tree.fast else LIMITS.plain_piece
+            ended = tree.run(max(0, min(piece, self.most - self.replays)))
             self.replays = before + tree.visited
             queues = tree.best_queues()
             if queues is not None and tree.upper < self.upper:
@@ -242,32 +269,38 @@ class _Run:
                 self.upper = min(self.upper, tree.upper)
             if ended or self.met:
                 return True
-            known = (
-                max(self.floor, tree.bound) if policy == POLICIES[-1] else self.floor
-            )
-            if (relative_gap(self.upper, known) or 0.0) <= (
-                self.request.options.gap or -1.0
-            ):
+            known = max(self.floor, tree.bound) if last else self.floor
+            if self._close_enough(known):
                 self.stop = StopReason.GAP
                 return False
-            if self.replays >= self.most or self.deadline.expired():
-                self.stop = (
-                    StopReason.TIME
-                    if self.deadline.expired()
-                    else StopReason.ITERATIONS
-                )
+            if self.deadline.expired():
+                self.stop = StopReason.TIME
+                return False
+            if self.replays >= self.most:
+                self.stop = StopReason.ITERATIONS
                 return False
 
+    def _close_enough(self, bound: float) -> bool:
+        """Return whether the best plan is within the gap asked for above *bound*."""
+        asked = self.request.options.gap
+        if not asked:
+            return False
+        return (relative_gap(self.upper, bound) or 0.0) <= asked
+
     def outcome(self) -> Answer:
-        """The best plan and the bound."""
-        note = f"{self.replays} replays of beginnings of queues"
+        """Return the best plan and the bound, with a note on what is proven."""
+        made = f"{self.replays} partial simulations"
+        if self.replays == 1:
+            made = "1 partial simulation"
+        note = f"{made}, not enough for a proof"
         if self.stop is StopReason.FINISHED:
-            note += "; no queues of tasks end sooner under any eviction policy"
+            note = f"proven optimal after {made}"
+            if not self.replays:
+                note = "proven optimal by the lower bound"
             if self.floor < self.upper * (1 - 1e-9):
-                note += ", and the bound is one of plans with copy entries too"
-        proven = max(
-            self.floor, min(self.proven, default=0.0)
-        )  # the least of all policies'
+                note += ", but for plans with copy entries, of which the bound is too"
+        least_of_policies = min(self.proven, default=0.0)
+        proven = max(self.floor, least_of_policies)
         metrics = {"replays": self.replays, "queues_bound_seconds": proven}
         return Outcome(
             self.plan,
@@ -285,11 +318,10 @@ def compile_kernels() -> None:
 
 
 class QueueSearch:
-    """The search over all queues of *problem* under one eviction policy; it can
-    be left and resumed.
+    """Search over all queues of *problem* under one eviction policy.
 
-    Only plans that end before *upper* seconds are looked for. ``fast``:
-    on compiled kernels.
+    The search can be left and resumed. Only plans that end before *upper* seconds are
+    looked for. ``fast``: on compiled kernels.
     """
 
     def __init__(
@@ -310,12 +342,12 @@ class QueueSearch:
             new_state(self._inst), queues._replace(growing=1)
         )
         self._bounds = TransferBound(problem)
-        fits = [int(problem.fits(k, i)) for k in range(tasks) for i in range(nodes)]
-        self._fits = np.array(fits, dtype=np.int64)
+        self._fits = np.array(fitting(problem), dtype=np.int64)
         self._path = self._paths()
         self._tree = self._stack(upper)
 
     def _paths(self) -> Path:
+        """Return the arrays of the bounds along a branch."""
         problem = self.problem
         bounds = self._bounds
         tasks = len(problem.tasks)
@@ -324,14 +356,14 @@ class QueueSearch:
         urgent = sorted(range(tasks), key=lambda k: -bounds.tail[k])
         cores = sum(node.cores for node in problem.nodes)
         links = 1 if problem.network.remote_link == "shared" else nodes
+        rows = zip(problem.files, bounds.rates, strict=True)
+        far = [file.bytes / rate for file, rate in rows]
         return Path(
             order=np.array(bounds.order),
             urgent=np.array([*urgent, kernel.CLOSE]),
             quick=np.array(bounds.seconds_on_fastest),
             tail=np.array(bounds.tail),
-            far=np.array(
-                [f.bytes / r for f, r in zip(problem.files, bounds.rates, strict=True)]
-            ),
+            far=np.array(far),
             near=problem.replica_seconds_per_byte,
             remote_rate=links * problem.network.remote_bytes_per_second,
             producer=np.array(problem.producer, dtype=np.int64),
@@ -347,6 +379,7 @@ class QueueSearch:
         )
 
     def _stack(self, upper: float) -> kernel.Tree:
+        """Return the empty stack of a search below *upper* seconds."""
         problem = self.problem
         tasks = len(problem.tasks)
         nodes = len(problem.nodes)
@@ -372,7 +405,9 @@ class QueueSearch:
         )
 
     def run(self, visits: int) -> bool:
-        """Replay up to about *visits* more children; whether the search has ended."""
+        """Replay up to about *visits* more children; return whether the search has
+        ended.
+        """
         run = compiled(kernel.__name__, "search") if self.fast else kernel.search
         arrays = (
             self._inst,
@@ -386,66 +421,64 @@ class QueueSearch:
 
     @property
     def visited(self) -> int:
-        """Children replayed so far."""
+        """Return how many children were replayed so far."""
         return int(self._tree.numbers[kernel.VISITED])
 
     @property
     def upper(self) -> float:
-        """Seconds of the best plan known."""
+        """Return the seconds of the best plan known."""
         return float(self._tree.seconds[kernel.UPPER])
 
     @property
     def pressed(self) -> bool:
-        """Whether a file was ever evicted or saved for room: only
-        then do policies differ.
+        """Return whether a file was ever evicted or saved for room.
+
+        Only then do eviction policies differ.
         """
         return bool(self._tree.numbers[kernel.PRESSED])
 
     @property
     def bound(self) -> float:
-        """No queues end sooner than that, in seconds: the least bound
-        of what is still open.
-        """
+        """Return seconds that no queues end before: the least bound of what is open."""
         tree = self._tree
         width = len(self.problem.tasks) + 2
         if not tree.numbers[kernel.BEGUN]:
             return 0.0
         least = self.upper
         for depth in range(int(tree.numbers[kernel.DEPTH]) + 1):
-            rest = slice(
-                depth * width + tree.at[depth], depth * width + tree.children[depth]
-            )
+            first = depth * width
+            rest = slice(first + tree.at[depth], first + tree.children[depth])
             least = min([least, *tree.bound[rest]])
         return float(least)
 
     def best_queues(self) -> list[list[int]] | None:
-        """The queues found that end at :attr:`upper`; None where none were."""
+        """Return the queues found that end at :attr:`upper`; None where none were."""
         if not self._tree.numbers[kernel.FOUND]:
             return None
         tasks = len(self.problem.tasks)
-        rows = (
-            self._tree.best[i : i + tasks]
-            for i in range(0, len(self._tree.best), tasks)
-        )
-        return [[int(k) for k in takewhile(lambda k: k >= 0, row)] for row in rows]
+        queues = []
+        for first in range(0, len(self._tree.best), tasks):
+            row = self._tree.best[first : first + tasks]
+            queues.append([int(k) for k in takewhile(lambda k: k >= 0, row)])
+        return queues
 
 
 def _one_block(*parts: Any) -> tuple[Ints, list[Any]]:
-    """The arrays of *parts* as views of one block of words, scratch
-    and constants apart.
+    """Return *parts* with their arrays as views of one block of words, and the block.
+
+    Scratch and constants stay apart. A search copies the block to go back to a state.
     """
-    moved = [
-        (number, name, array)
-        for number, part in enumerate(parts)
-        for name, array in part._asdict().items()
-        if name == "entry" or (hasattr(part, "has") and name not in SCRATCH)
-    ]
+    moved = []
+    for number, part in enumerate(parts):
+        for name, array in part._asdict().items():
+            state = hasattr(part, "has") and name not in SCRATCH
+            if state or name == "entry":
+                moved.append((number, name, array))
     lengths = [-(-array.nbytes // 8) for _, _, array in moved]
     block = np.zeros(sum(lengths), np.int64)
     result = list(parts)
-    for (number, name, array), begin in zip(
-        moved, accumulate([0, *lengths]), strict=False
-    ):
+    begins = accumulate([0, *lengths])
+    for (number, name, array), begin in zip(moved, begins, strict=False):
         view = block[begin:].view(array.dtype)[: len(array)]
         view[:] = array
         result[number] = result[number]._replace(**{name: view})

@@ -1,9 +1,12 @@
-"""``ip`` and ``ip-no-replication``: the static problem of Section 4.1 by a
+"""``ip`` and ``ip-no-replication``: solve the static problem of Section 4.1 by a
 formulation and bounds of ours.
 """
 
 import sys
 from dataclasses import replace
+from typing import Annotated
+
+from pydantic import Field
 
 from ioopt.check.replication.check import check
 from ioopt.errors import OutOfTime
@@ -34,39 +37,61 @@ from ioopt.solvers.replication.plans import (
     require_batch,
 )
 
-FIRST_PROOF_SECONDS = 2.0
-HURRY_SECONDS = 3.0
-"""With less left than that annealing is begun twice only, unless
-the instance is small.
-"""
-LOADING_PAYS_SECONDS = 1.5
-"""With less left than that annealing comes before the bound for
-which CP-SAT is loaded.
-"""
-ANNEAL_SHARE, SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS = 0.6, 0.2, 6
-"""Share of the limit for annealing (less where a proof is likely), and
-from how many seeds.
-"""
-BUILD_SHARE, LONGEST_SEARCH_SECONDS = 0.3, 120.0
-"""A model is built in this share of what is left, of two minutes at the most."""
-TERMS_PER_SECOND = 150_000
-"""How fast a model of this kind is built in Python on a busy machine."""
-LEAST_WIDER_SECONDS = 1.0
-"""Time for the bound of all plans where that of one round is
-proven, if that took less.
-"""
-ANSWER_SECONDS, ANSWER_SECONDS_PER_TASK, LEAST_SHARE = 0.05, 4e-4, 0.6
-"""Kept back for writing, checking and replaying the plan; the search has
-this share in any case.
-"""
+Share = Annotated[float, Field(ge=0, le=1)]
+Seconds = Annotated[float, Field(ge=0)]
+Rounds = Annotated[int, Field(ge=1)]
+
+
+class SearchLimits(Record):
+    """Say how ``ip`` divides its time between annealing, models and proofs.
+
+    Chosen on the sweeps ``additive`` (IMAGE-85, SAT-85 and PPA of 16 to 500 tasks, 12
+    s) and ``library-additive`` (half a second). Speeds are those of a busy machine.
+
+    *Annealing*: it takes ``anneal_share`` of the limit, or ``small_anneal_share``
+    where a proof is likely, from ``anneal_rounds`` seeds. With less than
+    ``hurry_seconds`` left, or a model that is too large, it begins from
+    ``hurried_rounds`` seeds only, unless the instance is small. With less than
+    ``loading_pays_seconds`` left it comes before the bound for which CP-SAT has to be
+    loaded.
+
+    *Models*: one is built where that takes at most ``build_share`` of the time left,
+    of ``longest_search_seconds`` at most, at ``terms_per_second``. Instances of up to
+    ``small_columns`` columns are proven rather than searched; the first proof, which
+    repeats, has ``first_proof_seconds``.
+
+    *What follows*: the bound of all plans takes as long as that of one round took, but
+    at least ``least_wider_seconds``. ``answer_seconds`` and
+    ``answer_seconds_per_task`` are kept for writing, checking and replaying the plan;
+    the search has at least ``least_share`` of the time.
+    """
+
+    anneal_share: Share = 0.6
+    small_anneal_share: Share = 0.2
+    anneal_rounds: Rounds = 6
+    hurried_rounds: Rounds = 2
+    hurry_seconds: Seconds = 3.0
+    loading_pays_seconds: Seconds = 1.5
+    build_share: Share = 0.3
+    longest_search_seconds: Seconds = 120.0
+    terms_per_second: Annotated[float, Field(gt=0)] = 150_000
+    small_columns: Annotated[int, Field(ge=0)] = SMALL_COLUMNS
+    first_proof_seconds: Seconds = 2.0
+    least_wider_seconds: Seconds = 1.0
+    answer_seconds: Seconds = 0.05
+    answer_seconds_per_task: Seconds = 4e-4
+    least_share: Share = 0.6
+
+
+LIMITS = SearchLimits()
 
 
 class Settings(Record):
-    """``cycles`` as printed or acyclic (copies descend from a fetch);
+    """``cycles``: copies as printed, or acyclic (they descend from a fetch).
     ``replication`` off: no copies.
 
-    ``anneal`` off: no annealing start. ``moves``: what the plan's are to its
-    replay (timeline rule 7).
+    ``anneal`` off: no annealing start. ``moves``: what the plan's are to its replay
+    (timeline rule 7).
     """
 
     cycles: Cycles = "acyclic"
@@ -78,22 +103,22 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """Solve the static model; without settings and a backend the replay, where
-    its end is the measure.
+    """Minimise the additive time by the static model.
+
+    Where the makespan is the measure, and neither settings nor a backend are given,
+    the end of the replay is minimised instead.
     """
     settings = request.settings or Settings()
-    plain = request.options.backend is None
-    if request.measure == "makespan_seconds" and settings == Settings() and plain:
-        from ioopt.solvers.replication.exact import (
-            exact_workflow,
-        )  # loads numpy and more
+    plain = settings == Settings() and request.options.backend is None
+    if request.measure == "makespan_seconds" and plain:
+        # Loads numpy and more, which the static model does not need.
+        from ioopt.solvers.replication.exact import exact_workflow
 
         return exact_workflow.least_makespan(problem, request)
     outcome = _least_additive(problem, request, settings)
     if outcome.plan is not None and settings.moves == "plan":
-        outcome = replace(
-            outcome, plan=outcome.plan.model_copy(update={"carry_out": True})
-        )
+        carried = outcome.plan.model_copy(update={"carry_out": True})
+        outcome = replace(outcome, plan=carried)
     if request.measure in (None, "additive_seconds"):
         return outcome
     note = f"additive_seconds is optimised; the measure is {request.measure}"
@@ -103,17 +128,18 @@ def solve(
 def _least_additive(
     problem: ReplicationProblem, request: SolveRequest, settings: Settings
 ) -> Answer:
+    """Run the search of the static model, and answer with its best plan."""
     require_batch(problem)
-    if (hasty := in_haste(problem, request)) is not None:
+    hasty = in_haste(problem, request)
+    if hasty is not None:
         return hasty
     instance = reduce(problem)
-    # What is left to do then is to write the plan, to check it and to replay it.
     left = request.deadline.remaining()
-    least = max(
-        LEAST_SHARE * left,
-        left - ANSWER_SECONDS - ANSWER_SECONDS_PER_TASK * len(problem.tasks),
+    answering = LIMITS.answer_seconds + LIMITS.answer_seconds_per_task * len(
+        problem.tasks
     )
-    asked = replace(request, deadline=request.deadline.within(least))
+    searching = max(LIMITS.least_share * left, left - answering)
+    asked = replace(request, deadline=request.deadline.within(searching))
     search = Search(instance, asked, settings.cycles, settings.replication)
     build = request.deadline.elapsed()
     search.quick_bounds()
@@ -129,9 +155,7 @@ def _least_additive(
 
 
 def _greedy_start(search: Search) -> None:
-    """Offer MinMin's plan, so that a search without time is never
-    worse than the greedy.
-    """
+    """Offer MinMin's plan, so that the answer is never worse than the greedy one."""
     problem = search.instance.problem
     limited = any(node.disk_bytes is not None for node in problem.nodes)
     if limited or not search.replication:
@@ -144,9 +168,7 @@ def _greedy_start(search: Search) -> None:
 
 
 def _offered(search: Search, start: ReplicationPlan) -> bool:
-    """Offer a warm start if it is a valid static plan, by the
-    checker's own judgement.
-    """
+    """Offer a warm start; return whether the checker takes it as a static plan."""
     moves = from_plan(search.instance, start)
     if moves is None or (moves.copies and not search.replication):
         return False
@@ -158,64 +180,78 @@ def _offered(search: Search, start: ReplicationPlan) -> bool:
 
 
 def _run(search: Search, settings: Settings, backend: str | None) -> None:
-    """Bounds, annealing, then the model on the backend asked for
-    (None: whichever pays).
-    """
+    """Find bounds, anneal, then run the model on *backend* (None: whichever pays)."""
     instance = search.instance
     if backend is None and len(instance.problem.tasks) <= TINY_TASKS:
         search.enumerate()
     left = search.deadline.remaining()
-    if settings.anneal and left < LOADING_PAYS_SECONDS and "ortools" not in sys.modules:
-        search.anneal(
-            ANNEAL_SHARE, 2
-        )  # the first second is not spent on loading CP-SAT
+    loads_cpsat = "ortools" not in sys.modules
+    if settings.anneal and loads_cpsat and left < LIMITS.loading_pays_seconds:
+        search.anneal(LIMITS.anneal_share, LIMITS.hurried_rounds)
     if not search.over():
         search.partition_bound()
-    small = num_columns(instance) <= SMALL_COLUMNS or applies(instance)
-    terms = num_terms(instance)
-    fits = terms <= TERMS_PER_SECOND * BUILD_SHARE * min(
-        search.deadline.remaining(), LONGEST_SEARCH_SECONDS
-    )
+    small = num_columns(instance) <= LIMITS.small_columns or applies(instance)
+    builds = _can_be_built(search)
     if settings.anneal:
-        # Annealing gains more than CP-SAT on what is too large to prove.
-        hurried = not fits or search.deadline.remaining() < HURRY_SECONDS
-        share = SMALL_ANNEAL_SHARE if small else ANNEAL_SHARE
-        search.anneal(share, 2 if hurried and not small else ANNEAL_ROUNDS)
+        _anneal(search, small, builds)
     if search.over():
         return
-    if not fits:
+    if not builds:
         search.notes.append(
             "too large for the integer program in this time: bounds and annealing"
         )
-        return
-    if backend in ("HiGHS", "CBC"):
+    elif backend in ("HiGHS", "CBC"):
         search.run_highs(backend)
     elif backend == "CP-SAT" or not small:
         search.run_cpsat(None, proof=small)
     else:
-        # A short proof that repeats; what resists is annealed for longer and raced for.
-        search.enumerate(fast=True)
-        if not search.over():
-            search.run_cpsat(FIRST_PROOF_SECONDS, work=FIRST_PROOF_SECONDS)
-        if settings.anneal and not search.over():
-            search.anneal(SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS, again=True)
-        search.race()
+        _prove(search, settings)
+
+
+def _can_be_built(search: Search) -> bool:
+    """Return whether the model can be built in its share of the time left."""
+    seconds = min(search.deadline.remaining(), LIMITS.longest_search_seconds)
+    most = LIMITS.terms_per_second * LIMITS.build_share * seconds
+    return num_terms(search.instance) <= most
+
+
+def _anneal(search: Search, small: bool, builds: bool) -> None:
+    """Anneal for the share of the limit that the size of the instance deserves.
+
+    Annealing gains more than CP-SAT on what is too large to prove.
+    """
+    if small:
+        search.anneal(LIMITS.small_anneal_share, LIMITS.anneal_rounds)
+        return
+    hurried = not builds or search.deadline.remaining() < LIMITS.hurry_seconds
+    rounds = LIMITS.hurried_rounds if hurried else LIMITS.anneal_rounds
+    search.anneal(LIMITS.anneal_share, rounds)
+
+
+def _prove(search: Search, settings: Settings) -> None:
+    """Try a short proof that repeats; then anneal again, and race for one."""
+    search.enumerate(fast=True)
+    if not search.over():
+        seconds = LIMITS.first_proof_seconds
+        search.run_cpsat(seconds, work=seconds)
+    if settings.anneal and not search.over():
+        search.anneal(LIMITS.small_anneal_share, LIMITS.anneal_rounds, again=True)
+    search.race()
 
 
 def _bound_of_all_plans(search: Search, settings: Settings) -> None:
-    """Where the best plan of one round is proven, search on below plans
-    that evict or relay.
+    """Where the best plan of one round is proven, search below plans that evict or
+    relay.
 
-    Plans without disk limits that relay are no longer than any plan, whatever it
-    evicts: the first arrivals of its files are one of them. As long as it took so far,
-    and no plan comes of it.
+    Without disk limits, plans that relay are no longer than any plan, whatever it
+    evicts: the first arrivals of its files are one of them. This takes as long as the
+    search took so far, and gives no plan.
     """
     deadline = search.deadline
     if not search.proven() or search.moves is None or search.of_all_plans_too():
         return
-    within = deadline.within(
-        min(deadline.remaining(), max(LEAST_WIDER_SECONDS, deadline.elapsed()))
-    )
+    seconds = max(LIMITS.least_wider_seconds, deadline.elapsed())
+    within = deadline.within(min(deadline.remaining(), seconds))
     asked = replace(search.request, deadline=within, incumbents=Incumbents(within))
     instance = replace(search.instance, room=(None,) * search.instance.num_nodes)
     wider = Search(instance, asked, search.cycles, search.replication)
@@ -229,7 +265,7 @@ def _bound_of_all_plans(search: Search, settings: Settings) -> None:
 def _outcome(
     search: Search, problem: ReplicationProblem, request: SolveRequest, build: float
 ) -> Outcome:
-    """The answer: the best plan with its bound, minmin's where there is none."""
+    """Return the best plan with its bound, or minmin's where there is none."""
     instance = search.instance
     notes = list(search.notes)
     if search.infeasible:
@@ -269,8 +305,8 @@ def _outcome(
 
 
 def one_round_note(seconds: float) -> str:
-    """What was proven of plans of one round where the bound of
-    all plans is below it.
+    """Return what was proven of plans of one round where the bound of all plans is
+    below it.
     """
     return (
         "no plan of one round that evicts nothing and copies files only to nodes "
@@ -280,9 +316,7 @@ def one_round_note(seconds: float) -> str:
 
 
 def cycle_notes(problem: ReplicationProblem, plan: ReplicationPlan) -> list[str]:
-    """A note for each plan of the printed model whose copies run in a
-    cycle without a source.
-    """
+    """Return a note where copies of the printed model run in a cycle."""
     strict = plan.model_copy(update={"moves": "static"})
     cycles = [v for v in check(problem, strict, None).violations if v.rule == "forest"]
     if not cycles:
@@ -295,7 +329,7 @@ def cycle_notes(problem: ReplicationProblem, plan: ReplicationPlan) -> list[str]
 
 
 def num_terms(instance: StaticInstance) -> int:
-    """About how many coefficients the aggregated model has."""
+    """Return about how many coefficients the aggregated model has."""
     requests = sum(len(group.inputs) for group in instance.classes)
     nodes = instance.num_nodes
     return nodes * (instance.num_files * (12 + 3 * nodes) + 4 * requests)

@@ -28,12 +28,14 @@ from ioopt.solvers.replication.greedy.minmin import answer_instead
 from ioopt.solvers.replication.plans import Answer, one_round_too_small, require_batch
 
 TERMS_PER_SECOND = 60_000
-"""How fast PuLP builds and hands over a model on a busy machine."""
+"""How many terms PuLP builds and hands over in a second on a busy machine
+(measured).
+"""
 
 
 class Settings(Record):
-    """``cycles`` as printed (copies may run in a cycle) or acyclic;
-    ``replication`` off: no copies.
+    """``cycles`` as printed (copies may run in a cycle) or acyclic; ``replication``
+    off: no copies.
     """
 
     cycles: Cycles = "printed"
@@ -43,8 +45,8 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """Solve the printed model (by HiGHS unless asked), or answer by minmin
-    where it takes too long.
+    """Solve the printed model, by HiGHS unless asked; answer by minmin where it takes
+    too long.
     """
     require_batch(problem)
     settings = request.settings or Settings()
@@ -96,8 +98,8 @@ def solve(
 def proven_bound(
     instance: StaticInstance, answer: BackendAnswer, plan: ReplicationPlan
 ) -> float | None:
-    """The backend's bound in seconds, lifted to the next possible batch time: a
-    multiple of the unit.
+    """Return the backend's bound in seconds, raised to the next multiple of the
+    unit.
     """
     if answer.bound is None:
         return None
@@ -114,12 +116,12 @@ def _fallback(
     reason: str,
     answer: BackendAnswer | None = None,
 ) -> Outcome:
+    """Answer by minmin, with the bound of the model where that holds."""
     if not enough_disk(reduce(problem)):
         raise one_round_too_small()
-    # A plan of minmin may fetch a file again after eviction, so the model's
-    # bound is not for it.
+    # On small disks minmin may fetch a file again, which the model's bound excludes.
     limited = any(node.disk_bytes is not None for node in problem.nodes)
     outcome = answer_instead(problem, request, reason)
-    return (
-        outcome if answer is None or limited else replace(outcome, bound=answer.bound)
-    )
+    if answer is None or limited:
+        return outcome
+    return replace(outcome, bound=answer.bound)

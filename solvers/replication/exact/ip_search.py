@@ -35,23 +35,25 @@ PROOF = {"symmetry_level": 2, "linearization_level": 2}
 SEARCH = {"symmetry_level": 0}
 """Presolve with symmetries can call a complete feasible hint infeasible."""
 PROVEN = 0.5 * OPTIMAL_RELATIVE_GAP
-"""Largest gap, relative to the load, that is proven; the rest is for
-rounding times to units.
+"""Largest gap, relative to the load, that counts as proven; the rest is for rounding
+times to units.
 """
 SMALL_COLUMNS = 1_500
-"""Up to this many columns a proof is likely, so the engines race for one."""
+"""Up to this many columns a proof is likely, so CP-SAT and the enumeration race
+for one.
+"""
 
 
 class Search:
-    """Best moves, best load and bound in units, while the steps run.
+    """Hold best moves, best load and bound in units, while the steps run.
 
-    ``cycles`` and ``replication`` choose the model; the deadline of ``request``
-    leaves room for what follows the search. ``bound`` is one of plans of one round
-    that keep (2) and all held files, ``common`` one of every plan that the checker
-    accepts. While ``relays`` is set the models let nodes pass on what they do not
-    read, so that what they prove holds of all plans; the first such plan below the
-    best ends that, unless ``loose`` takes it. ``infeasible``: a proof says that one
-    round cannot hold the batch.
+    ``cycles`` and ``replication`` choose the model; the deadline of ``request`` leaves
+    room for what follows the search. ``bound`` is one of plans of one round that keep
+    (2) and all held files, ``common`` one of every plan that the checker accepts. While
+    ``relays`` is set the models let nodes pass on what they do not read, so that what
+    they prove holds of all plans. The first such plan below the best ends that, unless
+    ``loose`` takes it. ``infeasible``: a proof says that one round cannot hold the
+    batch.
     """
 
     def __init__(
@@ -72,7 +74,8 @@ class Search:
         self.bound = 0
         self.common = 0
         whole = replication and cycles == "acyclic"
-        self.relays = self.may_relay = whole and relays_matter(instance)
+        self.may_relay = whole and relays_matter(instance)
+        self.relays = self.may_relay
         self.infeasible = False
         self.going: enumeration.Enumeration | None = None
         self.notes: list[str] = []
@@ -81,40 +84,42 @@ class Search:
 
     @property
     def of_all_plans(self) -> bool:
-        """Whether what the models prove from now on holds of every plan (of
-        the variant asked for).
+        """Return whether what the models prove now holds of every plan of the
+        variant.
         """
         return roomy(self.instance) and self.relays == self.may_relay
 
     def proven(self) -> bool:
-        """Return whether nothing is left to search, but for
-        :data:`PROVEN` of the load.
+        """Return whether nothing is left to search, but for :data:`PROVEN` of
+        the load.
         """
-        if self.infeasible or self.moves is None:
-            return self.infeasible
+        if self.infeasible:
+            return True
+        if self.moves is None:
+            return False
         return self.load - self.bound <= PROVEN * self.load
 
     def of_all_plans_too(self) -> bool:
-        """Return whether the bound of plans of one round is one
-        of all plans as well.
+        """Return whether the bound of plans of one round is one of all plans as
+        well.
         """
         return self.bound - self.common <= PROVEN * self.bound
 
     def target(self) -> int:
-        """Return the most units of a plan that is better by more
-        than a proof may lack.
+        """Return the most units of a plan that is better by more than a proof
+        may lack.
         """
         return self.load - 1 - int(PROVEN * self.load)
 
     def good_enough(self) -> bool:
-        """Whether the gap that was asked for is reached."""
+        """Return whether the gap that was asked for is reached."""
         gap = self.request.options.gap
         if gap is None or self.moves is None:
             return False
         return (self.load - self.bound) / max(self.load, 1) <= gap
 
     def over(self) -> bool:
-        """Whether the search must end now."""
+        """Return whether the search must end now."""
         return self.proven() or self.good_enough() or self.deadline.expired()
 
     def offer(self, moves: Moves | None) -> None:
@@ -122,12 +127,15 @@ class Search:
         if moves is None:
             return
         moves = tidied(self.instance, moves)
-        direct = moves if self.loose else past_relays(self.instance, moves)
+        direct = moves
+        if not self.loose:
+            direct = past_relays(self.instance, moves)
         self._keep(direct)
         if direct != moves and max(loads(self.instance, moves)) < self.load:
             self.relays = False
 
     def _keep(self, moves: Moves) -> None:
+        """Make *moves* the best where their load is less and the disks hold them."""
         load = max(loads(self.instance, moves), default=0)
         with self.lock:
             if load >= self.load or not fits(self.instance, moves):
@@ -141,30 +149,35 @@ class Search:
         self.request.incumbents.report(plan, seconds(load), bound)
 
     def raise_bound(self, units: float | None, of_all_plans: bool = False) -> None:
-        """Note a proven bound; loads are whole units, so that of a
-        backend is rounded up.
+        """Note a proven bound.
+
+        Loads are whole units, so that a bound of a backend is rounded up, but for its
+        rounding errors.
         """
-        if units is not None and math.isfinite(units):
-            slack = max(1e-6, 1e-9 * abs(units)) if isinstance(units, float) else 0
-            whole = math.ceil(units - slack)
-            with self.lock:
-                self.bound = max(self.bound, whole)
-                if of_all_plans or self.of_all_plans:
-                    self.common = max(self.common, whole)
-                # An interrupted search answers with what the front door has been told.
-                self.request.incumbents.bound = self.instance.seconds(self.common)
+        if units is None or not math.isfinite(units):
+            return
+        whole = units
+        if isinstance(units, float):
+            whole = units - max(1e-6, 1e-9 * abs(units))
+        least = math.ceil(whole)
+        with self.lock:
+            self.bound = max(self.bound, least)
+            if of_all_plans or self.of_all_plans:
+                self.common = max(self.common, least)
+            # An interrupted search answers with what the front door has been told.
+            self.request.incumbents.bound = self.instance.seconds(self.common)
 
     # ------------------------------------------------------------------------------
     # steps
 
     def quick_bounds(self) -> None:
-        """Disks in total, area, largest task: what takes no time."""
+        """Note what takes no time: disks in total, area, largest task."""
         self.infeasible = not enough_disk(self.instance)
         self.raise_bound(math.ceil(bounds.area(self.instance)), of_all_plans=True)
         self.raise_bound(bounds.largest_task(self.instance), of_all_plans=True)
 
     def partition_bound(self) -> None:
-        """The partition of the files by weight, a small CP-SAT model."""
+        """Bound by the partition of the files by weight, a small CP-SAT model."""
         instance = self.instance
         weights = bounds.file_weights(instance, self.cycles, self.replication)
         partition = bounds.partition_model(weights, instance.num_nodes, self.common)
@@ -176,21 +189,23 @@ class Search:
             self.raise_bound(round(answer.bound), of_all_plans=True)
 
     def anneal(self, share: float, rounds: int, again: bool = False) -> None:
-        """Annealing from several seeds; steps follow from *share* of the limit,
-        small instances take few.
+        """Anneal from several seeds; *share* of the limit gives the steps.
+
+        Small instances take few.
         """
         limit = min(self.request.options.time_limit_seconds or 60.0, 600.0)
-        seed = self.request.options.seed + again * rounds
+        seed = self.request.options.seed
+        if again:
+            seed += rounds
         placed: tuple[int, ...] = ()
         for number in range(rounds):
-            # Even without time the first round offers the state that
-            # annealing begins from.
+            # Even without time the first round offers the state that it begins from.
             if self.proven() or (self.over() and self.moves is not None):
                 return
             placed = placed or placed_by_disk(self.instance)
-            start = (
-                placed if self.moves is None or number % 2 == 0 else self.moves.assign
-            )
+            start = placed
+            if self.moves is not None and number % 2 == 1:
+                start = self.moves.assign
             steps = steps_within(self.instance, share * limit, rounds, self.deadline)
             if num_columns(self.instance) <= SMALL_COLUMNS and not again:
                 steps = min(steps, 2_000 * (len(self.instance.problem.tasks) + 1))
@@ -205,8 +220,8 @@ class Search:
             self.offer(found)
 
     def enumerate(self, fast: bool = False) -> None:
-        """Enumerate where that applies: for a moment, or *fast* for
-        seconds, in machine code.
+        """Enumerate where that applies: for a moment, or *fast* for seconds, in machine
+        code.
         """
         if self.over() or not enumeration.applies(self.instance):
             return
@@ -239,7 +254,7 @@ class Search:
             self.raise_bound(bound)
 
     def race(self) -> None:
-        """CP-SAT and an enumeration that goes on, at once until one has a proof."""
+        """Run CP-SAT and an enumeration that goes on, at once until one has a proof."""
         cancel = threading.Event()
         going = self.going
 
@@ -258,8 +273,9 @@ class Search:
             running.result()
 
     def close_in(self, cancel: threading.Event) -> None:
-        """Ask CP-SAT for any plan below a target, half way to the bound and just
-        below the best by turns.
+        """Ask CP-SAT for any plan below a target.
+
+        The target is half way to the bound and just below the best by turns.
         """
         seconds = 2.0
         while not self.over() and not cancel.is_set():
@@ -272,7 +288,7 @@ class Search:
             seconds *= 2
 
     def ask(self, target: int, seconds: float, cancel: threading.Event) -> None:
-        """One run of CP-SAT for any plan of at most *target* units."""
+        """Run CP-SAT once for any plan of at most *target* units."""
         model = self.model(target)
         limits = replace(BackendLimits.of(self.request, seconds), gap=None)
         answer = solve_by_cpsat(
@@ -287,17 +303,19 @@ class Search:
         work: float | None = None,
         cancel: threading.Event | None = None,
     ) -> None:
-        """One run of CP-SAT, for a proof (symmetry on) or for a
-        better plan (full hint).
+        """Run CP-SAT once, for a proof (symmetry on) or for a better plan (full
+        hint).
         """
-        # Plans with relays are of no use where better plans are all
-        # that can be hoped for.
+        # Plans with relays are of no use where no proof is in sight.
         self.relays = self.relays and proof
-        upper = self.target() if proof and self.moves is not None else None
+        upper = None
+        if proof and self.moves is not None:
+            upper = self.target()
         model = self.model(upper)
-        hint = None if proof or self.moves is None else model.hint(self.moves)
+        hint = None
+        if not proof and self.moves is not None:
+            hint = model.hint(self.moves)
         limits = replace(BackendLimits.of(self.request, seconds), work=work)
-        how = PROOF if proof else SEARCH
 
         def watch(callback: Any) -> None:
             self.offer(model.moves(dict(enumerate(callback.response_proto.solution))))
@@ -306,14 +324,14 @@ class Search:
             model.program,
             limits,
             hint,
-            parameters=how,
+            parameters=PROOF if proof else SEARCH,
             on_solution=watch,
             cancel=cancel,
         )
         self._take(model, answer, "ortools", upper)
 
     def run_highs(self, backend: str) -> None:
-        """One run of a floating-point backend on the same model."""
+        """Run a floating-point backend once on the same model."""
         model = self.model(None)
         start = None if self.moves is None else model.hint(self.moves)
         answer = solve_program(
@@ -322,8 +340,8 @@ class Search:
         self._take(model, answer, backend, None)
 
     def model(self, upper: int | None) -> AggregatedModel:
-        """The aggregated model of plans of at most *upper* units, with
-        what is known of them.
+        """Return the aggregated model of plans of at most *upper* units, with what is
+        known.
         """
         most = None if upper is None else max(upper, self.bound)
         return AggregatedModel(
@@ -342,8 +360,8 @@ class Search:
         package: str,
         below: int | None,
     ) -> None:
-        """Use an answer; *below* is the upper limit on M that the
-        run was given, if any.
+        """Use an answer; *below* is the upper limit on M that the run was
+        given, if any.
         """
         self.versions[package] = answer.version
         if answer.status is Status.INFEASIBLE:

@@ -1,10 +1,10 @@
-"""What the rest of a replay takes at least, from its exact state: plain
-Python and compiled alike.
+"""What the rest of a replay takes at least, from its exact state.
 
-Valid for every way in which the growing queues go on and for every eviction policy.
-From the present instant: the longest path, with the node of what is queued and the best
-node of what is not; the work left on the cores, by what must follow it; and the shared
-link, by what must follow each file.
+The same text runs in plain Python and compiled. The bound is valid for every way in
+which the growing queues go on and for every eviction policy. From the present instant
+it knows the longest path, with the node of what is queued and the best node of what is
+not; the work left on the cores, by what must follow it; and the shared link, by what
+must follow each file.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from ioopt.sim.replication.state import ENDED, Instance, Queues, State
 if TYPE_CHECKING:
     from ioopt.compiled import Floats, Ints
 
-LOOSE, QUEUED, RUNNING, ENDED_TASK = 0, 1, 2, 3
+LOOSE = 0
+QUEUED = 1
+RUNNING = 2
+ENDED_TASK = 3
 
 
 class Path(NamedTuple):
-    """What the bounds know of an instance. Seconds unless said otherwise.
+    """Hold what the bounds know of an instance, in seconds unless said otherwise.
 
     ``order``: the tasks, each after its predecessors; ``urgent``: all by falling tail,
     then -1. ``quick``, ``tail``: least compute time, and what must follow a task's end;
@@ -52,7 +55,7 @@ class Path(NamedTuple):
 
 
 def seconds_at_least(inst: Instance, plan: Queues, st: State, path: Path) -> float:
-    """The least makespan of all that can become of the present state."""
+    """Return the least makespan of all that can become of the present state."""
     survey(inst, plan, st, path)
     best = max(st.clock[1], longest_path(inst, plan, st, path))
     best = max(best, work_left(inst, plan, st, path))
@@ -60,7 +63,7 @@ def seconds_at_least(inst: Instance, plan: Queues, st: State, path: Path) -> flo
 
 
 def survey(inst: Instance, plan: Queues, st: State, path: Path) -> None:
-    """What has become of every task."""
+    """Note what has become of every task."""
     now = st.clock[0]
     for k in range(inst.num_tasks):
         path.state[k] = LOOSE
@@ -85,7 +88,9 @@ def survey(inst: Instance, plan: Queues, st: State, path: Path) -> None:
 
 
 def longest_path(inst: Instance, plan: Queues, st: State, path: Path) -> float:
-    """The largest earliest end and what must follow it; fills ``start`` and ``end``."""
+    """Return the largest earliest end and what must follow it; fills ``start``
+    and ``end``.
+    """
     best = 0.0
     for turn in range(inst.num_tasks):
         k = path.order[turn]
@@ -111,7 +116,7 @@ def longest_path(inst: Instance, plan: Queues, st: State, path: Path) -> float:
 def earliest(
     inst: Instance, plan: Queues, st: State, path: Path, k: int, i: int
 ) -> float:
-    """When task *k* can start on node *i* at the earliest."""
+    """Return when task *k* can start on node *i* at the earliest."""
     now = st.clock[0]
     start = max(now, inst.release[k])
     # What stands before it starts no later, and only then its own files are staged;
@@ -146,17 +151,17 @@ def earliest(
 
 
 def nowhere(st: State, f: int) -> bool:
-    """Whether file *f* is on remote storage alone, and not on its way."""
+    """Return whether file *f* is on remote storage alone, and not on its way."""
     return bool(st.copies[f] == 0 and st.flying[f] == 0 and st.saved[f] == 2)
 
 
 def left_of(st: State, y: int, now: float) -> float:
-    """Bytes that flow *y* still has to move."""
+    """Return the bytes that flow *y* still has to move."""
     return max(0.0, st.left[y] - st.rate[y] * (now - st.since[y]))
 
 
 def arrival(inst: Instance, st: State, path: Path, f: int, i: int) -> float:
-    """When file *f* can be complete on node *i* at the earliest."""
+    """Return when file *f* can be complete on node *i* at the earliest."""
     now = st.clock[0]
     maker = path.producer[f]
     if maker >= 0 and path.state[maker] != ENDED_TASK:
@@ -178,7 +183,7 @@ def arrival(inst: Instance, st: State, path: Path, f: int, i: int) -> float:
 
 
 def cores_free(inst: Instance, st: State, k: int, i: int) -> float:
-    """When node *i* first has the cores of task *k*, from what runs there."""
+    """Return when node *i* first has the cores of task *k*, from what runs there."""
     idle = st.idle[i]
     time = st.clock[0]
     while idle < inst.cores[k]:
@@ -197,8 +202,8 @@ def cores_free(inst: Instance, st: State, k: int, i: int) -> float:
 
 
 def work_left(inst: Instance, plan: Queues, st: State, path: Path) -> float:
-    """What is left to compute, on the cores of all nodes that still
-    get tasks, by its tail.
+    """Return what is left to compute, on the cores of all nodes that still get tasks,
+    by its tail.
     """
     used = 0
     for i in range(inst.num_nodes):
@@ -228,14 +233,14 @@ def work_left(inst: Instance, plan: Queues, st: State, path: Path) -> float:
 
 
 def in_use(plan: Queues, st: State, i: int) -> bool:
-    """Whether another task can start on node *i*."""
+    """Return whether another task can start on node *i*."""
     p = st.head[i]
     return is_open(plan, st, i) >= 0 or (p < plan.ptr[i + 1] and plan.entry[p] >= 0)
 
 
 def node_opens(inst: Instance, plan: Queues, st: State, path: Path, i: int) -> float:
-    """When node *i* can start a task again: its head, or the first of those that may
-    come to stand there.
+    """Return when node *i* can start a task again: its head, or the first of those that
+    may come to stand there.
     """
     p = st.head[i]
     if p < plan.ptr[i + 1] and plan.entry[p] >= 0:
@@ -248,8 +253,8 @@ def node_opens(inst: Instance, plan: Queues, st: State, path: Path, i: int) -> f
 
 
 def filled(path: Path, used: int, first: float, work: float) -> float:
-    """When *work* can be done at the earliest on *used* cores, each from when it is
-    free, from *first* on.
+    """Return when *work* can be done at the earliest on *used* cores, each from when it
+    is free, from *first* on.
     """
     power = lost = 0.0
     for c in range(used):
@@ -262,7 +267,9 @@ def filled(path: Path, used: int, first: float, work: float) -> float:
 
 
 def bytes_left(inst: Instance, st: State, path: Path) -> float:
-    """What must still cross the link, by what must follow each file's arrival."""
+    """Return what must still cross the link, by what must follow each file's
+    arrival.
+    """
     now = st.clock[0]
     whole = 0.0
     for f in range(inst.num_files):

@@ -1,12 +1,12 @@
-"""Branch and bound over the queues of a plan, along their exact replay: plain
-Python and compiled alike.
+"""Branch and bound over the queues of a plan, along their exact replay.
 
-The replay of a node depends on the head of its queue and, where room is short, on what
-its queue and others read later. So queues grow along the replay: as soon as a step
-wants to know the next entry of a queue (``WANTED`` of the simulator's state), the
-search branches over every task that may stand there and over the queue's end. Each set
-of queues is met once, and its replay is shared with all that begin alike.
-:mod:`ioopt.solvers.replication.exact.queue_bound` bounds what can still come.
+The same text runs in plain Python and compiled. The replay of a node depends on the
+head of its queue and, where room is short, on what its queue and others read later. So
+queues grow along the replay: as soon as a step wants to know the next entry of a queue
+(``WANTED`` of the simulator's state), the search branches over every task that may
+stand there and over the queue's end. Each set of queues is met once, and its replay is
+shared with all that begin alike. :mod:`ioopt.solvers.replication.exact.queue_bound`
+bounds what can still come.
 """
 
 from __future__ import annotations
@@ -40,23 +40,31 @@ from ioopt.solvers.replication.exact.queue_bound import Path, seconds_at_least
 if TYPE_CHECKING:
     from ioopt.compiled import Floats, Ints
 
-DEPTH, VISITED, FOUND, PRESSED, BEGUN = 0, 1, 2, 3, 4
+DEPTH = 0
+VISITED = 1
+FOUND = 2
+PRESSED = 3
+BEGUN = 4
 """Cells of ``Tree.numbers``: depth of the search, children replayed, better plans
 found, whether a file was ever evicted or saved for room (only then policies differ),
 whether the search has begun."""
-UPPER, ROOT = 0, 1
+UPPER = 0
+ROOT = 1
 """Cells of ``Tree.seconds``: the least makespan known, the bound of the root."""
-DONE, LIMIT = 0, 1
-ENDS, ASKS, FAILS = 0, 1, 2
+DONE = 0
+LIMIT = 1
+ENDS = 0
+ASKS = 1
+FAILS = 2
 CLOSE = -1
 CLOSE_ENOUGH = 1e-9
 """Relative difference below which a better plan is not looked for."""
 
 
 class Tree(NamedTuple):
-    """The stack of the search. State and queues lie in one block of ``words``, so
-    that a copy keeps them.
+    """Hold the stack of the search.
 
+    State and queues lie in one block of ``words``, so that a copy keeps them.
     ``before`` is the block before the passes of an instant; row ``depth * (tasks + 2)``
     of ``kept`` the one at a branching, the rows after it those of its children. By
     depth: number of ``children``, ``at`` the next one; by depth and child ``row``,
@@ -119,12 +127,12 @@ def search(
 
 
 def worth(tree: Tree, bound: float) -> bool:
-    """Whether something better than the best plan may lie behind *bound*."""
+    """Return whether something better than the best plan may lie behind *bound*."""
     return bool(bound < tree.seconds[UPPER] * (1.0 - CLOSE_ENOUGH))
 
 
 def begin(inst: Instance, plan: Queues, st: State, tree: Tree) -> None:
-    """Time 0: all queues are empty and open, all tasks unassigned."""
+    """Begin at time 0: all queues are empty and open, all tasks unassigned."""
     reset(inst, plan, st)
     leave_unassigned(inst, st)
     for i in range(inst.num_nodes):
@@ -147,10 +155,11 @@ def load(tree: Tree, row: int) -> None:
 
 
 def go_on(inst: Instance, plan: Queues, st: State, log: Log, tree: Tree) -> int:
-    """Replay until an entry is wanted (ASKS, with the passes of the instant
-    undone), or the end.
+    """Replay until an entry is wanted (ASKS, with the passes of the instant undone), or
+    the end.
 
-    FAILS where it ends without being over, or no better than the best plan.
+    FAILS is returned where the replay ends without being over, or no better than the
+    best plan.
     """
     while True:
         for x in range(len(tree.words)):
@@ -174,7 +183,7 @@ def go_on(inst: Instance, plan: Queues, st: State, log: Log, tree: Tree) -> int:
 
 
 def leaf(inst: Instance, plan: Queues, st: State, tree: Tree) -> None:
-    """A whole plan: keep its queues if it is the best."""
+    """Keep the queues of a whole plan if it is the best."""
     if worth(tree, st.clock[1]):
         tree.seconds[UPPER] = st.clock[1]
         tree.numbers[FOUND] += 1
@@ -192,8 +201,8 @@ def branch(
     depth: int,
     least: float,
 ) -> None:
-    """The children of the present state at *depth*, each replayed up to
-    where it asks, by bound.
+    """Replay each child of the present state at *depth* up to where it asks, and sort
+    them by bound.
     """
     base = depth * (inst.num_tasks + 2)
     keep(tree, base)
@@ -242,7 +251,7 @@ def branch(
 
 
 def unassigned(inst: Instance, plan: Queues) -> int:
-    """The tasks that stand in no queue, as bits."""
+    """Return the tasks that stand in no queue, as bits."""
     loose = (1 << inst.num_tasks) - 1
     for i in range(inst.num_nodes):
         p = plan.ptr[i]
@@ -253,7 +262,7 @@ def unassigned(inst: Instance, plan: Queues) -> int:
 
 
 def put(inst: Instance, plan: Queues, st: State, i: int, task: int) -> None:
-    """*task* stands last in the queue of node *i*; CLOSE: nothing more comes."""
+    """Put *task* last in the queue of node *i*; with CLOSE nothing more comes."""
     p = st.head[i]
     while plan.entry[p] >= 0:
         p += 1
@@ -280,7 +289,7 @@ def put(inst: Instance, plan: Queues, st: State, i: int, task: int) -> None:
 
 
 def runs_on(inst: Instance, plan: Queues, st: State, tree: Tree, loose: int) -> bool:
-    """Whether every *loose* task may still stand somewhere."""
+    """Return whether every *loose* task may still stand somewhere."""
     for task in range(inst.num_tasks):
         found = not (loose >> task) & 1
         for i in range(inst.num_nodes):
@@ -294,7 +303,7 @@ def runs_on(inst: Instance, plan: Queues, st: State, tree: Tree, loose: int) -> 
 def may_stand(
     inst: Instance, plan: Queues, st: State, tree: Tree, i: int, task: int
 ) -> bool:
-    """Whether *task* fits node *i* and nothing before it in the queue waits for
+    """Return whether *task* fits node *i* and nothing before it in the queue waits for
     it (workflow rule 10).
     """
     if not tree.fits[task * inst.num_nodes + i]:
@@ -309,8 +318,8 @@ def may_stand(
 
 
 def held_up(inst: Instance, plan: Queues, st: State, tree: Tree, task: int) -> int:
-    """What cannot start before *task* has ended, as bits: by files, and
-    behind such in a queue.
+    """Return what cannot start before *task* has ended, as bits: by files, and behind
+    such in a queue.
     """
     late = tree.below[task]
     grown = True

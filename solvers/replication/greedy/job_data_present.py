@@ -1,8 +1,8 @@
-"""JobDataPresent with DataLeastLoaded (Khanna et al., Section 3, after Ranganathan
-and Foster; rule 9).
+"""JobDataPresent with DataLeastLoaded (Khanna et al., Section 3, after Ranganathan and
+Foster; rule 9).
 
-And on the same planned disks a plan at once (ours): tasks in the order of the file,
-each to the first free node.
+On the same planned disks it also makes a plan at once (ours): tasks in the order of the
+file, each on the node that is free first.
 """
 
 from collections.abc import Container, Sequence
@@ -16,6 +16,7 @@ from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import (
     EvictionPolicy,
+    MovesModel,
     ReplicationPlan,
     ReplicationProblem,
 )
@@ -37,13 +38,13 @@ TASKS_A_LOOK = 500
 
 
 class Settings(Record):
-    """``eviction``, ``sources``: of the replay; the plan itself always evicts the
-    least recently used.
+    """``eviction``, ``sources``: of the replay; the plan itself always evicts the least
+    recently used.
 
     ``when``: all tasks are assigned at the ``start``; or a node that idles by the plan
     takes the first task that waits (``idle-head``) or the one with the least to
-    transfer to it (``idle-scan``). ``threshold``: the access since its last copy at
-    which a file is copied (None: never).
+    transfer to it (``idle-scan``). ``threshold``: a file is copied at so many accesses
+    since its last copy (None: never).
     """
 
     eviction: EvictionPolicy = "lru"
@@ -77,8 +78,8 @@ def plan_job_data_present(
     when: When = "start",
     threshold: int | None = COPY_AT_ACCESS,
 ) -> tuple[ReplicationPlan, list[float]]:
-    """The plan, and the planned busy time of each node (transfers + compute
-    + copies) in seconds.
+    """Return the plan, and the planned busy time of each node (transfers, computing and
+    copies) in seconds.
     """
     require_batch(problem)
     planner = _Planner(problem) if when == "start" else _WhenIdle(problem)
@@ -93,14 +94,14 @@ def plan_job_data_present(
         look = number % TASKS_A_LOOK == TASKS_A_LOOK - 1
         if look and deadline is not None and deadline.expired():
             raise OutOfTime("the deadline passed while JobDataPresent planned")
-    model = "replay" if planner.evictions else "static"
-    plan = build_plan(problem, planner.queues, eviction, planner.moves, model)  # type: ignore[arg-type]
+    model: MovesModel = "replay" if planner.evictions else "static"
+    plan = build_plan(problem, planner.queues, eviction, planner.moves, model)
     return plan, planner.busy
 
 
 def answer_in_file_order(problem: ReplicationProblem, what: str) -> Outcome:
-    """The answer where the time limit is too short for *what*; the
-    bound is the area bound.
+    """Return the answer where the limit is too short for *what*, with the area
+    bound.
     """
     short = f"the time limit is too short for {what}"
     note = f"{short}: tasks in the order of the file, each to the first free node"
@@ -109,7 +110,9 @@ def answer_in_file_order(problem: ReplicationProblem, what: str) -> Outcome:
 
 
 def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
-    """Tasks in the order of the file, each to the first free node, transfers stated."""
+    """Plan tasks in the order of the file, each on the node that is free first, with
+    its transfers.
+    """
     require_batch(problem)
     planner = _InFileOrder(problem)
     for k in range(len(problem.tasks)):
@@ -118,8 +121,9 @@ def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
 
 
 class _Planner:
-    """Planned disks (file -> number of the assignment that last read or
-    copied it), and loads.
+    """Hold planned disks and loads.
+
+    A disk maps each file to the number of the assignment that last read or copied it.
     """
 
     threshold: int | None = COPY_AT_ACCESS
@@ -131,9 +135,10 @@ class _Planner:
         self.limits = [node.disk_bytes for node in problem.nodes]
         self.disks = [dict.fromkeys(held, -1) for held in problem.holds]
         self.used = [sum(self.sizes[f] for f in held) for held in problem.holds]
-        self.holders = [
-            {i for i in nodes if f in self.disks[i]} for f in range(len(self.sizes))
-        ]
+        self.holders: list[set[int]] = [set() for _ in self.sizes]
+        for i, held in enumerate(problem.holds):
+            for f in held:
+                self.holders[f].add(i)
         self.busy = [0.0 for _ in nodes]
         self.queues: list[list[int]] = [[] for _ in nodes]
         self.accesses = [0] * len(self.sizes)
@@ -145,9 +150,8 @@ class _Planner:
         node, seconds = self._node_for(k)
         task = self.problem.tasks[k]
         self.queues[node].append(k)
-        self.busy[node] += (
-            seconds + task.compute_seconds / self.problem.nodes[node].speed
-        )
+        computing = task.compute_seconds / self.problem.nodes[node].speed
+        self.busy[node] += seconds + computing
         inputs = self.problem.inputs[k]
         for f in inputs:
             if f not in self.disks[node]:
@@ -160,15 +164,17 @@ class _Planner:
                 self._copy(f, k)
 
     def next(self, waiting: Sequence[int]) -> int:
-        """Of the *waiting* tasks the one with the least to transfer to the
-        node that idles first.
+        """Return the *waiting* task with the least to transfer to the node that idles
+        first.
         """
         node = min(range(len(self.busy)), key=self.busy.__getitem__)
         here = [k for k in waiting if node in self.problem.hosts[k]]
         return min(here or waiting, key=lambda k: self._transfer_seconds(k, node))
 
     def _node_for(self, k: int) -> tuple[int, float]:
-        """The node with least expected transfer time, and that time in seconds."""
+        """Return the node with the least expected transfer time, and that in
+        seconds.
+        """
         best = (-1, float("inf"), float("inf"))
         wanted = self.problem.task_bytes(k)
         for i, limit in enumerate(self.limits):
@@ -182,7 +188,9 @@ class _Planner:
         return best[0], best[1]
 
     def _transfer_seconds(self, k: int, i: int) -> float:
-        fetched = copied = 0
+        """Return the seconds of transfers that task *k* needs on node *i*."""
+        fetched = 0
+        copied = 0
         disk = self.disks[i]
         for f in self.problem.inputs[k]:
             if f not in disk:
@@ -195,8 +203,8 @@ class _Planner:
         return far + copied / problem.copy_bytes_per_second
 
     def _copy(self, f: int, number: int) -> None:
-        """DataLeastLoaded: copy *f* to the least-loaded node that
-        lacks it and can hold it.
+        """Copy *f* to the least-loaded node that lacks it and can hold it
+        (DataLeastLoaded).
         """
         size = self.sizes[f]
         target = -1
@@ -231,9 +239,7 @@ class _Planner:
 
 
 class _WhenIdle(_Planner):
-    """Every task goes to the node that is free first of those whose
-    disk holds its files.
-    """
+    """Assign every task to the node that is free first of those that it fits."""
 
     def _node_for(self, k: int) -> tuple[int, float]:
         node = min(self.problem.hosts[k], key=self.busy.__getitem__)
@@ -241,7 +247,7 @@ class _WhenIdle(_Planner):
 
 
 class _InFileOrder(_WhenIdle):
-    """Without copies ahead."""
+    """Assign tasks in the order of the file, without copies ahead."""
 
     def _copy(self, f: int, number: int) -> None:
-        """Nothing is copied."""
+        """Copy nothing."""

@@ -1,20 +1,23 @@
-"""One list scheduler of workflows, and of batches for ``minmin``, made of
-components as SAGA's.
+"""One list scheduler of workflows, and of batches for ``minmin``, made of exchangeable
+components as those of SAGA.
 
 Tasks are committed one by one to a node, in exact times, and stay where they were put
 (workflow rules 14 to 17). Files that are not on a node are priced at a copy where any
-node of the plan has them, else at a fetch; all release times are known; the shared link
+node of the plan has them, else at a fetch. All release times are known. The shared link
 and the disks of storage nodes are left out.
 
-- *rank*: the open task with the longest path to the end is next (Kwok and Ahmad 1999:
-  computing alone; Topcuoglu, Hariri and Wu 2002: with the files on the way), and goes
-  where it ends first; or the pair of an open task and a node that ends first (MinMin).
-- *insertion*: into the first gap of a node's cores that holds it, or
-  behind what they have.
-- *transfers*: before the task takes its cores, or on them, summed, where the
-  first end is looked for.
-- *disks*: not looked at (under small ones nearly every plan of that kind spills), or
-  full ones evict by popularity, equation (22).
+- *rank*: next is the open task with the longest path to the end (Kwok and Ahmad 1999:
+computing alone; Topcuoglu, Hariri and Wu 2002: with the files on the way), on the node
+where it ends first; or the pair of an open task and a node that ends first (MinMin).
+
+- *insertion*: into the first gap of a node's cores that holds the task, or behind what
+they have.
+
+- *transfers*: before the task takes its cores, or on them, summed, where the first end
+is looked for.
+
+- *disks*: not looked at (under small ones nearly every plan of that kind saves for want
+of space), or full ones evict by popularity, equation (22).
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -34,12 +37,15 @@ from ioopt.solvers.replication.plans import Move, successors
 from ioopt.units import exact
 
 MOST_BITS = 4096
-"""Ticks a second of more bits are rounded: exact, but slower than they are worth."""
+"""Ticks a second of more bits are rounded: exact ones cost more time than they are
+worth.
+"""
 ROUNDED_TICKS = 10**30
 
 
 class Ticks:
-    """All times of a problem as whole numbers of one unit, so that ties are ties.
+    """Hold all times of a problem as whole numbers of one unit, so that equal times
+    tie.
 
     ``second`` is the ticks of a second, ``fetch`` and ``copy`` those of a byte from
     remote storage and from another node.
@@ -55,13 +61,12 @@ class Ticks:
         compute = [exact(task.compute_seconds) for task in tasks]
         release = [exact(task.release_seconds) for task in tasks]
         dividers = lcm(*(rate.numerator for rate in (*rates, *speeds.values())))
-        whole = (
-            dividers
-            * len(nodes)
-            * lcm(*(time.denominator for time in (*compute, *release)))
-        )
-        self.second = whole if whole.bit_length() <= MOST_BITS else ROUNDED_TICKS
-        self.fetch, self.copy = (self._of(1 / rate) for rate in rates)
+        denominators = lcm(*(time.denominator for time in (*compute, *release)))
+        self.second = dividers * len(nodes) * denominators
+        if self.second.bit_length() > MOST_BITS:
+            self.second = ROUNDED_TICKS
+        self.fetch = self._of(1 / rates[0])
+        self.copy = self._of(1 / rates[1])
         self.release = [self._of(time) for time in release]
         pace = sum((1 / speeds[node.speed] for node in nodes), Fraction()) / len(nodes)
         self.mean = self._work(compute, pace)
@@ -73,12 +78,14 @@ class Ticks:
         """``work[i][k]`` is the computing of task k on node i."""
 
     def _work(self, compute: Sequence[Fraction], pace: Fraction) -> list[int]:
-        """Ticks of computing at *pace*, 1 / speed."""
-        if pace == 1:  # products of fractions take most of the time of a large problem
+        """Return the ticks of computing at *pace*, 1 / speed."""
+        if pace == 1:
+            # Products of fractions take most of the time of a large problem.
             return [self._of(time) for time in compute]
         return [self._of(time * pace) for time in compute]
 
     def _of(self, seconds: Fraction) -> int:
+        """Return *seconds* in ticks, rounded where the unit does not divide them."""
         whole, rest = divmod(seconds.numerator * self.second, seconds.denominator)
         return round(seconds * self.second) if rest else whole
 
@@ -93,8 +100,8 @@ END = float("inf")
 
 
 class Behind:
-    """The cores of a node by the times at which they are free for good:
-    (time, cores), ascending.
+    """Hold the cores of a node by the times at which they are free for good: (time,
+    cores), ascending.
     """
 
     def __init__(self, cores: int) -> None:
@@ -103,7 +110,7 @@ class Behind:
     def earliest(
         self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0
     ) -> int:
-        """When *cores* are free and the task is *ready*."""
+        """Return when *cores* are free and the task is *ready*."""
         for at, count in self.times:
             cores -= count
             if cores <= 0:
@@ -111,7 +118,7 @@ class Behind:
         raise ValueError("more cores are asked for than the node has")
 
     def take(self, cores: int, start: int, end: int) -> None:
-        """Put those that are free first to use until *end*."""
+        """Use the cores that are free first until *end*."""
         left = cores
         while left:
             time, count = self.times.pop(0)
@@ -122,11 +129,11 @@ class Behind:
 
 
 class Gaps:
-    """The cores of a node: how many are in use when, and, per count asked
-    for, when so many idle.
+    """Hold the cores of a node: how many are in use when, and when how many idle.
 
     ``used[x]`` cores are in use from ``times[x]`` to the next; ``idle[c]`` are the
-    starts and the ends of the longest stretches in which at least c cores idle.
+    starts and the ends of the longest stretches in which at least c cores idle, for
+    every count c that is asked for.
     """
 
     def __init__(self, cores: int, counts: Iterable[int]) -> None:
@@ -140,8 +147,9 @@ class Gaps:
     def earliest(
         self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0
     ) -> float:
-        """First start from *ready* on in a stretch that lasts, or one
-        that ends after *limit*.
+        """Return the first start from *ready* on in a stretch that lasts for *length*.
+
+        A start whose end lies beyond *limit* is returned as it is: it is not wanted.
         """
         starts, ends = self.idle[cores]
         at = bisect_right(ends, ready)
@@ -176,7 +184,7 @@ class Gaps:
                 del times[x], used[x]
 
     def _cut(self, time: int) -> int:
-        """The place at which *time* begins, made where there is none."""
+        """Return the place at which *time* begins, made where there is none."""
         at = bisect_left(self.times, time)
         if at == len(self.times) or self.times[at] != time:
             self.times.insert(at, time)
@@ -202,7 +210,7 @@ def _close(starts: list[int], ends: list[float], start: int, end: int) -> None:
 
 @dataclass(frozen=True)
 class Components:
-    """What a list scheduler is made of; *rank* ``end`` goes without *gaps*.
+    """Say what a list scheduler is made of; *rank* ``end`` goes without *gaps*.
 
     Without ``copies`` every file is fetched, at that price. ``room``: what full disks
     make free beside what is missing, once a task is committed (rule 7).
@@ -221,7 +229,7 @@ MIN_MIN = Components("end", disks=True)
 
 
 class ListScheduler:
-    """A plan being made: what is open, and what is where in it."""
+    """Make a plan: know which tasks are open, and what is where in the plan."""
 
     def __init__(self, problem: ReplicationProblem, components: Components) -> None:
         self.problem = problem
@@ -241,10 +249,12 @@ class ListScheduler:
         self.moves: list[Move] = []
         self.evictions = 0
         counts = sorted(set(self.need))
-        self.cores = [
-            Gaps(node.cores, counts) if components.gaps else Behind(node.cores)
-            for node in problem.nodes
-        ]
+        self.cores: list[Gaps | Behind] = []
+        for node in problem.nodes:
+            if components.gaps:
+                self.cores.append(Gaps(node.cores, counts))
+            else:
+                self.cores.append(Behind(node.cores))
         self.holders: list[set[int]] = [set() for _ in self.sizes]
         for i, held in enumerate(problem.holds):
             for file in held:
@@ -259,13 +269,13 @@ class ListScheduler:
         """Commit all tasks."""
         self.problem.require_room()
         number = len(self.problem.tasks)
-        choose = (
-            _FirstEnd(self) if self.components.rank == "end" else _LongestPath(self)
-        )
+        choose: _FirstEnd | _LongestPath = _LongestPath(self)
+        if self.components.rank == "end":
+            choose = _FirstEnd(self)
         for k, waits in enumerate(self._waits):
             if not waits:
                 choose.open(k)
-        while (done := len(self.order)) < number:
+        for done in range(number):
             if deadline is not None and done % TASKS_A_LOOK == 0 and deadline.expired():
                 text = f"the deadline passed with {done} of {number} tasks planned"
                 raise OutOfTime(text + deadline.would_do(done / number))
@@ -284,8 +294,9 @@ class ListScheduler:
         return self
 
     def queues(self) -> list[list[int]]:
-        """Per node its tasks by planned start, ties as committed; as committed where
-        the end was the rank.
+        """Return per node its tasks by planned start, ties in the order of the commits.
+
+        Where the end was the rank they stay in the order of the commits.
         """
         queues: list[list[int]] = [[] for _ in self.problem.nodes]
         rows = self.order
@@ -297,15 +308,16 @@ class ListScheduler:
 
     @property
     def ready_seconds(self) -> list[float]:
-        """The planned end of the last task on each node."""
-        return [
-            max([self.end[k] for k in queue], default=0) / self.ticks.second
-            for queue in self.queues()
-        ]
+        """Return the planned end of the last task on each node."""
+        ready = []
+        for queue in self.queues():
+            last = max([self.end[k] for k in queue], default=0)
+            ready.append(last / self.ticks.second)
+        return ready
 
     @cached_property
     def ranks(self) -> list[int]:
-        """Upward rank of every task (workflow rule 15), in ticks."""
+        """Return the upward rank of every task (workflow rule 15), in ticks."""
         problem = self.problem
         found = list(self.ticks.mean)
         copy = self.ticks.copy if self.components.rank == "path with files" else 0
@@ -321,13 +333,12 @@ class ListScheduler:
         return found
 
     def price(self, file: int) -> int:
-        """Ticks to bring *file* to a node that lacks it."""
-        return self.sizes[file] * (
-            self.copy if self.holders[file] else self.ticks.fetch
-        )
+        """Return the ticks to bring *file* to a node that lacks it."""
+        byte = self.copy if self.holders[file] else self.ticks.fetch
+        return self.sizes[file] * byte
 
     def costs(self, k: int) -> list[int]:
-        """Ticks of the transfers that task *k* needs on each node."""
+        """Return the ticks of the transfers that task *k* needs on each node."""
         prices = [(file, self.price(file)) for file in self.problem.inputs[k]]
         row = [sum(price for _, price in prices)] * len(self.problem.nodes)
         for file, price in prices:
@@ -336,49 +347,58 @@ class ListScheduler:
         return row
 
     def _moves(self, k: int, i: int) -> Iterator[tuple[int, bool, int]]:
-        """(file, whether it comes, node) as the files of task *k* come to node *i*,
-        one after the other.
+        """Bring the files of task *k* to node *i*, one after the other.
+
+        Yield (file, whether it comes, node) for all that comes to a node or leaves it.
         """
         problem = self.problem
-        files = (*problem.inputs[k], *problem.outputs[k])
         for file in problem.inputs[k]:
             self.unread[file] -= 1
         disk = problem.nodes[i].disk_bytes if self.components.disks else None
-        room = self.components.room
-        if (
-            disk is not None
-            and room == "next"
-            and any(node == i for _, node in self.order[:-1])
-        ):
+        if disk is not None and self.components.room == "next" and self._used_before(i):
             yield from self._evict(i, disk - problem.task_bytes(k), ())
+        files = (*problem.inputs[k], *problem.outputs[k])
         for file in files:
             if file in self.disks[i]:
                 continue
             if disk is not None:
                 yield from self._evict(i, disk - self.sizes[file], files)
             if file in problem.inputs[k]:
-                held = self.components.copies and self.holders[file]
-                self.moves.append((file, min(self.holders[file]) if held else -1, i))
+                source = -1
+                if self.components.copies and self.holders[file]:
+                    source = min(self.holders[file])
+                self.moves.append((file, source, i))
             self.disks[i].add(file)
             self.holders[file].add(i)
             self.used[i] += self.sizes[file]
             yield file, True, i
-        if disk is not None and room in ("largest", "mean"):
-            done = {task for task, _ in self.order}
-            sizes = [
-                problem.task_bytes(j) for j in range(len(self.need)) if j not in done
-            ]
-            waiting = [size for size in sizes if size <= disk] or [0]
-            mean = -(-sum(waiting) // len(waiting))
-            yield from self._evict(
-                i, disk - (max(waiting) if room == "largest" else mean), ()
-            )
+        if disk is not None and self.components.room in ("largest", "mean"):
+            yield from self._evict(i, disk - self._room_for_one(disk), ())
+
+    def _used_before(self, i: int) -> bool:
+        """Return whether node *i* had a task before the last commit."""
+        return any(node == i for _, node in self.order[:-1])
+
+    def _room_for_one(self, disk: int) -> int:
+        """Return the bytes of the largest, or of the mean, waiting task that fits."""
+        done = {task for task, _ in self.order}
+        waiting = []
+        for k in range(len(self.need)):
+            size = self.problem.task_bytes(k)
+            if k not in done and size <= disk:
+                waiting.append(size)
+        if not waiting:
+            return 0
+        if self.components.room == "largest":
+            return max(waiting)
+        return -(-sum(waiting) // len(waiting))
 
     def _evict(
         self, i: int, most: int, spared: Collection[int]
     ) -> Iterator[tuple[int, bool, int]]:
-        """Files leave node *i*, the least popular first, until it holds *most*
-        bytes or only *spared*.
+        """Evict files from node *i*, the least popular first.
+
+        It ends when the node holds *most* bytes or only files of *spared*.
         """
         while self.used[i] > most and not self.disks[i].issubset(spared):
             victim = min(self.disks[i].difference(spared), key=self._popularity)
@@ -389,33 +409,38 @@ class ListScheduler:
             yield victim, False, i
 
     def _popularity(self, file: int) -> tuple[int, int]:
-        """Equation (22), times a number that all numbers of copies divide;
-        ties: the lowest file.
+        """Return equation (22), times a number that all numbers of copies divide.
+
+        Ties: the lowest file.
         """
         weight = self.unread[file] * self.sizes[file]
-        return weight and weight * (self._whole // len(self.holders[file])), file
+        return weight * (self._multiple // len(self.holders[file])), file
 
     @cached_property
-    def _whole(self) -> int:
+    def _multiple(self) -> int:
+        """Return the least number that all numbers of copies divide."""
         return lcm(*range(1, len(self.problem.nodes) + 1))
 
 
 class _LongestPath:
-    """The open task of largest rank (ties: task), where it ends first (ties: node)."""
+    """Choose the open task of largest rank, on the node where it ends first.
+
+    Ties: the lowest task, then the lowest node.
+    """
 
     def __init__(self, plan: ListScheduler) -> None:
         self.plan = plan
         self._open: list[tuple[int, int]] = []
 
     def open(self, k: int) -> None:
-        """Task *k* waits for nothing any more."""
+        """Note that task *k* waits for nothing any more."""
         heappush(self._open, (-self.plan.ranks[k], k))
 
     def moved(self, file: int, i: int, arrives: bool) -> None:
-        """Prices are looked up when a task is next."""
+        """Do nothing: prices are looked up when a task is next."""
 
     def next(self) -> tuple[int, int, int, int]:
-        """Task, node, start and end."""
+        """Return task, node, start and end."""
         plan = self.plan
         k = heappop(self._open)[1]
         base = plan.base[k]
@@ -425,9 +450,8 @@ class _LongestPath:
         best = float("inf")
         where = -1
         begin = 0
-        for hoped, i in sorted(
-            [(base + costs[i] + work[i][k], i) for i in plan.problem.hosts[k]]
-        ):
+        hosts = plan.problem.hosts[k]
+        for hoped, i in sorted([(base + costs[i] + work[i][k], i) for i in hosts]):
             if hoped > best:
                 break
             start = plan.cores[i].earliest(need, hoped - work[i][k], work[i][k], best)
@@ -440,13 +464,12 @@ class _LongestPath:
 
 
 class _FirstEnd:
-    """The pair of an open task and a node that ends first: ties lowest
-    task, then lowest node.
+    """Choose the pair of an open task and a node that ends first.
 
-    In seconds, row k for task k and column i for node i: ``lengths``, its transfers and
-    computing there, infinite where it does not fit and while it is not open, and
-    ``ends``, when it would end there. Row c of ``free``: when so many cores as the c-th
-    of the ``counts`` are free on each node.
+    Ties: the lowest task, then the lowest node. In seconds, row k for task k and column
+    i for node i: ``lengths``, its transfers and computing there, infinite where it does
+    not fit and while it is not open, and ``ends``, when it would end there. Row c of
+    ``free``: when so many cores as the c-th of the ``counts`` are free on each node.
     """
 
     def __init__(self, plan: ListScheduler) -> None:
@@ -469,7 +492,7 @@ class _FirstEnd:
         """Whether the ends of a task are to be found anew."""
 
     def open(self, k: int) -> None:
-        """Task *k* may be next on every node that it fits on."""
+        """Note that task *k* may be next on every node that it fits."""
         plan = self.plan
         second = self.plan.ticks.second
         costs = self.plan.costs(k)
@@ -479,15 +502,13 @@ class _FirstEnd:
         self.changed[k] = True
 
     def moved(self, file: int, i: int, arrives: bool) -> None:
-        """The prices of the readers of a file that came to node
-        *i* or left it change.
+        """Change the prices of the readers of a file that came to node *i* or
+        left it.
         """
         plan = self.plan
         readers = self.readers[file]
-        fetch, copy = (
-            plan.sizes[file] * ticks / plan.ticks.second
-            for ticks in (plan.ticks.fetch, plan.copy)
-        )
+        fetch = plan.sizes[file] * plan.ticks.fetch / plan.ticks.second
+        copy = plan.sizes[file] * plan.copy / plan.ticks.second
         others = len(plan.holders[file]) - arrives
         sign = 1 if arrives else -1
         if not others:
@@ -496,7 +517,7 @@ class _FirstEnd:
         self.changed[readers] = True
 
     def next(self) -> tuple[int, int, int, int]:
-        """Task, node, start and end."""
+        """Return task, node, start and end."""
         plan = self.plan
         i = self.node
         if i >= 0:

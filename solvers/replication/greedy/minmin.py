@@ -1,5 +1,5 @@
-"""MinMin with implicit replication (Khanna et al., Section 3; rule 9): least
-completion time first.
+"""MinMin with implicit replication (Khanna et al., Section 3; rule 9): the least
+completion time comes first.
 """
 
 from dataclasses import replace
@@ -20,29 +20,29 @@ from ioopt.solvers.replication.greedy.job_data_present import answer_in_file_ord
 from ioopt.solvers.replication.greedy.list_scheduler import MIN_MIN, ListScheduler
 from ioopt.solvers.replication.plans import Answer, Sources, build_plan, require_batch
 
-SECONDS_PER_TASK, SECONDS_PER_CELL = 2e-4, 2e-9
-"""What planning takes on a busy machine, per task, and per task for every
-cell of tasks x nodes.
-"""
+SECONDS_PER_TASK = 2e-4
+"""Time of planning on a busy machine, per task (measured)."""
+SECONDS_PER_CELL = 2e-9
+"""Time of planning, per task for every cell of tasks x nodes (measured)."""
 MODEL_SECONDS_PER_READ = 3e-5
-"""Time to reduce a problem to its static form and to read a plan
-back, per input and task.
+"""Time to reduce a problem to its static form and to read a plan back, per input and
+task (measured).
 """
 CHECK_SECONDS_PER_READ = 3e-6
 """Time to check a plan that is not replayed, per input and task."""
 CHEAP_SECONDS = 0.05
-"""Planning that takes no longer is done past the limit too."""
+"""Planning that takes no longer is done after the limit too."""
 SLACK_SECONDS = 0.3
 
 
 class Settings(Record):
-    """``replication``: plan copies between nodes; ``eviction``,
-    ``sources``: of the replay.
+    """``replication``: plan copies between nodes; ``eviction``, ``sources``: of the
+    replay.
 
-    The plan itself always evicts by popularity, as the paper has it. ``room``:
-    what a node makes free once a task has ended, in the plan and in its replay:
-    for the largest, mean or next waiting task, or only what the next one misses,
-    beside its inputs (rule 7).
+    The plan itself always evicts by popularity, as the paper has it. ``room``: what a
+    node makes free once a task has ended, in the plan and in its replay: for the
+    largest, mean or next waiting task, or only what the next one misses, beside its
+    inputs (rule 7).
     """
 
     replication: bool = True
@@ -72,15 +72,15 @@ def solve(
 def answer_instead(
     problem: ReplicationProblem, request: SolveRequest, reason: str, *notes: str
 ) -> Outcome:
-    """MinMin's plan for a solver that found none, with *reason* in its notes."""
+    """Return MinMin's plan for a solver that found none, with *reason* in its notes."""
     outcome = solve(problem, replace(request, settings=None, start=None))
     said = (*outcome.notes, *notes, f"{reason}; answered by minmin")
     return replace(outcome, stop=StopReason.FALLBACK, notes=said)
 
 
 def in_haste(problem: ReplicationProblem, request: SolveRequest) -> Outcome | None:
-    """MinMin's answer where the static model alone would take more than the
-    time limit, else None.
+    """Return MinMin's answer where the static model alone would exceed the limit, else
+    None.
     """
     reads = sum(map(len, problem.inputs)) + len(problem.tasks)
     if MODEL_SECONDS_PER_READ * reads <= request.deadline.remaining() + SLACK_SECONDS:
@@ -97,7 +97,7 @@ def plan_minmin(
     deadline: Deadline | None = None,
     room: Room = "missing",
 ) -> tuple[ReplicationPlan, list[float]]:
-    """MinMin's plan and the planned ready time of each node in seconds."""
+    """Return MinMin's plan, and the planned ready time of each node in seconds."""
     require_batch(problem)
     estimate = planning_seconds(problem)
     reads = sum(map(len, problem.inputs)) + len(problem.tasks)
@@ -112,7 +112,7 @@ def plan_minmin(
 
 
 def planning_seconds(problem: ReplicationProblem) -> float:
-    """Seconds that MinMin takes on a busy machine, estimated."""
+    """Return an estimate of the seconds that MinMin takes on a busy machine."""
     tasks = len(problem.tasks)
     nodes = len(problem.nodes)
     return tasks * (SECONDS_PER_TASK + SECONDS_PER_CELL * tasks * nodes)

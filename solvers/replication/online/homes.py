@@ -1,10 +1,10 @@
-"""Tasks go where their files are, or come soonest; tasks without any are dealt in
+"""Send tasks to where their files are, or come soonest; deal tasks without any in
 stretches of the order.
 
-The order of the instance is to be depth-first, as Dask's is: then those who read the
+The order of the instance should be depth-first, as Dask's is: then those who read the
 same file stand together, and meet on one node. A node that idles takes a task that
-waits for another where this saves more time than links spend on its files, and on what
-it writes going back. Ours.
+waits for another node where this saves more time than links spend on its files, and on
+sending back what it writes. Ours.
 """
 
 from typing import NamedTuple
@@ -12,12 +12,13 @@ from typing import NamedTuple
 from ioopt.decisions.replication import DispatchView, Pair
 
 SHORT_SECONDS = 0.02
-"""Tasks shorter than this hold nobody up and let others begin: they go first. Ours."""
+"""Tasks shorter than this go first: they delay nobody and let others begin. Ours."""
 
 
 class Place(NamedTuple):
-    """The node that a ready task waits for, its seconds there, and those of links
-    there and elsewhere.
+    """State the node that a ready task waits for, with its seconds there.
+
+    ``coming`` and ``links`` are the seconds of links to have it there and elsewhere.
     """
 
     home: int
@@ -27,7 +28,7 @@ class Place(NamedTuple):
 
 
 class Homes:
-    """The dispatcher; it remembers the place of each ready task."""
+    """Dispatch tasks to their places, and remember the place of each ready task."""
 
     def __init__(self) -> None:
         self._places: dict[int, Place] = {}
@@ -36,14 +37,16 @@ class Homes:
         self._arrived = 0
 
     def learn(self) -> None:
-        """Seconds and bytes are expected to be others: find all places anew."""
+        """Find all places again, since expected seconds and bytes have changed."""
         self._places.clear()
         self._coming.clear()
         self._arrived = 0
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """The first ready task whose node takes it, short ones before others; else one
-        that an idle node saves time on."""
+        """Return the first ready task whose node takes it, short ones before others.
+
+        Where there is none, return one that an idle node saves time on.
+        """
         nodes = view.open_nodes()
         if not nodes or not view.ready:
             return None
@@ -63,78 +66,81 @@ class Homes:
                     break
                 first = first or (k, home)
             waiting.setdefault(home, []).append(k)
-        pair = first or self._rescue(
-            view, [i for i in nodes if view.idle_cores(i)], waiting
-        )
+        pair = first
+        if pair is None:
+            idle = [i for i in nodes if view.idle_cores(i)]
+            pair = self._rescue(view, idle, waiting)
         if pair is not None:
             place = self._places[pair[0]]
             self._coming[place.home] -= place.coming
         return pair
 
     def _deal(self, view: DispatchView) -> None:
-        """Tasks that read no product: stretches of equal work, in
-        proportion to cores and speed.
+        """Deal the tasks that read no product, in stretches of equal work.
+
+        Work is in proportion to the cores and the speed of the nodes.
         """
-        made = {f for k in view.released() for f in view.outputs(k)}
+        made: set[int] = set()
+        for k in view.released():
+            made.update(view.outputs(k))
         roots = [k for k in view.released() if made.isdisjoint(view.inputs(k))]
         work = [
             view.task(k).compute_seconds * view.task(k).cores or 1e-9 for k in roots
         ]
         power = [node.cores * node.speed for node in view.nodes]
+        whole = sum(work)
         i = 0
         done = 0.0
-        limit = power[0] / sum(power) * sum(work)
-        for k, seconds in zip(roots, work):
+        limit = power[0] / sum(power) * whole
+        for k, seconds in zip(roots, work, strict=True):
             while i + 1 < len(power) and done + seconds / 2 > limit:
                 i += 1
-                limit += power[i] / sum(power) * sum(work)
+                limit += power[i] / sum(power) * whole
             done += seconds
             self._dealt[k] = i
 
     def _find(self, view: DispatchView, k: int) -> Place:
-        """The node that has the files soonest for the least transfers; ties: as
-        dealt, then the first.
+        """Return the node that has the files of task *k* soonest.
+
+        Among equals the least transfers count; ties: as dealt, then the first.
         """
-        missing = {
-            i: view.missing_seconds(k, i)
-            for i in range(len(view.nodes))
-            if view.fits(k, i)
-        }
-        costs = {
-            i: seconds
-            and seconds + view.staging_seconds(k, i) + self._coming.get(i, 0.0)
-            for i, seconds in missing.items()
-        }
+        missing: dict[int, float] = {}
+        costs: dict[int, float] = {}
+        for i in range(len(view.nodes)):
+            if not view.fits(k, i):
+                continue
+            seconds = view.missing_seconds(k, i)
+            missing[i] = seconds
+            costs[i] = seconds
+            if seconds:
+                staging = view.staging_seconds(k, i)
+                costs[i] = seconds + staging + self._coming.get(i, 0.0)
         home = min(costs, key=lambda i: (costs[i], i != self._dealt.get(k), i))
         coming = missing.pop(home)
         self._coming[home] = self._coming.get(home, 0.0) + coming
         away = min(missing.values(), default=0.0)
-        made = (
-            sum(map(view.size, view.outputs(k))) / view.network.replica_bytes_per_second
-        )
         own = view.task(k).compute_seconds / view.nodes[home].speed
-        return Place(home, own, coming, away + made)
+        return Place(home, own, coming, away + _sending_seconds(view, k))
 
     def _rescue(
         self, view: DispatchView, idle: list[int], waiting: dict[int, list[int]]
     ) -> Pair | None:
-        """The pair that saves the most time; ties: the first home, its first
-        task, the lowest node.
+        """Return the pair that saves the most time; None where none saves any.
 
-        Without the task its home is done that much earlier, if it is not done later
-        elsewhere; what links spend is time that others wait for them.
+        Ties: the first home, its first task, the lowest node. Without the task its home
+        is done that much earlier, if it is not done later elsewhere; what links spend
+        is time that others wait for them.
         """
         best = 0.0
         pair: Pair | None = None
-        for home, tasks in waiting.items() if idle else ():
+        if not idle:
+            return None
+        for home, tasks in waiting.items():
             wait, k = self._worth_most(view, home, tasks)
             if k is None:
                 continue
             own = self._places[k].seconds
-            made = (
-                sum(map(view.size, view.outputs(k)))
-                / view.network.replica_bytes_per_second
-            )
+            made = _sending_seconds(view, k)
             for i in idle:
                 saved = min(own, wait - view.staging_seconds(k, i) - made)
                 saved -= view.missing_seconds(k, i) + made
@@ -146,8 +152,10 @@ class Homes:
     def _worth_most(
         self, view: DispatchView, home: int, tasks: list[int]
     ) -> tuple[float, int | None]:
-        """How long the task waits whose leaving saves the most, and the
-        task; None if none does.
+        """Return the task at *home* whose leaving saves the most, and how long it
+        waits.
+
+        The task is None where none saves any time.
         """
         best = 0.0
         found: tuple[float, int | None] = 0.0, None
@@ -165,3 +173,9 @@ class Homes:
                 found = (wait, k)
             wait += own * view.task(k).cores / node.cores
         return found
+
+
+def _sending_seconds(view: DispatchView, k: int) -> float:
+    """Return the seconds in which a link takes what task *k* writes."""
+    written = sum(map(view.size, view.outputs(k)))
+    return written / view.network.replica_bytes_per_second

@@ -1,8 +1,8 @@
-"""The ready task with the longest path to the end goes where it ends first, and
-no sooner than needed.
+"""Start the ready task with the longest path to the end where it ends first, and no
+sooner than needed.
 
-List scheduling by the ranks of heft (workflow rule 15) while tasks run: nobody waits
-for a plan that has not come true, and no task is bound to busy cores. Ours.
+This is list scheduling by the ranks of heft (workflow rule 15) while tasks run: nobody
+waits for a plan that has not come true, and no task is bound to busy cores. Ours.
 """
 
 from graphlib import TopologicalSorter
@@ -12,14 +12,14 @@ from ioopt.solvers.replication.dispatch import expected_end
 
 
 class LateBinding:
-    """The dispatcher; it remembers the ranks of the tasks that have arrived."""
+    """Dispatch by ranks, and remember those of the tasks that have arrived."""
 
     def __init__(self) -> None:
         self._rank: dict[int, float] = {}
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """A task that some node takes, the one of largest rank (ties:
-        task), and that node.
+        """Return the task of largest rank that some node takes (ties: task),
+        and that node.
         """
         nodes = view.open_nodes()
         if not nodes or not view.ready:
@@ -40,11 +40,14 @@ class LateBinding:
 
 
 def ranks(view: DispatchView) -> dict[int, float]:
-    """By task that has arrived: seconds of the longest path from its
-    start to the end of all.
+    """Return, by task that has arrived, seconds from its start to the end of all.
+
+    They are those of the longest path.
     """
     released = view.released()
-    producer = {f: k for k in released for f in view.outputs(k)}
+    producer: dict[int, int] = {}
+    for k in released:
+        producer.update(dict.fromkeys(view.outputs(k), k))
     after: dict[int, dict[int, int]] = {k: {} for k in released}
     for j in released:
         for f in view.inputs(j):
@@ -55,6 +58,8 @@ def ranks(view: DispatchView) -> dict[int, float]:
     rate = view.network.replica_bytes_per_second
     found: dict[int, float] = {}
     for k in TopologicalSorter(after).static_order():  # successors first
-        longest = max((n / rate + found[j] for j, n in after[k].items()), default=0.0)
+        longest = 0.0
+        for j, size in after[k].items():
+            longest = max(longest, size / rate + found[j])
         found[k] = view.task(k).compute_seconds * slowness + longest
     return found

@@ -1,13 +1,12 @@
-"""``rolling``: a plan of what is left, made anew as tasks arrive or a
-share of them has gone.
+"""``rolling``: follow a plan of what is left, made again as tasks arrive or a share of
+them has been given.
 
-Plans come from heft, b-level, locality and dispatches by live bytes of what is left
-(:mod:`ioopt.solvers.replication.online.rolling`), beside the plan in force; the one
-whose replay ends first is followed strictly, each node taking its tasks in the
-planned order. Under small disks that pays, as what a plan spills depends on its
-order. Where it does not, no plan is followed: tasks are bound late
-(:mod:`ioopt.solvers.replication.online.late_binding`), as estimates may be wrong.
-Ours (workflow rule 20).
+Plans come from heft, b-level, locality and dispatches by live bytes of what is left,
+beside the plan in force. The one whose replay ends first is followed strictly: each
+node takes its tasks in the planned order. Under small disks that pays, as what a plan
+saves for want of space depends on its order. Where it does not pay, no plan is
+followed: tasks are bound late (:mod:`ioopt.solvers.replication.online.late_binding`),
+as estimates may be wrong. Ours (workflow rule 20).
 """
 
 from __future__ import annotations
@@ -15,19 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import chain, islice
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from ioopt.compiled import compiled
 from ioopt.compiled.choice import KERNELS, LOADING_SECONDS
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
-from ioopt.problems.replication import (
-    File,
-    Node,
-    ReplicationProblem,
-    Task,
-)
+from ioopt.problems.base import Record
+from ioopt.problems.replication import File, Node, ReplicationProblem, Task
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication import kernel
 from ioopt.sim.replication.dispatch import queues_of_run
@@ -46,30 +41,38 @@ from ioopt.solvers.replication.greedy.list_scheduler import B_LEVEL, HEFT, ListS
 from ioopt.solvers.replication.online.late_binding import LateBinding
 from ioopt.solvers.replication.search.flow_deal import LiveBytes, depth_first, stretches
 
-LATE = 0.1
-"""Tasks are bound late where that is at most by this share worse than the
-plan, times being known.
-"""
-TIE = 1e-3
-"""Weight of the mean end beside the makespan: of plans that end
-together the one that leads.
-"""
-MARGIN = 0.02
-"""The plan in force gives way only to one better by this share: what is
-left is known roughly.
-"""
-OVERRUN = 0.5
-"""A task past its estimate is expected to go on for half of what it has taken."""
-PLANS = 20
-"""About how many a run makes."""
-MOST_CELLS = 30_000
-"""Tasks x nodes that one re-planning may look at; of larger rests locality decides."""
+
+class RollingLimits(Record):
+    """Say when ``rolling`` follows a plan, and how much it plans.
+
+    Chosen on the bundled workflows and on the sweep ``workflow``, with estimates that
+    are right and that are wrong by half.
+
+    ``late_share``: tasks are bound late where that is at most by this share worse than
+    the plan, times being known. ``lead``: weight of the mean end beside the makespan;
+    of plans that end together the one that is ahead earlier wins. ``margin``: the plan
+    in force gives way only to one better by this share, since what is left is known
+    roughly. ``overrun``: a task past its estimate is expected to go on for this share
+    of what it has taken. ``plans``: about how many a run makes. ``most_cells``: tasks
+    x nodes that one planning may look at; of larger rests locality decides.
+    """
+
+    late_share: Annotated[float, Field(ge=0, le=1)] = 0.1
+    lead: Annotated[float, Field(ge=0, le=1)] = 1e-3
+    margin: Annotated[float, Field(ge=0, lt=1)] = 0.02
+    overrun: Annotated[float, Field(gt=0, le=10)] = 0.5
+    plans: Annotated[int, Field(ge=1)] = 20
+    most_cells: Annotated[int, Field(ge=0)] = 30_000
+
+
+LIMITS = RollingLimits()
 
 
 class Settings(dispatch.Settings):
-    """As of every dispatcher, which here answers with its run; ``share``: a new plan
-    once this share of the unassigned tasks has been given since the last.
-    ``evaluations``: replays a new plan may take.
+    """Those of every dispatcher; this one answers with its run by default.
+
+    ``share``: a new plan is made once this share of the unassigned tasks has been given
+    since the last. ``evaluations``: replays a new plan may take.
     """
 
     mode: Literal["replay", "dispatch"] = "dispatch"
@@ -87,30 +90,36 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 
 
 def policy(settings: Settings | None) -> Dispatcher:
-    """A dispatcher for one run: it remembers what it has given and its plan."""
+    """Return a dispatcher for one run: it remembers what it has given and its plan."""
     return Rolling(settings or Settings())
 
 
 class Rolling:
-    """The dispatcher. ``plans`` and ``replays`` count what it has done."""
+    """Dispatch by a plan of what is left. ``plans`` and ``replays`` count what
+    it did.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.replays = self.plans = 0
+        self.replays = 0
+        self.plans = 0
         self._given: set[int] = set()
         self._orders: list[list[int]] = []
         self._start: dict[int, float] = {}
         self._late_binding = LateBinding()
         self._binds_late = False
-        self._arrived = self._given_then = 0
+        self._arrived = 0
+        self._given_then = 0
         self._fast: bool | None = None
 
     def resume(self, given: Iterable[int]) -> None:
-        """Take over a run in which the tasks *given* have been given by another."""
+        """Take over a run in which the tasks *given* have been given by another
+        dispatcher.
+        """
         self._given.update(given)
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """The next task of some node's plan, the one that is to start first."""
+        """Return the next task of some node's plan, the one that is to start first."""
         if not view.open_nodes():
             return None
         pair = self._decide(view)
@@ -119,9 +128,10 @@ class Rolling:
         return pair
 
     def _decide(self, view: DispatchView) -> Pair | None:
+        """Plan again if it is time to, and return the pair that the plan gives next."""
         released = len(view.released())
         left = released - len(self._given)
-        if left * len(view.nodes) > MOST_CELLS:
+        if left * len(view.nodes) > LIMITS.most_cells:
             return locality(view)
         gone = (len(self._given) - self._given_then) / max(1, left)
         stale = gone > 0 and gone >= self.settings.share
@@ -130,15 +140,17 @@ class Rolling:
             self._arrived = released
             self._given_then = len(self._given)
             self._plan(view)
-        pair = self._late_binding(view) if self._binds_late else self._next(view)
-        if pair is None and all(
-            view.unstarted(i) is None and not view.computing(i)
-            for i in range(len(view.nodes))
-        ):  # nothing computes or waits: a plan must not be waited for
+        if self._binds_late:
+            pair = self._late_binding(view)
+        else:
+            pair = self._next(view)
+        if pair is None and _nothing_runs(view):
+            # A plan must not be waited for where nothing computes or waits.
             pair = locality(view)
         return pair
 
     def _next(self, view: DispatchView) -> Pair | None:
+        """Return the head of a queue that its node takes, the one to start first."""
         ready = set(view.ready)
         best: tuple[float, int, int] | None = None
         for i in view.open_nodes():
@@ -149,60 +161,80 @@ class Rolling:
         return None if best is None else best[1:]
 
     def _head(self, i: int) -> int:
-        """The next task of node *i* in the plan; -1 where there is none."""
+        """Return the next task of node *i* in the plan; -1 where there is none."""
         order = self._orders[i]
         while order and order[0] in self._given:
             order.pop(0)
         return order[0] if order else -1
 
     def _plan(self, view: DispatchView) -> None:
-        """Take the best of the plan in force and the plans of all planners, unless
-        late binding will do.
+        """Take the best of the plan in force and those of all planners.
+
+        Where late binding is about as good, no plan is followed.
         """
         self.plans += 1
         if self._fast is None:
-            cells = sum(len(view.inputs(k)) for k in view.released()) * len(view.nodes)
-            long = (
-                PLANS * self.settings.evaluations * SECONDS_PER_CELL * cells
-                >= LOADING_SECONDS
-            )
-            self._fast = long and KERNELS["timeline"].ready()
+            self._fast = self._takes_machine_code(view)
         rest = Remaining(view, self._given, self._fast)
         if not rest.todo:
             self._orders = [[] for _ in view.nodes]
             return
         self._late_binding = LateBinding()
-        late = rest.score(_run(rest, LateBinding(), True), TIE)
+        late = rest.score(_run(rest, LateBinding(), True), LIMITS.lead)
         in_force = self._in_force(rest)
-        candidates = chain([in_force] if in_force else [], _candidates(rest))
+        candidates = _candidates(rest)
+        if in_force:
+            candidates = chain([in_force], candidates)
         best: Queues = []
-        least = limit = float("inf")
+        least = float("inf")
+        limit = float("inf")
         for queues in islice(candidates, self.settings.evaluations - 1):
-            found = rest.score(queues, TIE)
+            found = rest.score(queues, LIMITS.lead)
             self.replays += 1
             if not best or found < limit:
-                # What follows the plan in force has to be better by a margin.
                 best = queues
                 least = found
-                limit = found * (1 - MARGIN if queues is in_force else 1)
+                limit = found
+                if queues is in_force:
+                    # What follows has to be better by a margin.
+                    limit = found * (1 - LIMITS.margin)
         self.replays += 1
-        self._binds_late = late <= least * (1 + LATE)
+        self._binds_late = late <= least * (1 + LIMITS.late_share)
         self._start = rest.starts(best)
         self._orders = rest.orders(best)
 
+    def _takes_machine_code(self, view: DispatchView) -> bool:
+        """Return whether the replays of a run take long, and machine code
+        stands ready.
+        """
+        cells = sum(len(view.inputs(k)) for k in view.released()) * len(view.nodes)
+        replays = LIMITS.plans * self.settings.evaluations
+        long = replays * SECONDS_PER_CELL * cells >= LOADING_SECONDS
+        return long and KERNELS["timeline"].ready()
+
     def _in_force(self, rest: Remaining) -> Queues | None:
-        """The plan in force; None where it leaves out tasks that have arrived since."""
-        left = [
-            [rest.place[k] for k in order if k in rest.place] for order in self._orders
-        ]
-        return (
-            rest.behind_heads(left) if sum(map(len, left)) == len(rest.todo) else None
-        )
+        """Return the plan in force; None where it lacks tasks that have arrived
+        since.
+        """
+        left = []
+        for order in self._orders:
+            left.append([rest.place[k] for k in order if k in rest.place])
+        if sum(map(len, left)) < len(rest.todo):
+            return None
+        return rest.behind_heads(left)
+
+
+def _nothing_runs(view: DispatchView) -> bool:
+    """Return whether no node computes, or has a task that has not started."""
+    for i in range(len(view.nodes)):
+        if view.unstarted(i) is not None or view.computing(i):
+            return False
+    return True
 
 
 def _candidates(rest: Remaining) -> Iterator[Queues]:
-    """Plans of what is left, the first ones those that know of limited disks
-    where there are any.
+    """Make plans of what is left; first come those that know of limited disks,
+    if any.
     """
     problem = rest.problem
     if _limited(problem.nodes):
@@ -217,27 +249,27 @@ def _candidates(rest: Remaining) -> Iterator[Queues]:
 
 
 def _run(rest: Remaining, decide: Dispatcher, prefetch: bool) -> Queues:
-    """The queues that a run of another dispatcher makes."""
+    """Return the queues that a run of another dispatcher makes."""
     forced = partial(_heads_first, decide, [list(head) for head in rest.heads])
     return rest.behind_heads(queues_of_run(rest.problem, forced, prefetch, rest.fast))
 
 
 def _limited(nodes: Sequence[Node]) -> bool:
+    """Return whether some disk has a limit."""
     return any(node.disk_bytes is not None for node in nodes)
 
 
 def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair | None:
-    """What *decide* says, once each node has been given its own *heads*."""
+    """Return what *decide* says, once each node has been given its own *heads*."""
     for i, head in enumerate(heads):
-        if (
-            head
-            and view.unstarted(i) is None
-            and head[0] in view.ready
-            and view.takes(head[0], i)
-        ):
+        if not head or view.unstarted(i) is not None or head[0] not in view.ready:
+            continue
+        if view.takes(head[0], i):
             return head.pop(0), i
-    if view.now == 0 and any(head and head[0] in view.ready for head in heads):
-        return None  # they compute already: nobody else may have their cores
+    waiting = [head[0] for head in heads if head]
+    if view.now == 0 and any(k in view.ready for k in waiting):
+        # These compute already, so nobody else may have their cores.
+        return None
     return decide(view)
 
 
@@ -246,23 +278,27 @@ ENTRY = kernel.begin_or_advance.__name__
 
 
 class Remaining:
-    """The instance ``problem``; its tasks from ``first`` on are the tasks
-    ``todo`` of the run.
+    """Hold what is left of a run as an instance, ``problem``.
+
+    Its tasks from ``first`` on are the tasks ``todo`` of the run; those before are
+    under way, and lead the queues ``heads``.
     """
 
     def __init__(self, view: DispatchView, given: Collection[int], fast: bool) -> None:
-        """*given*: tasks that have been assigned; *fast*: replays by machine code."""
+        """Take the tasks that are not *given*, and replay by machine code if *fast*."""
         self.view = view
         self.todo = [k for k in view.released() if k not in given]
         self.heads: Queues = [[] for _ in view.nodes]
         self._names: dict[int, str] = {}
         self._tasks: list[Task] = []
-        under_way = [row for i in range(len(view.nodes)) for row in self._under_way(i)]
-        written = {
-            f
-            for k in [*self.todo, *(k for _, k, _ in under_way)]
-            for f in self._name_files(k)
-        }
+        under_way = []
+        for i in range(len(view.nodes)):
+            under_way += self._under_way(i)
+        written: set[int] = set()
+        for k in self.todo:
+            written.update(self._name_files(k))
+        for _, k, _ in under_way:
+            written.update(self._name_files(k))
         there = [(f, name) for f, name in self._names.items() if f not in written]
         for i, k, seconds in under_way:
             self.heads[i].append(len(self._tasks))
@@ -274,28 +310,27 @@ class Remaining:
             network=view.network,
             storages=(),
             tasks=tuple(self._tasks),
-            nodes=tuple(
-                Node.model_construct(
-                    **{
-                        **dict(node),
-                        "holds": tuple(name for f, name in there if view.holds(i, f)),
-                    }
-                )
-                for i, node in enumerate(view.nodes)
-            ),
-            files=tuple(
-                File.model_construct(
-                    id=name, bytes=view.size(f), storage=None, keep=False
-                )
-                for f, name in self._names.items()
-            ),
+            nodes=tuple(self._nodes_with(there)),
+            files=tuple(self._files()),
         )
         self.place = {k: self.first + x for x, k in enumerate(self.todo)}
         self.fast = fast
 
+    def _nodes_with(self, there: Sequence[tuple[int, str]]) -> Iterator[Node]:
+        """Yield the nodes, holding those files of *there* that they have."""
+        for i, node in enumerate(self.view.nodes):
+            held = tuple(name for f, name in there if self.view.holds(i, f))
+            yield Node.model_construct(**{**dict(node), "holds": held})
+
+    def _files(self) -> Iterator[File]:
+        """Yield the files that the tasks left read or write."""
+        for f, name in self._names.items():
+            size = self.view.size(f)
+            yield File.model_construct(id=name, bytes=size, storage=None, keep=False)
+
     def _under_way(self, i: int) -> list[tuple[int, int, float]]:
-        """(node, task, compute seconds from now on at speed 1) of what is
-        decided on node *i*.
+        """Return (node, task, seconds left at speed 1) of what is decided on
+        node *i*.
         """
         view = self.view
         speed = self.view.nodes[i].speed
@@ -303,7 +338,7 @@ class Remaining:
         for row in view.computing(i):
             left = row.end_seconds - view.now
             if left <= 0:
-                left = OVERRUN * (view.now - row.start_seconds)
+                left = LIMITS.overrun * (view.now - row.start_seconds)
             rows.append((i, row.task, left * speed))
         waits = view.unstarted(i)
         if waits is not None:
@@ -311,7 +346,7 @@ class Remaining:
         return rows
 
     def _name_files(self, k: int) -> Sequence[int]:
-        """Note the files of task *k*; returns those it writes."""
+        """Note the files of task *k*; return those it writes."""
         task = self.view.task(k)
         reads = self.view.inputs(k)
         writes = self.view.outputs(k)
@@ -321,45 +356,53 @@ class Remaining:
         return writes
 
     def behind_heads(self, queues: Sequence[Sequence[int]]) -> Queues:
-        """Queues of a planner that knows of no heads, the heads put first."""
-        return [
-            head + [e for e in queue if e >= self.first]
-            for head, queue in zip(self.heads, queues, strict=True)
-        ]
+        """Return the queues of a planner that knows of no heads, with the heads
+        first.
+        """
+        found = []
+        for head, queue in zip(self.heads, queues, strict=True):
+            found.append(head + [entry for entry in queue if entry >= self.first])
+        return found
 
     def orders(self, queues: Queues) -> list[list[int]]:
-        """Per node the tasks of the run, in order."""
-        return [
-            [self.todo[e - self.first] for e in queue if e >= self.first]
-            for queue in queues
-        ]
+        """Return per node the tasks of the run, in order."""
+        found = []
+        for queue in queues:
+            found.append([self.todo[e - self.first] for e in queue if e >= self.first])
+        return found
 
     @cached_property
     def _replay(self) -> Callable[[Queues], tuple[float, Log]]:
+        """Return the replay of queues: their makespan in seconds, and its log."""
         inst = instance_arrays(self.problem, compiled=self.fast)
         state = new_state(inst, compiled=self.fast)
         log = new_log(inst, 1, 1, self.fast)
-        step = (
-            compiled(kernel.__name__, ENTRY) if self.fast else kernel.begin_or_advance
-        )
+        step = kernel.begin_or_advance
+        if self.fast:
+            step = compiled(kernel.__name__, ENTRY)
 
         def replay(queues: Queues) -> tuple[float, Log]:
             state.counters[BEGUN] = 0
             arrays = queue_arrays(queues, "farthest-next-use", compiled=self.fast)
             makespan, code = step(inst, arrays, state, log, 1 << 60, kernel.REPLAY, 0)
-            return (float("inf") if code == kernel.STUCK else float(makespan)), log
+            if code == kernel.STUCK:
+                return float("inf"), log
+            return float(makespan), log
 
         return replay
 
     def score(self, queues: Queues, tie: float) -> float:
-        """The makespan, and *tie* times the mean end of all entries; infinite
-        where it gets stuck.
+        """Return the makespan, plus *tie* times the mean end of all entries.
+
+        It is infinite where the replay gets stuck.
         """
         makespan, log = self._replay(queues)
         return makespan + tie * sum(log.task_end) / max(1, len(log.task_end))
 
     def starts(self, queues: Queues) -> dict[int, float]:
-        """When each task of ``todo`` starts in the replay, in seconds of the run."""
+        """Return when each task of ``todo`` starts in the replay, in seconds of
+        the run.
+        """
         _, log = self._replay(queues)
         return {
             k: self.view.now + float(log.task_start[e]) for k, e in self.place.items()
@@ -367,7 +410,7 @@ class Remaining:
 
 
 def _task(task: Task, seconds: float | None = None) -> Task:
-    """*task*, there from now on, computing *seconds* instead if given."""
+    """Return *task* as one that has arrived, computing *seconds* instead if given."""
     if seconds is None and not task.release_seconds:
         return task
     times = {"release_seconds": 0.0}

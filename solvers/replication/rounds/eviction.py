@@ -1,5 +1,5 @@
-"""Eviction between the sub-batches of a static plan (Khanna et al.,
-Section 4.3; rule 7).
+"""Eviction between the sub-batches of a static plan (Khanna et al., Section 4.3; rule
+7).
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ Removal = tuple[int, int]
 
 
 def popularity(access_freq: int, file_bytes: int, num_copies: int) -> Fraction:
-    """Equation (22): pending requests x size / copies, exact.
+    """Return equation (22), pending requests x size / copies, exactly.
 
     >>> popularity(3, 64, 2)
     Fraction(96, 1)
@@ -22,7 +22,7 @@ def popularity(access_freq: int, file_bytes: int, num_copies: int) -> Fraction:
 
 
 class Disks:
-    """Files on every node between rounds, and the round of their last use."""
+    """Hold the files on every node between rounds, and the round of their last use."""
 
     def __init__(
         self,
@@ -41,16 +41,18 @@ class Disks:
 
     def open_round(self, pending: Sequence[int]) -> None:
         """Count the pending requests and the copies of every file."""
-        self.access = Counter(
-            file for task in pending for file in self.problem.inputs[task]
-        )
-        self.copies = Counter(file for files in self.present for file in files)
+        self.access = Counter()
+        for task in pending:
+            self.access.update(self.problem.inputs[task])
+        self.copies = Counter()
+        for files in self.present:
+            self.copies.update(files)
 
     def evict_for_one_task(self, pending: Sequence[int]) -> list[Removal]:
-        """Open a round: room for a pending task on every node (not farthest-next-use).
+        """Open a round: make room for one pending task on every node.
 
-        Which, the paper leaves open: the largest that fits there, the mean
-        of those, or the next.
+        The paper leaves open for which: the largest that fits there, the mean of those,
+        or the next. Nothing is done for farthest-next-use.
         """
         self.open_round(pending)
         gone: list[Removal] = []
@@ -73,13 +75,17 @@ class Disks:
     def evict_until(
         self, node: int, most_bytes: int, keep: Iterable[int]
     ) -> list[Removal]:
-        """Evict from *node* until it holds *most_bytes* or only files of
-        *keep*; returns what left.
+        """Evict from *node* until it holds *most_bytes* or only files of *keep*.
+
+        Return what left.
         """
         gone: list[Removal] = []
         used = sum(self.problem.files[file].bytes for file in self.present[node])
         kept = set(keep)
-        while used > most_bytes and (victims := self.present[node] - kept):
+        while used > most_bytes:
+            victims = self.present[node] - kept
+            if not victims:
+                break
             file = min(victims, key=lambda item: (*self._rank(item, node), item))
             self.present[node].discard(file)
             self.copies[file] -= 1
@@ -88,19 +94,28 @@ class Disks:
         return gone
 
     def _rank(self, file: int, node: int) -> tuple[Fraction | int, ...]:
+        """Return the key by which files leave a node; the least goes first.
+
+        By farthest-next-use, files that nobody waits for go first, then those that
+        other nodes have too, then the others; within each, those with fewest readers.
+        """
         copies = self.copies[file]
         readers = self.access[file]
         if self.policy == "popularity":
             return (popularity(readers, self.problem.files[file].bytes, copies),)
         if self.policy == "lru":
             return (self.last_use.get((file, node), 0),)
-        return (0 if readers == 0 else 1 if copies > 1 else 2, readers)
+        if readers == 0:
+            return 0, readers
+        if copies > 1:
+            return 1, readers
+        return 2, readers
 
     def close_round(
         self, number: int, brought: Sequence[Removal], read: Sequence[Removal]
     ) -> None:
-        """Record what round *number* (from 1) put on the disks and what
-        its tasks read there.
+        """Record what round *number* (from 1) put on the disks and what its tasks read
+        there.
         """
         for file, node in brought:
             self.present[node].add(file)

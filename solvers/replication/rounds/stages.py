@@ -1,5 +1,5 @@
-"""First stage of the paper's two: which pending tasks the disks can serve
-without eviction (rule 5).
+"""The two stages of the paper: select the pending tasks that the disks can serve
+without eviction, then allocate them (rules 5 and 6).
 """
 
 import time
@@ -28,18 +28,21 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
 LEAST_SECONDS = 0.05
-"""With less than this the greedy selection is taken as it is."""
+"""With less time than this the greedy selection is taken as it is."""
 HINTED = {"symmetry_level": 0}
 """Presolve with symmetries can call a complete feasible hint infeasible."""
 ROWS_PER_SECOND = 40_000
-"""Rows (14) that Python writes in a second; a model that would take half
-its time is not built.
+"""Rows (14) that Python writes in a second (measured).
+
+A model that would take half its time to write is not built.
 """
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Tasks of each place; whether (17) was kept, and whether (20) was proven."""
+    """Hold the tasks of each place, whether (17) was kept, and whether (20) was
+    proven.
+    """
 
     tasks: tuple[tuple[int, ...], ...]
     balanced: bool
@@ -54,17 +57,14 @@ def select(
     limits: BackendLimits,
     ties: Literal["any", "bytes"] = "any",
 ) -> Selection:
-    """A largest balanced sub-batch within *limits*; never empty while
-    something is pending.
+    """Return a largest balanced sub-batch within *limits*.
+
+    It is never empty while something is pending.
     """
     greedy = greedy_selection(problem, pending, places)
+    rows = sum(len(problem.inputs[k]) for k in pending) * len(places)
     for balance in (thresh, None):
-        left = timed(
-            limits,
-            sum(len(problem.inputs[k]) for k in pending)
-            * len(places)
-            / ROWS_PER_SECOND,
-        )
+        left = timed(limits, rows / ROWS_PER_SECOND)
         if left is None:
             break
         begun = time.monotonic()
@@ -89,12 +89,9 @@ def select(
 
 
 def timed(limits: BackendLimits, build_seconds: float) -> BackendLimits | None:
-    """*limits*, or None where the time is too short to build a model of
-    *build_seconds* and solve.
-    """
-    if limits.seconds is not None and limits.seconds < max(
-        LEAST_SECONDS, 2 * build_seconds
-    ):
+    """Return *limits*, or None where a model of *build_seconds* takes too long."""
+    least = max(LEAST_SECONDS, 2 * build_seconds)
+    if limits.seconds is not None and limits.seconds < least:
         return None
     return limits
 
@@ -102,11 +99,11 @@ def timed(limits: BackendLimits, build_seconds: float) -> BackendLimits | None:
 def greedy_selection(
     problem: ReplicationProblem, pending: Sequence[int], places: Sequence[Place]
 ) -> list[list[int]]:
-    """Tasks one by one: the place with the least computing takes what brings
-    it the fewest bytes.
+    """Choose tasks one by one: the place with the least computing takes the task that
+    brings it the fewest bytes.
 
-    A place leaves when nothing fits any more. Ties: lowest place,
-    then first pending task.
+    A place leaves when nothing fits any more. Ties: lowest place, then first pending
+    task.
     """
     import numpy as np
 
@@ -121,12 +118,10 @@ def greedy_selection(
     open_rows = np.ones(len(rows), dtype=bool)
     chosen: list[list[int]] = [[] for _ in places]
     working = set(range(len(places)))
-    free = [
-        np.array(
-            [0 if p.present.issuperset(problem.inputs[task]) else 1 for task in rows]
-        )
-        for p in places
-    ]
+    misses = []
+    for place in places:
+        here = [place.present.issuperset(problem.inputs[task]) for task in rows]
+        misses.append(~np.array(here, dtype=bool))
     while working and open_rows.any():
         i = min(working, key=lambda at: (load[at], at))
         place = places[i]
@@ -139,31 +134,36 @@ def greedy_selection(
             working.discard(i)
             continue
         candidates = np.flatnonzero(fits)
-        # Bytes decide; what is on the place already breaks ties.
+        # Bytes decide; tasks all of whose files are on the place come first of ties.
         fewest = candidates[missing[i][candidates] == missing[i][candidates].min()]
-        row = int(fewest[free[i][fewest].argmin()])
+        row = int(fewest[misses[i][fewest].argmin()])
         task = rows[row]
         chosen[i].append(task)
         open_rows[row] = False
         load[i] += problem.tasks[task].compute_seconds / place.speed
         for file in problem.inputs[task]:
-            if file not in stored[i]:
-                stored[i].add(file)
-                used[i] += sizes[file]
-                for reader in problem.readers[file]:
-                    if reader in row_of:
-                        missing[i][row_of[reader]] -= sizes[file]
+            if file in stored[i]:
+                continue
+            stored[i].add(file)
+            used[i] += sizes[file]
+            for reader in problem.readers[file]:
+                if reader in row_of:
+                    missing[i][row_of[reader]] -= sizes[file]
     return [sorted(tasks) for tasks in chosen]
 
 
 TERMS_PER_SECOND = 15_000
-"""Columns and rows of the allocation model that Python writes in a second."""
+"""Columns and rows of the allocation model that Python writes in a second
+(measured).
+"""
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """One sub-batch on *nodes* by positions in the whole problem: where, in
-    which order, what moves.
+    """Hold one sub-batch on *nodes*: which task runs where, in which order, and what
+    moves.
+
+    All positions are those of the whole problem.
     """
 
     nodes: tuple[int, ...]
@@ -173,10 +173,11 @@ class Allocation:
     copies: tuple[tuple[int, int, int], ...]
 
     def read_on(self, problem: ReplicationProblem, node: int) -> set[int]:
-        """Files that the sub-batch's tasks on *node* read."""
-        return {
-            file for task in self.order.get(node, ()) for file in problem.inputs[task]
-        }
+        """Return the files that the sub-batch's tasks on *node* read."""
+        read: set[int] = set()
+        for task in self.order.get(node, ()):
+            read.update(problem.inputs[task])
+        return read
 
 
 def allocate(
@@ -187,35 +188,36 @@ def allocate(
     limits: BackendLimits,
     copies: bool = True,
 ) -> Allocation:
-    """Allocate the tasks of *start* (node -> tasks, which fits the disks) to *nodes*;
-    without time, as it is.
+    """Allocate the tasks of *start* to *nodes*; without time, as they are.
 
-    *present* are the files on every node of the problem; on *nodes* they are free and
-    may go. Without *copies* every other file is fetched.
+    *start* maps nodes to tasks that fit their disks. *present* are the files on every
+    node of the problem; on *nodes* they are free and may go. Without *copies* every
+    other file is fetched.
     """
-    tasks = sorted(task for part in start.values() for task in part)
-    read = sorted({file for task in tasks for file in problem.inputs[task]})
-    small = _restricted(problem, tasks, nodes, present, read)
-    instance = reduce(small)
-    local = {node: at for at, node in enumerate(nodes)}
-    placed = {task: local[node] for node, part in start.items() for task in part}
-    best = first_moves(instance, [placed[task] for task in tasks], copies)
-    terms = (
-        sum(len(group.inputs) for group in instance.classes) + 4 * instance.num_files
-    )
-    left = timed(limits, terms * len(nodes) / TERMS_PER_SECOND)
+    place_of: dict[int, int] = {}
+    for place, node in enumerate(nodes):
+        place_of.update(dict.fromkeys(start.get(node, ()), place))
+    tasks = sorted(place_of)
+    wanted: set[int] = set()
+    for task in tasks:
+        wanted.update(problem.inputs[task])
+    read = sorted(wanted)
+    instance = reduce(_restricted(problem, tasks, nodes, present, read))
+    best = first_moves(instance, [place_of[task] for task in tasks], copies)
+    inputs = sum(len(group.inputs) for group in instance.classes)
+    terms = (inputs + 4 * instance.num_files) * len(nodes)
+    left = timed(limits, terms / TERMS_PER_SECOND)
     if tasks and left is not None:
         best = _improved(instance, best, left, copies)
+    queues: dict[int, list[int]] = {}
+    for place, node in enumerate(nodes):
+        mine = [k for k in range(len(tasks)) if best.assign[k] == place]
+        if mine:
+            queues[node] = [tasks[k] for k in queue_order(instance, mine)]
     files = [read[file] for file in instance.files]
-    where = {task: nodes[best.assign[at]] for at, task in enumerate(tasks)}
-    queues = {
-        node: [tasks[k] for k in queue_order(instance, mine)]
-        for node, at in local.items()
-        if (mine := [k for k in range(len(tasks)) if best.assign[k] == at])
-    }
     return Allocation(
         tuple(nodes),
-        where,
+        {task: nodes[best.assign[at]] for at, task in enumerate(tasks)},
         queues,
         tuple((files[f], nodes[i]) for f, i in best.remote),
         tuple((files[f], nodes[i], nodes[j]) for f, i, j in best.copies),
@@ -229,30 +231,28 @@ def _restricted(
     present: Sequence[frozenset[int]],
     read: Sequence[int],
 ) -> ReplicationProblem:
-    """The problem of these tasks on these nodes, with the files
-    *read* in that order.
-    """
-    held = [sorted(present[node].intersection(read)) for node in nodes]
+    """Return the problem of these tasks and nodes, with the files *read* in order."""
+    kept = []
+    for node in nodes:
+        held = sorted(present[node].intersection(read))
+        names = tuple(problem.files[file].id for file in held)
+        kept.append(problem.nodes[node].model_copy(update={"holds": names}))
     return ReplicationProblem.model_construct(
         name=problem.name,
         network=problem.network,
         storages=problem.storages,
         files=tuple(problem.files[file] for file in read),
         tasks=tuple(problem.tasks[task] for task in tasks),
-        nodes=tuple(
-            problem.nodes[node].model_copy(
-                update={"holds": tuple(problem.files[f].id for f in files)}
-            )
-            for node, files in zip(nodes, held, strict=True)
-        ),
+        nodes=tuple(kept),
     )
 
 
 def first_moves(
     instance: StaticInstance, assign: Sequence[int], sends: bool = True
 ) -> Moves:
-    """Transfers for a fixed assignment: what a task's node lacks is copied (if it
-    *sends*) from a reader.
+    """Return the transfers of a fixed assignment.
+
+    What a task's node lacks is copied from a reader (where *sends*), else fetched.
     """
     remote: list[tuple[int, int]] = []
     copies: list[tuple[int, int, int]] = []
@@ -282,7 +282,7 @@ def first_moves(
 def _improved(
     instance: StaticInstance, best: Moves, limits: BackendLimits, copies: bool
 ) -> Moves:
-    """The best allocation CP-SAT finds within *limits*, never worse than *best*."""
+    """Return the best allocation that CP-SAT finds within *limits*, or *best*."""
     before = max(loads(instance, best), default=0)
     begun = time.monotonic()
     model = AggregatedModel(
@@ -300,4 +300,6 @@ def _improved(
     if not answer.found:
         return best
     found = tidied(instance, model.moves(answer.values))
-    return found if max(loads(instance, found), default=0) < before else best
+    if max(loads(instance, found), default=0) < before:
+        return found
+    return best

@@ -1,8 +1,8 @@
-"""The paper's schemes for limited disks, in rounds (Khanna et al., Sections 4.2
-to 4.4; rules 5 to 7).
+"""The paper's schemes for limited disks, in rounds (Khanna et al., Sections 4.2 to 4.4;
+rules 5 to 7).
 
-Select a sub-batch, allocate it, evict, repeat; the flat scheme is a
-hierarchy of one level.
+Select a sub-batch, allocate it, evict, repeat. The flat scheme is a hierarchy of one
+level.
 """
 
 import math
@@ -39,20 +39,31 @@ from ioopt.solvers.replication.rounds.stages import (
     select,
 )
 
-RESERVE = 0.9
-"""Share of the remaining time that the rounds may plan with; the rest
-writes the plan down.
-"""
-SELECTION_SHARE = 0.35
 HASTE_SECONDS_PER_TASK = 0.0008
-"""What a round without models takes for each task, kept back from the time limit."""
+"""Time of a round without models, per task (measured); kept back from the limit."""
 SLACK_SECONDS = 0.3
-"""How far past its limit a run may be planned in haste."""
+"""How far past its limit a run may be planned without models."""
+
+
+class RoundLimits(Record):
+    """Say how the rounds divide the time left.
+
+    Chosen on the sweep ``additive-small-disks`` (IMAGE-85, bipartite-85 and SAT-85 of
+    60 tasks on 4 nodes, 8 s). ``planning_share`` of the time left is planned with; the
+    rest writes the plan down. Of a round's time ``selection_share`` goes to the first
+    stage, the rest to the second.
+    """
+
+    planning_share: Annotated[float, Field(gt=0, le=1)] = 0.9
+    selection_share: Annotated[float, Field(gt=0, lt=1)] = 0.35
+
+
+LIMITS = RoundLimits()
 
 
 class Settings(Record):
-    """``thresh`` of (17); ``eviction`` between rounds and in the replay;
-    ``barriers`` between rounds.
+    """``thresh`` of (17); ``eviction`` between rounds and in the replay; ``barriers``
+    between rounds.
 
     ``room``: a round begins with room on every node for the largest, mean or next
     pending task, or ``missing`` evicts for what arrives alone; without barriers each
@@ -76,7 +87,13 @@ class Settings(Record):
 
 
 class Rounds:
-    """The rounds made so far and what they leave behind."""
+    """Make rounds, and know what they leave on the disks.
+
+    ``unbalanced``, ``unproven``, ``rushed`` and ``hurried`` count selections without
+    the balance (17), selections not proven largest, models with less time than asked
+    for, and rounds without models. ``last_count`` is the number of tasks of the last
+    round.
+    """
 
     def __init__(
         self,
@@ -92,14 +109,17 @@ class Rounds:
         self.disks = Disks(problem, settings.eviction, settings.room or "largest")
         self.rounds: list[Round] = []
         self.queues: list[list[int]] = [[] for _ in problem.nodes]
-        self.unbalanced = self.unproven = self.rushed = self.hurried = (
-            self.last_count
-        ) = 0
+        self.unbalanced = 0
+        self.unproven = 0
+        self.rushed = 0
+        self.hurried = 0
+        self.last_count = 0
         self.interrupted = False
 
     def run(self) -> ReplicationPlan:
-        """Make rounds until every task is planned; in haste after the
-        deadline or an interruption.
+        """Make rounds until every task is planned.
+
+        After the deadline or an interruption they are made without models.
         """
         pending = list(range(len(self.problem.tasks)))
         if not any(node.disk_bytes is not None for node in self.problem.nodes):
@@ -120,13 +140,15 @@ class Rounds:
         return self._plan()
 
     def _round(self, pending: list[int], hurry: bool) -> set[int]:
-        """Make one round of some of *pending* (in a *hurry* without models);
-        returns the tasks planned.
+        """Make one round of some of *pending*, without models in a *hurry*.
+
+        Return the tasks planned.
         """
-        # Nothing has run before the first round: what is held is evicted
-        # only for what arrives.
         self.disks.open_round(pending)
-        gone = self.disks.evict_for_one_task(pending) if self.rounds else []
+        gone: list[Removal] = []
+        if self.rounds:
+            # Before the first round held files are evicted only for what arrives.
+            gone = self.disks.evict_for_one_task(pending)
         whole = tuple(range(len(self.problem.nodes)))
         if not hurry and not self.last_count:
             places = [self._place((i,)) for i in whole]
@@ -139,19 +161,21 @@ class Rounds:
             gone += self._evict(part)
         kept = [frozenset(files) for files in self.disks.present]
         remote, copies = self._join(parts, kept)
-        done = {task for part in parts for task in part.assign}
+        done: set[int] = set()
+        for part in parts:
+            done.update(part.assign)
         self._record(parts, remote, copies, gone)
         self.last_count = len(done)
         return done
 
     def _budget(self, pending: int) -> float | None:
-        """Seconds for this round, as if all later rounds were as
-        large as the last one.
+        """Return the seconds for this round, as if all later ones were as large as the
+        last.
         """
         left = self.request.deadline.remaining()
         if left == float("inf"):
             return None
-        return RESERVE * left / max(1, -(-pending // self.last_count))
+        return LIMITS.planning_share * left / max(1, -(-pending // self.last_count))
 
     def _descend(
         self,
@@ -160,8 +184,9 @@ class Rounds:
         levels: tuple[int, ...],
         budget: float | None,
     ) -> list[Allocation]:
-        """Select for the children of a virtual node and go on inside each;
-        allocate at the leaves.
+        """Select for the children of a virtual node, and go on inside each.
+
+        At the leaves the selected tasks are allocated.
         """
         if not tasks:
             return []
@@ -169,7 +194,11 @@ class Rounds:
         size = len(nodes) // width
         children = [nodes[at * size : (at + 1) * size] for at in range(width)]
         chosen = self._select(tasks, children, budget)
-        left = None if budget is None else (1 - SELECTION_SHARE) * budget
+        left = None
+        share = None
+        if budget is not None:
+            left = (1 - LIMITS.selection_share) * budget
+            share = left / width
         if len(levels) == 1:
             start = {
                 nodes[i]: list(part) for i, part in enumerate(chosen.tasks) if part
@@ -178,12 +207,10 @@ class Rounds:
             limits = self._limits(left)
             copies = self.settings.replication
             return [allocate(self.problem, start, nodes, present, limits, copies)]
-        share = None if left is None else left / width
-        return [
-            part
-            for child, mine in zip(children, chosen.tasks, strict=True)
-            for part in self._descend(list(mine), child, levels[1:], share)
-        ]
+        parts: list[Allocation] = []
+        for child, mine in zip(children, chosen.tasks, strict=True):
+            parts += self._descend(list(mine), child, levels[1:], share)
+        return parts
 
     def _select(
         self,
@@ -191,14 +218,18 @@ class Rounds:
         children: Sequence[tuple[int, ...]],
         budget: float | None,
     ) -> Selection:
-        """First stage: which of *tasks* each of *children* takes in this round."""
+        """Choose which of *tasks* each of *children* takes in this round (first
+        stage).
+        """
         places = [self._place(child) for child in children]
         single = len(places) == len(self.problem.nodes)
         if single and all(place.disk_bytes is None for place in places):
             # Section 4.1: with room for everything at once there is nothing to select.
             greedy = greedy_selection(self.problem, tasks, places)
             return Selection(tuple(map(tuple, greedy)), True, True)
-        limits = self._limits(None if budget is None else SELECTION_SHARE * budget)
+        limits = self._limits(
+            None if budget is None else LIMITS.selection_share * budget
+        )
         wanted = self.settings
         chosen = select(self.problem, tasks, places, wanted.thresh, limits, wanted.ties)
         self.unbalanced += not chosen.balanced
@@ -206,59 +237,70 @@ class Rounds:
         return chosen
 
     def _limits(self, seconds: float | None) -> BackendLimits:
+        """Return the limits of a model with *seconds*; note where they may cut
+        it short.
+        """
         if seconds is not None:
             least = min(seconds, self.request.deadline.remaining())
             self.rushed += least < self.settings.effort
-        return replace(
-            BackendLimits.of(self.request, seconds), work=self.settings.effort
-        )
+        limits = BackendLimits.of(self.request, seconds)
+        return replace(limits, work=self.settings.effort)
 
     def _place(self, nodes: tuple[int, ...]) -> Place:
-        disks = [self.problem.nodes[node].disk_bytes for node in nodes]
-        sizes = [disk for disk in disks if disk is not None]
-        limited = len(sizes) == len(disks)
-        present = frozenset(file for node in nodes for file in self.disks.present[node])
-        speed = sum(self.problem.nodes[node].speed for node in nodes)
-        return Place(
-            sum(sizes) if limited else None,
-            speed,
-            present,
-            max(sizes) if limited else None,
-        )
-
-    def _evict(self, part: Allocation) -> list[Removal]:
-        gone: list[Removal] = []
-        for node in part.nodes:
+        """Return *nodes* as one virtual node; its disk has a limit if all of
+        theirs do.
+        """
+        present: set[int] = set()
+        sizes: list[int] = []
+        for node in nodes:
+            present |= self.disks.present[node]
             disk = self.problem.nodes[node].disk_bytes
             if disk is not None:
-                brought = [*part.remote, *((f, at) for f, _, at in part.copies)]
-                arriving = sum(
-                    self.problem.files[f].bytes for f, at in brought if at == node
-                )
-                # What is read there, or sent from there.
-                keep = part.read_on(self.problem, node)
-                keep |= {f for f, source, _ in part.copies if source == node}
-                gone += self.disks.evict_until(node, disk - arriving, keep)
+                sizes.append(disk)
+        speed = sum(self.problem.nodes[node].speed for node in nodes)
+        if len(sizes) < len(nodes):
+            return Place(None, speed, frozenset(present), None)
+        return Place(sum(sizes), speed, frozenset(present), max(sizes))
+
+    def _evict(self, part: Allocation) -> list[Removal]:
+        """Evict from the nodes of *part* what has to leave for what arrives there."""
+        gone: list[Removal] = []
+        brought = [*part.remote, *((file, target) for file, _, target in part.copies)]
+        for node in part.nodes:
+            disk = self.problem.nodes[node].disk_bytes
+            if disk is None:
+                continue
+            arriving = sum(
+                self.problem.files[file].bytes for file, at in brought if at == node
+            )
+            sent = {file for file, source, _ in part.copies if source == node}
+            keep = part.read_on(self.problem, node) | sent
+            gone += self.disks.evict_until(node, disk - arriving, keep)
         return gone
 
     def _join(
         self, parts: Sequence[Allocation], kept: Sequence[frozenset[int]]
     ) -> tuple[list[Removal], list[Move]]:
-        """All moves of a round; a reader's fetch becomes a copy where another
-        virtual node has the file.
+        """Return all moves of a round.
+
+        A reader's fetch becomes a copy where another virtual node has the file.
         """
         far = self.problem.network.remote_bytes_per_second
         cheaper = self.settings.replication and self.problem.copy_bytes_per_second > far
         remote: list[Removal] = []
-        copies = [move for part in parts for move in part.copies]
+        copies: list[Move] = []
+        for part in parts:
+            copies.extend(part.copies)
         holder: dict[int, int] = {}
         for node in reversed(range(len(kept))):
-            holder.update((file, node) for file in kept[node])
+            holder.update(dict.fromkeys(kept[node], node))
         for part in parts:
             for file, node in part.remote:
                 source = holder.get(file)
-                reads = file in part.read_on(self.problem, node)
-                if len(parts) > 1 and cheaper and reads and source not in (None, node):
+                elsewhere = source is not None and source != node
+                read = file in part.read_on(self.problem, node)
+                if len(parts) > 1 and cheaper and read and elsewhere:
+                    assert source is not None
                     copies.append((file, source, node))
                     continue
                 remote.append((file, node))
@@ -282,19 +324,16 @@ class Rounds:
             assign.update(part.assign)
             for node, queue in part.order.items():
                 self.queues[node] += queue
-        brought = [*remote, *((file, node) for file, _, node in copies)]
-        read = [
-            (file, node)
-            for task, node in assign.items()
-            for file in problem.inputs[task]
-        ]
+        brought = [*remote, *((file, target) for file, _, target in copies)]
+        read: list[Removal] = []
+        for task, node in assign.items():
+            read.extend((file, node) for file in problem.inputs[task])
         self.disks.close_round(len(self.rounds) + 1, brought, read)
+        placed = sorted(assign.items())
         self.rounds.append(
             Round(
-                tasks=tuple(names[task] for task in sorted(assign)),
-                assign={
-                    names[task]: nodes[node] for task, node in sorted(assign.items())
-                },
+                tasks=tuple(names[task] for task, _ in placed),
+                assign={names[task]: nodes[node] for task, node in placed},
                 remote=tuple((files[file], nodes[node]) for file, node in remote),
                 copies=tuple((files[f], nodes[i], nodes[j]) for f, i, j in copies),
                 evicted=tuple((files[file], nodes[node]) for file, node in gone),
@@ -302,6 +341,7 @@ class Rounds:
         )
 
     def _plan(self) -> ReplicationPlan:
+        """Return the plan of all rounds."""
         wanted = self.settings
         plan = build_plan(
             self.problem,
@@ -313,20 +353,26 @@ class Rounds:
             carry_out=wanted.moves == "plan",
             room=wanted.room or "missing",
         )
-        parts = {
-            "remote": tuple(move for part in self.rounds for move in part.remote),
-            "copies": tuple(move for part in self.rounds for move in part.copies),
-            "rounds": tuple(self.rounds),
-            "barriers": wanted.barriers,
-        }
-        return plan.model_copy(update=parts)
+        remote: list[tuple[str, str]] = []
+        copies: list[tuple[str, str, str]] = []
+        for part in self.rounds:
+            remote.extend(part.remote)
+            copies.extend(part.copies)
+        return plan.model_copy(
+            update={
+                "remote": tuple(remote),
+                "copies": tuple(copies),
+                "rounds": tuple(self.rounds),
+                "barriers": wanted.barriers,
+            }
+        )
 
     def notes(self) -> list[str]:
-        """What a reader should know of how the rounds were found."""
+        """Say how the rounds were found."""
         counted = (
             (self.unbalanced, "selection(s) without the balance (17)"),
             (self.unproven, "selection(s) not proven largest"),
-            (self.hurried, "round(s) made in haste when the time was over"),
+            (self.hurried, "round(s) made without models, as the time was over"),
             (
                 self.rushed,
                 f"model(s) had less time than effort={self.settings.effort:g}",
@@ -352,19 +398,21 @@ def solve_in_rounds(
     """Plan with the tree of virtual nodes *levels*; the bound is the area bound."""
     begun = time.perf_counter()
     require_batch(problem)
-    if (
-        HASTE_SECONDS_PER_TASK * len(problem.tasks)
-        > request.deadline.remaining() + SLACK_SECONDS
-    ):
+    least = HASTE_SECONDS_PER_TASK * len(problem.tasks)
+    if least > request.deadline.remaining() + SLACK_SECONDS:
         return answer_in_file_order(problem, "rounds")
     rounds = Rounds(problem, request, settings, levels)
     plan = rounds.run()
     milliseconds = 1000 * (time.perf_counter() - begun) / max(1, len(problem.tasks))
-    stop = StopReason.TIME if rounds.rushed or rounds.hurried else StopReason.FINISHED
+    stop = StopReason.FINISHED
+    if rounds.interrupted:
+        stop = StopReason.INTERRUPTED
+    elif rounds.rushed or rounds.hurried:
+        stop = StopReason.TIME
     return Outcome(
         plan,
         area_seconds(problem),
-        StopReason.INTERRUPTED if rounds.interrupted else stop,
+        stop,
         notes=("; ".join(rounds.notes()),),
         metrics={
             "rounds": len(rounds.rounds),
@@ -374,12 +422,12 @@ def solve_in_rounds(
 
 
 PAPER = {8: (4, 2), 16: (4, 4), 32: (8, 4)}
-"""Hierarchies of Figure 6."""
+"""Hierarchies of Figure 6, by the number of nodes."""
 
 
 class TreeSettings(Settings):
-    """``hierarchy`` such as ``4:2`` or ``2:2:4`` (None: by the number of nodes);
-    others as two-stage.
+    """``hierarchy`` such as ``4:2`` or ``2:2:4`` (None: by the number of nodes); others
+    as two-stage.
 
     The models are smaller than those of the flat scheme, so each gets less ``effort``.
     """
@@ -391,11 +439,9 @@ class TreeSettings(Settings):
     @field_validator("hierarchy")
     @classmethod
     def _numbers(cls, value: str | None) -> str | None:
-        if value is not None:
-            parts = value.split(":")
-            if not all(
-                part.strip().isdecimal() and 0 < int(part) < 10**6 for part in parts
-            ):
+        """Refuse a hierarchy that is not made of whole numbers."""
+        for part in [] if value is None else value.split(":"):
+            if not part.strip().isdecimal() or not 0 < int(part) < 10**6:
                 raise ValueError("wanted whole numbers with colons, such as 4:2")
         return value
 

@@ -1,8 +1,8 @@
 """Simulated annealing of the additive objective (ours): the start of ``ip``.
 
-Tasks begin where few bytes have to come and loads are low; moves are a task to another
-node, two tasks exchanged, a file fetched elsewhere. The run is a function of
-(instance, seed, steps).
+Tasks begin where few bytes have to come and loads are low. Moves send a task to another
+node, exchange two tasks, or fetch a file elsewhere. The run is a function of (instance,
+seed, steps).
 """
 
 import math
@@ -22,13 +22,25 @@ from ioopt.options import Deadline
 from ioopt.solvers.replication.plans import flat, lacking, tiny_batch
 from ioopt.solvers.replication.search import anneal_kernel as kernel
 
-HOTTEST, COLDEST = 0.2, 0.0006
-_CHUNK = 4_000
-"""Steps between two looks at the clock (20 times as many where compiled)."""
-STEP_SECONDS, STEP_SECONDS_PER_READ, STEP_SECONDS_PER_NODE = 1e-5, 2e-6, 5e-7
-"""What a step of the plain kernel takes on a busy machine, estimated."""
+HOTTEST = 0.2
+"""First temperature, as a share of the load that is judged against (0 to 1).
+
+Chosen with the last one on the sweep ``additive``: IMAGE-85, SAT-85 and PPA.
+"""
+COLDEST = 0.0006
+"""Last temperature, as a share of the same load (0 to ``HOTTEST``)."""
+PIECE = 4_000
+"""Steps between two looks at the clock."""
+COMPILED_PIECE = 80_000
+"""Steps between two looks at the clock where the kernel is compiled."""
+STEP_SECONDS = 1e-5
+"""Time of a step of the plain kernel on a busy machine (measured)."""
+STEP_SECONDS_PER_READ = 2e-6
+"""More of it for each input of a task, on average (measured)."""
+STEP_SECONDS_PER_NODE = 5e-7
+"""More of it for each node (measured)."""
 COMPILED_TIMES = 20.0
-"""How many times as fast the compiled kernel is, about."""
+"""How many times as fast the compiled kernel is, about (measured)."""
 
 
 def anneal(
@@ -39,14 +51,17 @@ def anneal(
     deadline: Deadline,
     start: tuple[int, ...] | None = None,
 ) -> tuple[Moves | None, bool]:
-    """The best moves found and whether all *steps* were taken before *deadline*.
+    """Return the best moves found, and whether all *steps* were taken before
+    *deadline*.
 
-    None when no state was found that keeps the disks. *start* is a node for every task,
-    by default as placed.
+    The moves are None when no state was found that keeps the disks. *start* is a node
+    for every task, by default :func:`placed_by_disk`.
     """
     scale = max(float(bounds.area(instance)), float(bounds.largest_task(instance)), 1.0)
     fast = _takes_machine_code(instance, steps, deadline)
-    run: Callable[..., None] = compiled(kernel.__name__, "run") if fast else kernel.run
+    run: Callable[..., None] = kernel.run
+    if fast:
+        run = compiled(kernel.__name__, "run")
     data = _data(instance, replication, fast, scale)
     state = _state(instance, data, list(start or placed_by_disk(instance)), seed, fast)
     # A small disk keeps loads far above the even share, which outweighs the penalty
@@ -54,22 +69,26 @@ def anneal(
     data = data._replace(scale=max(scale, float(max(state.load))))
     kernel.keep_best(data, state)
     taken = 0
+    piece = COMPILED_PIECE if fast else PIECE
     while taken < steps and instance.num_nodes > 1 and instance.problem.tasks:
         if deadline.expired():
             break
-        some = min(20 * _CHUNK if fast else _CHUNK, steps - taken)
+        some = min(piece, steps - taken)
         run(data, state, some, steps)
         taken += some
     complete = taken >= steps or instance.num_nodes == 1
     fits = state.numbers[kernel.BEST_OVER] <= 0
-    return (_decoded(instance, data, state) if fits else None), complete
+    if not fits:
+        return None, complete
+    return _decoded(instance, data, state), complete
 
 
 def steps_within(
     instance: StaticInstance, seconds: float, rounds: int, deadline: Deadline
 ) -> int:
-    """Steps of each of so many *rounds* that surely end in *seconds*,
-    from 2,000 to 6 million.
+    """Return the steps of each of so many *rounds* that surely end in *seconds*.
+
+    They are between 2,000 and 6 million.
     """
     rate = 1.0 / _step_seconds(instance)
     if use_machine_code("anneal", deadline, seconds):
@@ -78,7 +97,9 @@ def steps_within(
 
 
 def _step_seconds(instance: StaticInstance) -> float:
-    """Seconds that a step of the plain kernel takes on a busy machine, estimated."""
+    """Return an estimate of the seconds of a step of the plain kernel, on a
+    busy machine.
+    """
     requests = sum(group.count * len(group.inputs) for group in instance.classes)
     reads = max(1.0, requests / max(1, len(instance.problem.tasks)))
     return (
@@ -91,7 +112,7 @@ def _step_seconds(instance: StaticInstance) -> float:
 def _takes_machine_code(
     instance: StaticInstance, steps: int, deadline: Deadline
 ) -> bool:
-    """Whether to use the compiled kernel; it gives the same answer, sooner."""
+    """Return whether to use the compiled kernel; it gives the same answer, sooner."""
     seconds = min(steps * _step_seconds(instance), deadline.remaining())
     return use_machine_code("anneal", deadline, seconds)
 
@@ -108,22 +129,29 @@ def compile_kernel() -> None:
 def _data(
     instance: StaticInstance, replication: bool, arrays: bool, scale: float = 1.0
 ) -> kernel.Data:
-    """The kernel's view of *instance*; loads are judged against *scale* units."""
-    of_task = instance.class_of
+    """Return the kernel's view of *instance*; loads are judged against *scale*
+    units.
+    """
     nodes = instance.num_nodes
     files = instance.num_files
-    ptr, listed = flat(instance.classes[k].inputs for k in of_task)
-    work = [units for k in of_task for units in instance.work[k]]
-    held = [int(f in instance.held[i]) for f in range(files) for i in range(nodes)]
-    fixed = [int(any(held[f * nodes : (f + 1) * nodes])) for f in range(files)]
     problem = instance.problem
+    ptr, listed = flat(instance.classes[k].inputs for k in instance.class_of)
+    work: list[int] = []
+    for k in instance.class_of:
+        work.extend(instance.work[k])
+    held: list[int] = []
+    fixed: list[int] = []
+    for f in range(files):
+        row = [int(f in instance.held[i]) for i in range(nodes)]
+        held += row
+        fixed.append(int(any(row)))
     pays = 2 * problem.network.remote_bytes_per_second < problem.copy_bytes_per_second
-    u = [(k + 0.5) / kernel.LOG_TABLE for k in range(kernel.LOG_TABLE)]
+    middles = [(k + 0.5) / kernel.LOG_TABLE for k in range(kernel.LOG_TABLE)]
     ratio = (COLDEST / HOTTEST) ** (1.0 / (kernel.TEMPERATURES - 1))
     box = boxes(arrays)
     return kernel.Data(
         nodes,
-        len(of_task),
+        len(instance.class_of),
         files,
         box(ptr),
         box(listed),
@@ -137,7 +165,7 @@ def _data(
         int(replication and pays),
         scale,
         float(max(instance.sizes, default=1) or 1),
-        box([-math.log(x) for x in u], real=True),
+        box([-math.log(middle) for middle in middles], real=True),
         box([HOTTEST * ratio**k for k in range(kernel.TEMPERATURES)], real=True),
     )
 
@@ -149,8 +177,8 @@ def _state(
     seed: int,
     arrays: bool,
 ) -> kernel.State:
-    """The state of *assign* with every root at its first reader's node
-    (a holder where held).
+    """Return the state of *assign*, with every root at its first reader's node, or at a
+    holder.
     """
     nodes = data.num_nodes
     files = data.num_files
@@ -194,8 +222,8 @@ def _state(
 
 
 def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -> Moves:
-    """The best state as moves: the root fetches and sends to every
-    other reader's node.
+    """Return the best state as moves: the root fetches, and sends to the other readers'
+    nodes.
     """
     assign = tuple(int(node) for node in state.best_node)
     wanted = lacking(instance, assign)
@@ -213,8 +241,10 @@ def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -
 
 
 def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
-    """Node of every task, most work first, where its files fit, loads are low and
-    fewest bytes are new.
+    """Return a node for every task: one with room for its files, a low load, few new
+    bytes.
+
+    Classes with the most work come first.
     """
     sizes = instance.sizes
     nodes = range(instance.num_nodes)
@@ -227,20 +257,20 @@ def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
     where = [0] * len(instance.problem.tasks)
 
     def rank(k: int, wanted: int, i: int) -> tuple[int, ...]:
+        """Return the key of node *i* for a task of class k; the least is taken."""
         disk = disks[i]
         room = instance.room[i]
-        there = files[i]
-        new = sum(
-            [sizes[file] for file in instance.classes[k].inputs if file not in there]
-        )
+        here = files[i]
+        new = sum([sizes[f] for f in instance.classes[k].inputs if f not in here])
         slowed = load[i] + instance.work[k][i] - instance.least_work[k]
         able = disk is None or wanted <= disk
         fits = able and (room is None or stored[i] + new <= room)
         return not able, not fits, slowed > ceiling, new, slowed, i
 
-    for k in sorted(
+    most_work_first = sorted(
         range(len(instance.classes)), key=lambda k: (-sum(instance.work[k]), k)
-    ):
+    )
+    for k in most_work_first:
         group = instance.classes[k]
         chosen = []
         wanted = sum(sizes[file] for file in group.inputs)
@@ -248,7 +278,10 @@ def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
             node = min(nodes, key=partial(rank, k, wanted))
             for file in set(group.inputs) - files[node]:
                 stored[node] += sizes[file]
-                load[node] += (instance.near if file in known else instance.far)[file]
+                if file in known:
+                    load[node] += instance.near[file]
+                else:
+                    load[node] += instance.far[file]
                 files[node].add(file)
                 known.add(file)
             load[node] += instance.work[k][node]

@@ -1,12 +1,11 @@
-"""Annealing of the additive objective (13) over flat arrays: pure
-Python and compiled alike.
+"""Annealing of the additive objective (13) over flat arrays.
 
-A state is a node for every task and a root for every file. The root fetches the file
-and sends it to every other node where a task reads it (all nodes fetch it where copying
-does not pay). Loads are whole units, so moves are undone exactly; random numbers are
-Park-Miller, so that both ways of running the kernel give one answer. The energy is the
-sum of (load / scale)^16, close to the largest load but never flat, plus a penalty for
-bytes beyond a disk.
+The same text runs in pure Python and compiled. A state is a node for every task and a
+root for every file. The root fetches the file and sends it to every other node where a
+task reads it (all nodes fetch it where copying does not pay). Loads are whole units, so
+moves are undone exactly; random numbers are Park and Miller's, so that both ways of
+running the kernel give one answer. The energy is the sum of (load / scale)^16, close to
+the largest load but never flat, plus a penalty for bytes beyond a disk.
 """
 
 from __future__ import annotations
@@ -19,14 +18,17 @@ if TYPE_CHECKING:
 MODULUS = 2147483647
 MULTIPLIER = 16807
 LOG_TABLE = 4096
+"""Logarithms in the table from which uniform numbers are read."""
 TEMPERATURES = 512
+"""Steps in which the temperature falls."""
 
 
 class Data(NamedTuple):
-    """The instance: ``ptr``/``files`` list each task's files, ``work`` is (task, node)
-    at ``k * num_nodes + i``, ``held`` is (file, node) at ``l * num_nodes + i``;
+    """Hold the instance: ``ptr``/``files`` list each task's files, ``work`` is (task,
+    node) at ``k * num_nodes + i``, ``held`` is (file, node) at ``l * num_nodes + i``;
     ``copying`` is 0 where every node fetches for itself; ``room`` bytes a node, -1
-    without limit; ``scale`` units."""
+    without limit; ``scale`` units.
+    """
 
     num_nodes: int
     num_tasks: int
@@ -48,9 +50,10 @@ class Data(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run changes. ``readers`` (file, node) that are there; ``others`` nodes the
-    root sends to; ``numbers``: random state, step, best load, whether the best keeps
-    the disks, trail length."""
+    """Hold what a run changes. ``readers`` (file, node) that are there; ``others``
+    nodes the root sends to; ``numbers``: random state, step, best load, whether the
+    best keeps the disks, trail length.
+    """
 
     node: Ints
     root: Ints
@@ -64,17 +67,22 @@ class State(NamedTuple):
     numbers: Ints
 
 
-RANDOM, STEP, BEST, BEST_OVER, TRAIL = 0, 1, 2, 3, 4
+# Cells of ``State.numbers``.
+RANDOM = 0
+STEP = 1
+BEST = 2
+BEST_OVER = 3
+TRAIL = 4
 
 
 def draw(state: State, below: int) -> int:
-    """The next random number in 0 .. below - 1."""
+    """Return the next random number in 0 .. below - 1."""
     state.numbers[RANDOM] = state.numbers[RANDOM] * MULTIPLIER % MODULUS
     return state.numbers[RANDOM] % below
 
 
 def read(data: Data, state: State, file: int, node: int, step: int) -> None:
-    """One task more (*step* 1) or less (-1) on *node* reads *file*."""
+    """Count one task more (*step* 1) or less (-1) on *node* that reads *file*."""
     x = file * data.num_nodes + node
     state.readers[x] += step
     others = state.readers[x] - (1 if step > 0 else 0)
@@ -93,8 +101,8 @@ def read(data: Data, state: State, file: int, node: int, step: int) -> None:
 
 
 def reroot(data: Data, state: State, file: int, node: int) -> None:
-    """Fetch *file* at *node* instead of its present root (or send it
-    from there, when held).
+    """Fetch *file* at *node* instead of its present root, or send it from there
+    when held.
     """
     root = state.root[file]
     far = data.far[file]
@@ -118,8 +126,8 @@ def reroot(data: Data, state: State, file: int, node: int) -> None:
 
 
 def move(data: Data, state: State, task: int, node: int) -> None:
-    """Move *task* to *node*; roots that no task reads any more
-    follow it and are noted.
+    """Move *task* to *node*; roots that no task reads any more follow it and
+    are noted.
     """
     before = state.node[task]
     shift(data, state, task, node)
@@ -160,7 +168,7 @@ def shift(data: Data, state: State, task: int, node: int) -> None:
 
 
 def energy(data: Data, state: State) -> float:
-    """Sum of (load / scale)^16, plus ten for each disk_scale of
+    """Return the sum of (load / scale)^16, plus a penalty of ten for each disk_scale of
     bytes that do not fit.
     """
     total = 0.0
@@ -178,8 +186,8 @@ def energy(data: Data, state: State) -> float:
 
 
 def keep_best(data: Data, state: State) -> None:
-    """Store the state when its largest load is the least so far among
-    those that fit the disks.
+    """Store the state when its largest load is the least among those that fit
+    the disks.
     """
     most = 0
     over = 0
@@ -200,19 +208,19 @@ def keep_best(data: Data, state: State) -> None:
 
 
 def may_root(data: Data, file: int, node: int) -> bool:
-    """Whether *file* can be sent from *node*: held files only from a holder."""
+    """Return whether *file* can be sent from *node*: held files only from a holder."""
     return data.fixed_root[file] == 0 or data.held[file * data.num_nodes + node] == 1
 
 
 def other_node(data: Data, state: State, node: int) -> int:
-    """A node drawn among all but *node*."""
+    """Return a node drawn among all but *node*."""
     chosen = draw(state, data.num_nodes - 1)
     return chosen + 1 if chosen >= node else chosen
 
 
 def run(data: Data, state: State, steps: int, total: int) -> None:
-    """Take *steps* steps of an annealing of *total* steps, from
-    where the state stands.
+    """Take *steps* steps of an annealing of *total* steps, from where the state
+    stands.
     """
     now = energy(data, state)
     for _ in range(steps):

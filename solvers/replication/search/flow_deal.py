@@ -1,9 +1,10 @@
-"""Plans that keep few live bytes, to begin a search over workflows from:
+"""Plans that keep few live bytes, from which a search over workflows begins:
 depth-first and dispatched.
 
-A product lives on a disk from its start to its last reader's. Where disks are small,
-list schedulers start more than the disks can hold and save it all over the shared link;
-whoever finishes what has been begun first, as in a pebble game, saves next to nothing.
+A product lives on a disk from its start to its last reader's end. Where disks are
+small, list schedulers start more tasks than the disks can hold, and save their products
+over the shared link. A schedule that finishes first what has been begun, as in a pebble
+game, saves next to nothing.
 """
 
 import random
@@ -11,35 +12,54 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from heapq import nsmallest
 from itertools import accumulate
+from typing import Annotated
+
+from pydantic import Field
 
 from ioopt.decisions.replication import DispatchView, Pair, least
+from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solvers.replication.plans import successors
 
-WINDOW = 40
-"""Ready tasks that a dispatch looks at, the first of the order."""
-EXCESS, DRIFT = 2.0, 0.1
-"""What bytes beyond a disk and places down the order cost a dispatch."""
-RECENT, READERS = 60, 8
-"""Tasks that a depth-first order has in mind to go on with, and readers
-of a file among them.
-"""
+
+class DealLimits(Record):
+    """Weigh the pairs of a dispatch by live bytes, and bound what it looks at.
+
+    Chosen on the bundled workflows and on the sweep ``workflow``, with small disks.
+    ``window``: ready tasks that a dispatch looks at, the first of the order.
+    ``excess``: cost of bytes beyond a disk, in times of fetching them. ``drift``: cost
+    of each place down the order, in times of fetching a file of mean size. ``recent``:
+    tasks among which a depth-first order looks for the next. ``readers``: readers of a
+    file that it adds to them.
+    """
+
+    window: Annotated[int, Field(ge=1)] = 40
+    excess: Annotated[float, Field(ge=0)] = 2.0
+    drift: Annotated[float, Field(ge=0)] = 0.1
+    recent: Annotated[int, Field(ge=1)] = 60
+    readers: Annotated[int, Field(ge=1)] = 8
+
+
+LIMITS = DealLimits()
 
 
 def depth_first(
     problem: ReplicationProblem, rng: random.Random | None = None
 ) -> list[int]:
-    """An order in which what a task waits for comes just before it, then
+    """Return an order in which the producers of a task come just before it, then
     readers of the same files.
 
-    Among those it goes on with the one that waits for the fewest bytes, ties
-    to the latest. *rng* shuffles the producers of a task; else they come in
-    the order of the file.
+    Among those it goes on with the one that waits for the fewest bytes, ties to the
+    latest. *rng* shuffles the producers of a task; else they come in the order of the
+    file.
     """
 
     def producers(k: int) -> list[int]:
+        """Return the tasks that *k* waits for, in the order to visit them."""
         before = list(problem.predecessors[k])
-        return rng.sample(before, len(before)) if rng else before
+        if rng is not None:
+            return rng.sample(before, len(before))
+        return before
 
     done = [False] * len(problem.tasks)
     order: list[int] = []
@@ -50,6 +70,7 @@ def depth_first(
     after = successors(problem)
 
     def visit(first: int) -> None:
+        """Append all that *first* waits for, then *first*."""
         stack = [(first, iter(producers(first)))]
         while stack:
             k, before = stack[-1]
@@ -68,13 +89,13 @@ def depth_first(
                 readers = problem.readers[f]
                 while seen[f] < len(readers) and done[readers[seen[f]]]:
                     seen[f] += 1
-                recent.extend(readers[seen[f] : seen[f] + READERS])
+                recent.extend(readers[seen[f] : seen[f] + LIMITS.readers])
 
     for start in range(len(done)):
         if not done[start]:
             visit(start)
         while recent:
-            recent[:] = [k for k in recent[-RECENT:] if not done[k]]
+            recent[:] = [k for k in recent[-LIMITS.recent :] if not done[k]]
             if recent:
                 place = min(range(len(recent)), key=lambda x: (waits[recent[x]], -x))
                 visit(recent.pop(place))
@@ -82,8 +103,8 @@ def depth_first(
 
 
 def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
-    """Queues: each node a stretch of *order*, by its share of all core time;
-    costs next to nothing.
+    """Return queues: each node has a stretch of *order*, by its share of all
+    core time.
     """
     power = list(accumulate(node.cores * node.speed for node in problem.nodes))
     work = [task.compute_seconds * task.cores for task in problem.tasks]
@@ -99,14 +120,14 @@ def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
 
 
 class LiveBytes:
-    """A dispatcher that knows the whole workflow: nodes take what their live
-    bytes leave room for.
+    """Dispatch with the whole workflow in view: nodes take what their live bytes leave
+    room for.
 
     Of the first ready tasks of *order* and nodes it takes the pair of least cost:
-    seconds to bring the inputs, and ``EXCESS`` times those to fetch what the disk
-    could not hold. A *strict* one lets cores idle rather than exceed a disk, unless
-    all do; another adds for each place down the order ``DRIFT`` times the seconds to
-    fetch a file of mean size.
+    seconds to bring the inputs, and ``excess`` times those to fetch what the disk could
+    not hold. A *strict* one lets cores idle rather than exceed a disk, unless all do.
+    Another adds for each place down the order ``drift`` times the seconds to fetch a
+    file of mean size.
     """
 
     def __init__(
@@ -118,14 +139,14 @@ class LiveBytes:
         self.size = [file.bytes for file in problem.files]
         self.fetch = 1.0 / problem.network.remote_bytes_per_second
         mean = sum(self.size) / max(1, len(self.size))
-        self.drift = 0.0 if strict else DRIFT * mean * self.fetch
+        self.drift = 0.0 if strict else LIMITS.drift * mean * self.fetch
         self.unread = [len(tasks) for tasks in problem.readers]
         """By file, its readers that are not assigned yet."""
         self.there: list[set[int]] = [set(held) for held in problem.holds]
         """By node, the files of its tasks, while anybody reads them."""
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """The pair of least cost; None where nothing should start."""
+        """Return the pair of least cost; None where nothing should start."""
         pair = least(self._priced(view))
         if pair is not None:
             k, i = pair
@@ -135,40 +156,42 @@ class LiveBytes:
         return pair
 
     def _priced(self, view: DispatchView) -> Iterator[tuple[float, Pair]]:
-        """The pairs that may start now, each with its cost in seconds."""
+        """Yield the pairs that may start now, each with its cost in seconds."""
         nodes = view.open_nodes()
         if not nodes:
             return
-        computing = [
-            [run.task for run in view.computing(i)] for i in range(len(view.nodes))
-        ]
+        computing = []
+        for i in range(len(view.nodes)):
+            computing.append([run.task for run in view.computing(i)])
         idle = not any(computing) and len(nodes) == len(view.nodes)
-        first = nsmallest(WINDOW, view.ready, key=self.rank.__getitem__)
+        first = nsmallest(LIMITS.window, view.ready, key=self.rank.__getitem__)
         for i in nodes:
             room = self._room(view, i, computing[i])
             for place, k in enumerate(first):
-                if view.takes(k, i):
-                    seconds, over = self._cost(view, k, i, room)
-                    if idle or not over or not self.strict:
-                        yield (
-                            seconds + EXCESS * over * self.fetch + self.drift * place,
-                            (k, i),
-                        )
+                if not view.takes(k, i):
+                    continue
+                seconds, over = self._cost(view, k, i, room)
+                if over and self.strict and not idle:
+                    continue
+                cost = seconds + LIMITS.excess * over * self.fetch + self.drift * place
+                yield cost, (k, i)
 
     def _room(self, view: DispatchView, i: int, computing: list[int]) -> float:
-        """Bytes of node *i* that no live file takes."""
+        """Return the bytes of node *i* that no live file takes."""
         disk = view.nodes[i].disk_bytes
         if disk is None:
             return float("inf")
-        used = {f for k in computing for f in self.problem.inputs[k]}
+        used: set[int] = set()
+        for k in computing:
+            used.update(self.problem.inputs[k])
         self.there[i] = {f for f in self.there[i] if self.unread[f] or f in used}
         return float(disk - sum([self.size[f] for f in self.there[i]]))
 
     def _cost(
         self, view: DispatchView, k: int, i: int, room: float
     ) -> tuple[float, float]:
-        """Seconds to bring the inputs of task *k* to node *i*, and
-        bytes beyond its *room*.
+        """Return the seconds to bring the inputs of task *k* to node *i*, and the bytes
+        beyond its *room*.
         """
         copy = 1.0 / view.network.replica_bytes_per_second
         seconds = 0.0

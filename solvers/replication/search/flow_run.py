@@ -1,5 +1,5 @@
-"""One run of the link-aware search over a workflow: planners, dispatches by
-live bytes, annealing.
+"""One run of the link-aware search over a workflow: planners, dispatches by live bytes,
+annealing.
 
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
@@ -20,15 +20,11 @@ from ioopt.solvers.replication.workflows import PLANNERS, Planner
 from ioopt.units import quantity, time_unit
 
 PROOF_SECONDS_PER_TASK = 1e-4
-"""What the bound with transfers takes, per task."""
-DEAL_SHARE = 0.15
-"""Share of the time left that one dispatch may take."""
-LONG_REPLAY_SECONDS = 1.0
-"""A plain replay that takes longer must watch the clock."""
+"""Time of the bound with transfers, per task (measured)."""
 
 
 class FlowRun(LinkAwareRun):
-    """Starts and annealing of a workflow."""
+    """Make starts and anneal for a workflow."""
 
     def start(self) -> None:
         """Score all planners' plans, each under its own eviction and under
@@ -39,22 +35,27 @@ class FlowRun(LinkAwareRun):
         super().start()
 
     def _proven(self) -> float:
+        """Return the bound with transfers, or the plain one where that takes too long.
+
+        It may take a quarter of the time left. The plain one takes a third of it.
+        """
         clock = self.request.deadline.clock
         begun = clock()
         seconds = PROOF_SECONDS_PER_TASK * len(self.problem.tasks)
         left = self.request.deadline.remaining()
-        # A quarter of the time: the plain bound, which takes a third of it,
-        # for large workflows.
-        proof = TransferBound if seconds <= max(0.3, 0.25 * left) else WorkflowBound
-        bound = proof(self.problem).seconds
+        if seconds <= max(0.3, 0.25 * left):
+            bound = TransferBound(self.problem).seconds
+        else:
+            bound = WorkflowBound(self.problem).seconds
         self.proof_seconds = clock() - begun
         return bound
 
     def planners(self) -> Mapping[str, Planner]:
-        """The planners of workflows, the quickest first."""
+        """Return the planners of workflows, the quickest first."""
         return PLANNERS
 
     def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
+        """Return the makespan of a planner's plan, and remember it for the notes."""
         if self._slow():
             metrics = simulate(
                 self.problem, plan, deadline=self.request.deadline
@@ -66,18 +67,13 @@ class FlowRun(LinkAwareRun):
         return score
 
     def _slow(self) -> bool:
-        """Whether a replay takes so long that only one that
-        watches the clock will do.
-        """
-        return (
-            not self.engine.fast
-            and replay_seconds(self.problem)[0] > LONG_REPLAY_SECONDS
-        )
+        """Return whether a replay takes so long that it must watch the clock."""
+        if self.engine.fast:
+            return False
+        return replay_seconds(self.problem)[0] > self.params.long_replay_seconds
 
     def notes(self) -> tuple[str, ...]:
-        """Where the plan came from, and what the planners came to, in the
-        unit of a table of them.
-        """
+        """Say where the plan came from, and when the plan of each planner ends."""
         unit = time_unit(list(self.ends.values()))
         ends = [
             f"{name} {quantity('seconds', end, unit=unit)}"
@@ -86,21 +82,24 @@ class FlowRun(LinkAwareRun):
         return (*super().notes(), f"planners: {', '.join(ends) or 'not replayed'}")
 
     def deal(self, fresh: bool = True, first: bool = True) -> None:
-        """Dispatches by live bytes; at *first* stretches of the depth-first order.
+        """Make fresh starts: dispatches by live bytes.
 
-        The stretches gain nothing where a planner has a plan, but are one where time
-        was too short for any.
+        At *first* stretches of the depth-first order come before them. They gain
+        nothing where a planner has a plan, but are a plan where time was too short for
+        any.
         """
         if first and not self.over() and not self._slow():
             cut = stretches(self.problem, depth_first(self.problem))
             self.attempt(cut, "stretches of the depth-first order")
-        for turn in range(self.params.workflow_deals if fresh else 0):
+        if not fresh:
+            return
+        for turn in range(self.params.workflow_deals):
             if self.over() or self._slow():
                 return
-            order = depth_first(self.problem, self._rng if turn or not first else None)
-            within = self.request.deadline.within(
-                DEAL_SHARE * max(0.0, self.budget.left())
-            )
+            drawn = turn > 0 or not first
+            order = depth_first(self.problem, self._rng if drawn else None)
+            seconds = self.params.deal_share * max(0.0, self.budget.left())
+            within = self.request.deadline.within(seconds)
             policy = LiveBytes(self.problem, order, strict=turn % 2 == 0)
             try:
                 plan, _ = dispatch(self.problem, policy, deadline=within)

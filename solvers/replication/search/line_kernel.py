@@ -1,10 +1,11 @@
-"""Annealing of one order of all tasks: pure Python and compiled alike.
+"""Annealing of one order of all tasks.
 
-Plans are scored by the timeline simulator, or by the bytes that the order moves where
-its tasks run one after the other, each on its node, and a disk lets go what the order
-reads last (Belady). There nodes do not wait for each other, so that a move changes
-little but the files it touches: annealing gets much further than over replays, a tenth
-as long each. Annealing over replays goes on from such an order, and moves barriers too.
+The same text runs in pure Python and compiled. Plans are scored by the timeline
+simulator, or by the bytes that the order moves where its tasks run one after the other,
+each on its node, and a disk evicts what the order reads last (Belady). Scored by bytes,
+nodes do not wait for each other, so that a move changes little but the files it
+touches: annealing gets much further than over replays, and a plan takes a tenth of the
+time. Annealing over replays goes on from such an order, and moves barriers too.
 """
 
 import math
@@ -28,10 +29,10 @@ from ioopt.solvers.replication.search.line_moves import (
 
 
 class Schedule(NamedTuple):
-    """Moves *first* to *first + steps* of *total*, from *hot* to *cold*
-    seconds; ends at *target*.
+    """State a stretch of annealing: moves *first* to *first + steps* of *total*.
 
-    ``by_bytes``: scored by the seconds of all transfers instead of replays.
+    It goes from *hot* to *cold* seconds and ends at *target*. ``by_bytes``: scored by
+    the seconds of all transfers instead of replays.
     """
 
     steps: int
@@ -46,10 +47,9 @@ class Schedule(NamedTuple):
 def replayed(
     inst: Instance, plan: Queues, st: State, log: Log, line: Line, limit: float
 ) -> float:
-    """The end of the queues of *plan*, or with a *log* their batch time; infinite
-    where they cannot run.
+    """Return the end of the queues of *plan*, or with a *log* their batch time.
 
-    Ends above *limit* are infinite too.
+    It is infinite where they cannot run, and above *limit*.
     """
     value, code = replay(inst, plan, st, log, float("inf") if log.enabled else limit)
     if code != FINISHED:
@@ -58,8 +58,8 @@ def replayed(
 
 
 def batch_time(inst: Instance, plan: Queues, st: State, log: Log, line: Line) -> float:
-    """Seconds of the busiest node (13): its fetches, its copies at both
-    ends, its computing.
+    """Return the seconds of the busiest node (13): fetches, copies at both
+    ends, computing.
     """
     busy = st.room
     for i in range(inst.num_nodes):
@@ -81,11 +81,11 @@ def batch_time(inst: Instance, plan: Queues, st: State, log: Log, line: Line) ->
 def anneal(
     inst: Instance, plan: Queues, st: State, log: Log, line: Line, schedule: Schedule
 ) -> None:
-    """A stretch of an annealing, as *schedule* has it.
+    """Make a stretch of an annealing, as *schedule* has it.
 
-    Starts from a plan whose score is ``values[NOW]``. The pieces that a run is cut into
-    do not change it. Without steps the queues, or the order, are only scored: a kernel
-    of its own for that would take as long again to compile.
+    It starts from a plan whose score is ``values[NOW]``. The pieces that a run is cut
+    into do not change it. Without steps the queues, or the order, are only scored: a
+    kernel of its own for that would take as long again to compile.
     """
     first = schedule.first
     hot = schedule.hot
@@ -123,12 +123,14 @@ def anneal(
             keep_best(line)
 
 
-FETCHED, COPIED, OWED = 0, 1, 2
+FETCHED = 0
+COPIED = 1
+OWED = 2
 """Cells of ``sums``: bytes moved so far, and bytes on no disk that are still read."""
 
 
 def settle(inst: Instance, line: Line, i: int, f: int) -> None:
-    """File *f* takes its space on node *i*."""
+    """Give file *f* its space on node *i*."""
     x = i * inst.num_files
     line.residents[x + line.num_residents[i]] = f
     line.num_residents[i] += 1
@@ -138,8 +140,8 @@ def settle(inst: Instance, line: Line, i: int, f: int) -> None:
 
 
 def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
-    """Evict from node *i*, for the task at place *p*: dead files, duplicates,
-    then what is read last.
+    """Evict from node *i*, for the task at place *p*: dead files, duplicates, then what
+    is read last.
 
     Ties go to the lowest file index.
     """
@@ -172,8 +174,8 @@ def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
 
 
 def begin(inst: Instance, line: Line) -> None:
-    """Only held files on the disks, no byte moved, and the next
-    reader of every file.
+    """Begin with held files on the disks, no byte moved, and the next reader of
+    every file.
     """
     files = inst.num_files
     tasks = inst.num_tasks
@@ -200,7 +202,7 @@ def begin(inst: Instance, line: Line) -> None:
 
 
 def serve(inst: Instance, line: Line, p: int) -> None:
-    """The task at place *p* gets its files."""
+    """Bring the task at place *p* its files."""
     k = line.order[p]
     i = line.node[k]
     files = inst.num_files
@@ -223,7 +225,9 @@ def serve(inst: Instance, line: Line, p: int) -> None:
 
 
 def seconds(inst: Instance, line: Line, limit: float) -> float:
-    """Seconds of all transfers; infinite as soon as they must exceed *limit*."""
+    """Return the seconds of all transfers; infinite as soon as they must exceed
+    *limit*.
+    """
     begin(inst, line)
     sums = line.sums
     for p in range(inst.num_tasks):

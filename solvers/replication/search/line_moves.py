@@ -1,11 +1,11 @@
-"""Moves of the link-aware search over one order of all tasks: pure
-Python and compiled alike.
+"""Moves of the link-aware search over one order of all tasks.
 
-A plan is an order of all tasks, producers before readers, a node for each task, and
-barriers between places; the queue of a node is its part of the order, so that no queues
-ever wait for each other (workflow rule 10). A barrier, which no task passes before all
-that stand ahead of it have ended, keeps nodes together whose files are there: they
-would run ahead and throw out what the order would have kept.
+The same text runs in pure Python and compiled. A plan is an order of all tasks,
+producers before readers, a node for each task, and barriers between places. The queue
+of a node is its part of the order, so that no queues ever wait for each other (workflow
+rule 10). No task passes a barrier before all that stand ahead of it have ended.
+Barriers keep nodes from running ahead and evicting files that the order would have
+kept.
 """
 
 from __future__ import annotations
@@ -19,13 +19,26 @@ if TYPE_CHECKING:
 
 MODULUS = 2147483647
 LONGEST_BLOCK = 8
+"""Most tasks that one move takes along (1 to 20; chosen with the next two)."""
 BARRIER_MOVES = 15
-"""Per cent of the moves that change a barrier, where a plan has them."""
+"""Per cent of the moves that change a barrier, where a plan has them (0 to 100).
+
+Chosen on the presets image-85 and bipartite-85 with small disks.
+"""
 BARRIER_SHIFT = 4
-"""Places by which one moves at the most."""
+"""Most places by which a barrier moves (1 to 10)."""
+SWAPS = 10
+"""Moves below this per cent exchange the nodes of two tasks."""
+BLOCKS = 25
+"""From there to this per cent they send a block of a queue to another node."""
+FAMILIES = 40
+"""From there to this per cent they send a task with its relatives to a node."""
+SHIFTS = 85
+"""From there to this per cent they shift one task; above, in batches, a block."""
 EVALUATIONS = 0
 """Cell of ``counts``: plans scored."""
-NOW, BEST = 0, 1
+NOW = 0
+BEST = 1
 """Cells of ``values``: the score of the present plan and of the best, in seconds."""
 
 
@@ -82,15 +95,15 @@ class Line(NamedTuple):
 
 
 def draw(random: Ints, below: int) -> int:
-    """The next number in 0 .. below - 1 (Park and Miller's generator,
-    revised multiplier).
+    """Return the next number in 0 .. below - 1 (Park and Miller's generator, revised
+    multiplier).
     """
     random[0] = random[0] * 48271 % MODULUS
     return random[0] % below
 
 
 def uniform(random: Ints) -> float:
-    """The next number strictly between 0 and 1."""
+    """Return the next number strictly between 0 and 1."""
     return draw(random, MODULUS) / MODULUS
 
 
@@ -103,7 +116,7 @@ def keep(line: Line, order: Ints, node: Ints, cut: Ints) -> None:
 
 
 def put_back(line: Line) -> None:
-    """Return to ``kept_order`` and its like."""
+    """Return to ``kept_order``, ``kept_node`` and ``kept_cut``."""
     for p in range(len(line.order)):
         line.order[p] = line.kept_order[p]
         line.place[line.order[p]] = p
@@ -117,8 +130,9 @@ def keep_best(line: Line) -> None:
 
 
 def write_queues(inst: Instance, plan: Queues, line: Line) -> bool:
-    """The queues of *plan*, each node's part of the order, and their rounds;
-    whether they have changed.
+    """Write each node's part of the order to the queues of *plan*, with its rounds.
+
+    Return whether anything has changed.
     """
     changed = False
     for i in range(inst.num_nodes + 1):
@@ -148,16 +162,15 @@ def write_queues(inst: Instance, plan: Queues, line: Line) -> bool:
 
 
 def send(inst: Instance, line: Line, k: int, i: int) -> None:
-    """Task *k* goes to node *i* if it fits there."""
+    """Send task *k* to node *i* if it fits there."""
     if line.fits[k * inst.num_nodes + i]:
         line.node[k] = i
 
 
 def gather(line: Line, k: int, to: int, step: int, ptr: Ints, listed: Ints) -> int:
-    """Flag task *k* and all that come with it between its place and
-    *to*; how many they are.
+    """Flag task *k* and all that move with it between its place and *to*; count them.
 
-    *listed* are the tasks that must keep on its side of one, which *step* goes to.
+    *listed* are the tasks that must keep on its side of one, towards which *step* goes.
     """
     first = line.place[k]
     for p in range(first, to + step, step):
@@ -174,8 +187,10 @@ def gather(line: Line, k: int, to: int, step: int, ptr: Ints, listed: Ints) -> i
 
 
 def part(line: Line, first: int, end: int, flagged: int, others: int) -> None:
-    """Of places *first* to *end*, flagged tasks go to place *flagged* on, the
-    others to *others* on.
+    """Part the tasks of places *first* to *end* by their flags.
+
+    Flagged ones go to place *flagged* and behind, the others to place *others* and
+    behind.
     """
     for p in range(first, end):
         line.scratch[p] = line.order[p]
@@ -192,15 +207,13 @@ def part(line: Line, first: int, end: int, flagged: int, others: int) -> None:
 
 
 def pick(random: Ints, ptr: Ints, listed: Ints, k: int) -> int:
-    """A random one of those listed for *k*; -1 where there is none."""
+    """Return a random one of those listed for *k*; -1 where there is none."""
     width = ptr[k + 1] - ptr[k]
     return listed[ptr[k] + draw(random, width)] if width else -1
 
 
 def relative(inst: Instance, line: Line, k: int) -> int:
-    """A random task that writes or reads a file that *k* reads or writes; *k*
-    where there is none.
-    """
+    """Return a random task that shares a file with *k*; *k* where there is none."""
     random = line.random
     j = -1
     kind = 2 if inst.plain else draw(random, 4)
@@ -216,47 +229,51 @@ def relative(inst: Instance, line: Line, k: int) -> int:
 
 
 def change(inst: Instance, line: Line) -> None:
-    """One random move: nodes swapped, a block or a family of tasks sent
-    elsewhere, tasks shifted.
-    """
+    """Make one random move: exchange, send or shift tasks."""
     random = line.random
     kind = draw(random, 100)
     k = draw(random, inst.num_tasks)
-    q = draw(random, inst.num_tasks)
-    if kind < 10:
-        i = line.node[k]
-        send(inst, line, k, line.node[q])
-        send(inst, line, q, i)
-        return
-    if kind < 25:
-        send_block(
-            inst, line, k, draw(random, inst.num_nodes), 1 + draw(random, LONGEST_BLOCK)
-        )
-        return
-    if kind < 40:
-        i = draw(random, inst.num_nodes)
-        if draw(random, 2):
-            i = line.node[relative(inst, line, k)]
-        send(inst, line, k, i)
-        if draw(random, 2):
-            for x in range(line.before_ptr[k], line.before_ptr[k + 1]):
-                send(inst, line, line.before[x], i)
-        else:
-            for x in range(line.after_ptr[k], line.after_ptr[k + 1]):
-                send(inst, line, line.after[x], i)
-        return
-    if draw(random, 2):
-        q = relative(inst, line, k)
-    i = line.node[k] if draw(random, 3) == 0 else line.node[q]
-    if kind >= 85 and inst.plain:
-        shift_block(inst, line, k, line.place[q], i)
+    other = draw(random, inst.num_tasks)
+    if kind < SWAPS:
+        node = line.node[k]
+        send(inst, line, k, line.node[other])
+        send(inst, line, other, node)
+    elif kind < BLOCKS:
+        node = draw(random, inst.num_nodes)
+        send_block(inst, line, k, node, 1 + draw(random, LONGEST_BLOCK))
+    elif kind < FAMILIES:
+        send_family(inst, line, k)
     else:
-        shift(inst, line, k, line.place[q], i)
+        if draw(random, 2):
+            other = relative(inst, line, k)
+        node = line.node[other]
+        if draw(random, 3) == 0:
+            node = line.node[k]
+        if kind >= SHIFTS and inst.plain:
+            shift_block(inst, line, k, line.place[other], node)
+        else:
+            shift(inst, line, k, line.place[other], node)
+
+
+def send_family(inst: Instance, line: Line, k: int) -> None:
+    """Send task *k*, and either its producers or its consumers, to a random node."""
+    random = line.random
+    node = draw(random, inst.num_nodes)
+    if draw(random, 2):
+        node = line.node[relative(inst, line, k)]
+    send(inst, line, k, node)
+    if draw(random, 2):
+        for x in range(line.before_ptr[k], line.before_ptr[k + 1]):
+            send(inst, line, line.before[x], node)
+    else:
+        for x in range(line.after_ptr[k], line.after_ptr[k + 1]):
+            send(inst, line, line.after[x], node)
 
 
 def send_block(inst: Instance, line: Line, k: int, i: int, most: int) -> None:
-    """Task *k* and those after it in its queue, *most* of them, go to node *i*
-    and keep their places.
+    """Send task *k* and those after it in its queue, *most* in all, to node *i*.
+
+    They keep their places in the order.
     """
     a = line.node[k]
     left = most
@@ -267,8 +284,9 @@ def send_block(inst: Instance, line: Line, k: int, i: int, most: int) -> None:
 
 
 def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
-    """In a batch, task *k* and those behind it go to place *to*, on their
-    nodes or all to node *i*.
+    """In a batch, move task *k* and those behind it to place *to*.
+
+    They stay on their nodes, or all go to node *i*.
     """
     p = line.place[k]
     stay = draw(line.random, 2)
@@ -289,8 +307,10 @@ def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
 
 
 def shift(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
-    """Task *k* goes to place *to* of the order, or as near as it can
-    alone, and to node *i*.
+    """Move task *k* to place *to* of the order and to node *i*.
+
+    Alone, it goes as near to that place as its producers and consumers let it; else
+    they move along.
     """
     random = line.random
     alone = draw(random, 2)
@@ -317,9 +337,7 @@ def shift(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
 
 
 def change_barriers(inst: Instance, line: Line) -> None:
-    """One random move: a barrier set, taken away or shifted, or
-    one of :func:`change`.
-    """
+    """Set, remove or shift a barrier at random, or make one move of :func:`change`."""
     tasks = inst.num_tasks
     random = line.random
     if draw(random, 100) >= BARRIER_MOVES:

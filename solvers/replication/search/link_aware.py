@@ -1,16 +1,16 @@
-"""Link-aware planning (ours): search the queues whose replay ends first, of
-batches and workflows.
+"""Link-aware planning (ours): search the queues whose replay ends first, of batches and
+workflows.
 
-On a shared link every makespan is at least the time of the distinct bytes; what is lost
-above that is lost to files that were evicted while still needed. So: a spectral order
-brings tasks that share bytes together; annealing of one order of all tasks that keeps
-producers before readers (:mod:`ioopt.solvers.replication.search.line_moves`), scored by
-the bytes it moves or by the timeline simulator, does the rest; eviction is
-farthest-next-use. All cheap planners are among the starts, under their own eviction
-too: the answer is never worse than theirs.
+On a shared link every makespan is at least the time of the distinct bytes. What is lost
+above that is lost to files that were evicted while still needed. So a spectral order
+brings tasks that share bytes together. Annealing does the rest, of one order of all
+tasks that keeps producers before readers
+(:mod:`ioopt.solvers.replication.search.line_moves`), scored by the bytes it moves or by
+the timeline simulator. Eviction is farthest-next-use. All cheap planners are among the
+starts, under their own eviction too: the answer is never worse than theirs.
 
-In a workflow the bytes that live on small disks decide: who starts more than they hold
-saves it all over the link. There a depth-first order
+In a workflow the bytes that live on small disks decide: who starts more tasks than the
+disks hold saves their products over the link. There a depth-first order
 (:mod:`ioopt.solvers.replication.search.flow_deal`) takes the place of the spectral one.
 """
 
@@ -39,19 +39,19 @@ from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.params import PARAMS, cells
 
 SEEDS_APART = 1_000_003
-"""Between the seeds of two threads."""
+"""Distance between the seeds of two threads."""
 NO_TIME_SECONDS = 0.03
-"""A limit that leaves so little more than the greedy takes is none."""
+"""A limit that leaves no more than that beyond the greedy plan is too short."""
 
 PLANNING_SECONDS_PER_TASK = 1e-4
-"""What the bound and the first planner of a workflow take, per task."""
+"""Time of the bound and of the first planner of a workflow, per task (measured)."""
 WORKFLOW_REPLAY = 4.0
-"""A replay of a workflow, with its saves and cores, takes so many
-times that of a batch.
+"""A replay of a workflow, with its saves and cores, takes so many times that of a batch
+(measured).
 """
 SHARE_OF_PLANNING = 0.5
-"""Of the time left, what planning without a search may take: the
-plan is still replayed.
+"""Share of the time left that planning without a search may take; the plan is still to
+be replayed.
 """
 
 
@@ -70,8 +70,8 @@ class Settings(ReplayOptions):
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Search the least simulated makespan until the evaluations, the bound or the
-    deadline are reached.
+    """Search for the least simulated makespan until replays, bound or deadline
+    end it.
     """
     problem.require_room()
     if problem.is_workflow and _too_large_workflow(problem, request):
@@ -104,18 +104,18 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 
 
 def _runs(problem: ReplicationProblem, request: SolveRequest) -> list[LinkAwareRun]:
-    """A run for every thread, each from other random numbers; the first is
-    that of a single thread.
+    """Return a run for every thread, each from other random numbers.
 
-    Machine code runs beside other threads, plain Python does not: large batches, of
-    which few replays are made, get one run.
+    The first is that of a single thread. Machine code runs beside other threads, plain
+    Python does not: large batches, of which few replays are made, get one run.
     """
     kind = FlowRun if problem.is_workflow else LinkAwareRun
     evaluations = (request.settings or Settings()).evaluations
     runs: list[LinkAwareRun] = [kind(problem, request, evaluations)]
-    for turn in range(
-        1, request.options.threads if cells(problem) <= PARAMS.slow_cells else 1
-    ):
+    threads = request.options.threads
+    if cells(problem) > PARAMS.slow_cells:
+        threads = 1
+    for turn in range(1, threads):
         options = replace(
             request.options, seed=request.options.seed + turn * SEEDS_APART
         )
@@ -132,8 +132,8 @@ def _search(run: LinkAwareRun) -> None:
 
 
 def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:
-    """Whether the time limit leaves no room for MinMin, a replay of it, and
-    the front door's own.
+    """Return whether the limit leaves no time for MinMin, a replay of it, and the front
+    door's replay.
     """
     left = request.deadline.remaining()
     plain, machine = replay_seconds(problem)
@@ -149,8 +149,8 @@ def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:
 
 
 def _too_large_workflow(problem: ReplicationProblem, request: SolveRequest) -> bool:
-    """Whether the time limit leaves no room for a bound, a plan, a replay of it,
-    and the front door's.
+    """Return whether the limit leaves no time for a bound, a plan, its replay, and the
+    front door's replay.
     """
     left = request.deadline.remaining()
     plain, machine = replay_seconds(problem)
@@ -166,8 +166,8 @@ def _too_large_workflow(problem: ReplicationProblem, request: SolveRequest) -> b
 
 
 def _planned_only(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """The plan of ``b-level``, or one in the order of the file, where there
-    is no time to search.
+    """Return the plan of ``b-level`` where there is no time to search, or one in the
+    order of the file.
     """
     short = "the time limit is too short to search"
     planning = PLANNING_SECONDS_PER_TASK * len(problem.tasks)
@@ -184,13 +184,12 @@ def _planned_only(problem: ReplicationProblem, request: SolveRequest) -> Outcome
 
 
 def _greedy(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """MinMin's plan, or one in the order of the file, where there
-    is no time to search.
+    """Return MinMin's plan where there is no time to search, or one in the order of the
+    file.
     """
     greedy = minmin.solve(problem, replace(request, settings=None, start=None))
-    note = "the time limit is too short to search: " + ", ".join(
-        greedy.notes or ("MinMin's plan",)
-    )
+    how = ", ".join(greedy.notes) or "MinMin's plan"
+    note = f"the time limit is too short to search: {how}"
     greedy = replace(greedy, stop=StopReason.TIME, notes=(note,))
     if not replay_fits(problem, request.deadline):
         # The plan alone has a batch time (13) but no makespan.

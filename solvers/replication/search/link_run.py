@@ -44,11 +44,11 @@ from ioopt.solvers.replication.workflows import PLANNERS, Planner
 
 
 class Budget:
-    """What a search may spend and has spent: so many replays (without end:
-    infinite) and *seconds*.
+    """Count what a search may spend and has spent.
 
-    Restarts take a part of the replays each, so that a longer limit goes on where
-    a shorter one ended.
+    It may make *effort* replays (infinite: no limit) and take *seconds*. Restarts take
+    a part of the replays each, so that a longer limit goes on where a shorter one
+    ended.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Budget:
         self.size = max(1, size)
 
     def left(self) -> float:
-        """Seconds left."""
+        """Return the seconds left."""
         return self.end - self.clock()
 
     def give_up(self) -> None:
@@ -76,32 +76,18 @@ class Budget:
         self.end = -float("inf")
 
     def counted_out(self) -> bool:
-        """Whether the number of replays is used up."""
+        """Return whether the number of replays is used up."""
         return self.evaluations >= self.effort
 
     def late(self) -> bool:
-        """Whether no time is left for another replay."""
+        """Return whether no time is left for another replay."""
         return self.left() <= self.replay_seconds
 
     def progress(self) -> float:
-        """Share of the restart that is over, 0 to 1."""
+        """Return the share of the restart that is over, 0 to 1."""
         return min(1.0, (self.evaluations - self._first) / self.size)
 
 
-RESERVE_SHARE = 0.4
-"""Of the time left, at most so much for what follows the search."""
-AFTER_PROOF = 8.0
-"""Reading, report, check and writing of a workflow take 5 to 6 times
-as long as its bounds.
-"""
-STRETCH_SECONDS = 0.1
-"""Annealing between two looks at the clock."""
-CHEAP_SECONDS = 0.05
-"""Plans whose replay takes longer are not made past the limit: the answer
-is replayed once more.
-"""
-CYCLE = 12
-"""Restarts from one fresh start, the second half of them from the best of the run."""
 BY_ORDER = "annealing of one order"
 
 BATCH_PLANNERS: Mapping[str, Planner] = {
@@ -116,7 +102,7 @@ BATCH_PLANNERS: Mapping[str, Planner] = {
 
 @dataclass
 class Best:
-    """The best plan so far: its queues and eviction, or a planner's plan itself.
+    """Hold the best plan so far: its queues and eviction, or a planner's plan itself.
 
     ``rounds``: the tasks between two barriers each, where the plan has any.
     """
@@ -130,14 +116,15 @@ class Best:
 
 
 class LinkAwareRun:
-    """Starts, then restarts that anneal, until the clock or the count ends them.
+    """Make starts, then restarts that anneal, until the clock or the count ends them.
 
-    *evaluations*: replays to make. None: restarts that grow from few replays on, until
-    a limit that was asked for is used up, else by the number of tasks.
+    *evaluations* is the number of replays to make. None: restarts that grow from few
+    replays on, until a limit that was asked for is used up, else by the number of
+    tasks.
     """
 
     proof_seconds = 0.0
-    """Time that the bound took, which is a pace of this machine on this instance."""
+    """Time that the bound took; it tells the speed of this machine on this instance."""
 
     def __init__(
         self,
@@ -148,12 +135,11 @@ class LinkAwareRun:
         self.problem = problem
         self.request = request
         self.params = params.PARAMS
-        self.additive = (
-            request.measure == "additive_seconds" and not problem.is_workflow
-        )
-        self.objective_name = (
-            "additive_seconds" if self.additive else "makespan_seconds"
-        )
+        asked = request.measure == "additive_seconds"
+        self.additive = asked and not problem.is_workflow
+        self.objective_name = "makespan_seconds"
+        if self.additive:
+            self.objective_name = "additive_seconds"
         self.bound = self._proven()
         gap = request.options.gap or 0.0
         self.target = max(
@@ -165,70 +151,86 @@ class LinkAwareRun:
         self._said = -1.0
         self._cells = params.cells(problem)
         self._slow_replays = self._cells > self.params.slow_cells
-        limit = request.options.time_limit_seconds
         left = request.deadline.remaining()
-        asked = limit is not None and not isinstance(limit, AtMost)
-        effort = evaluations or (
-            inf if asked else self.params.evaluations(problem, limit)
-        )
-        # The front door still has to replay and check the plan.
-        after = (
-            0.05
-            + 4e-5 * sum(map(len, problem.inputs))
-            + AFTER_PROOF * self.proof_seconds
-        )
-        self._reserve = min(RESERVE_SHARE * left, after) if limit else 0.0
-        self.budget = Budget(
-            effort,
-            (left if limit else self.params.default_seconds) - self._reserve,
-            request.deadline.clock,
-        )
+        self._reserve = self._kept_seconds(left)
+        self.budget = self._budget(evaluations, left)
         self._orders_pay = self.params.orders_pay(problem) and not self._slow_replays
         self._many = len(problem.tasks) >= self.params.many_tasks
         self._evaluations = evaluations
         self._elite = Best()
         self._ordered: Annealing | None = None
         self.options = request.settings or RULES
-        # Where even the cheap answers take long plain replays the engine is
-        # chosen before them.
+        # Where even the replays of the cheap answers take long, the engine is chosen
+        # before them.
         plain = replay_seconds(problem)[0]
         self._chosen = plain >= LOADING_SECONDS
         fast = self._chosen and use_machine_code(
-            "link-aware", request.deadline, effort * plain
+            "link-aware", request.deadline, self.budget.effort * plain
         )
         self.engine = self._engine(fast)
 
+    def _kept_seconds(self, left: float) -> float:
+        """Return the seconds, of those *left*, that the front door needs for
+        the plan.
+        """
+        if not self.request.options.time_limit_seconds:
+            return 0.0
+        after = (
+            0.05
+            + 4e-5 * sum(map(len, self.problem.inputs))
+            + self.params.after_proof * self.proof_seconds
+        )
+        return min(self.params.reserve_share * left, after)
+
+    def _budget(self, evaluations: int | None, left: float) -> Budget:
+        """Return what the run may spend; without *evaluations* the limit decides.
+
+        *left* are the seconds until the deadline.
+        """
+        limit = self.request.options.time_limit_seconds
+        asked = limit is not None and not isinstance(limit, AtMost)
+        effort: float = inf
+        if evaluations:
+            effort = evaluations
+        elif not asked:
+            effort = self.params.evaluations(self.problem, limit)
+        seconds = left if limit else self.params.default_seconds
+        return Budget(effort, seconds - self._reserve, self.request.deadline.clock)
+
     def _engine(self, fast: bool) -> Engine:
+        """Return an engine whose random numbers begin from the seed."""
         seed = self.request.options.seed
         return Engine(self.problem, seed, fast, self.options, self.additive)
 
     def _proven(self) -> float:
-        """A bound of the measure in seconds."""
+        """Return a bound of the measure in seconds."""
         if self.additive:
             return area_seconds(self.problem)
         return makespan_bound_seconds(self.problem)
 
     @cached_property
     def _order(self) -> list[int]:
-        """The tasks along the Fiedler vector."""
+        """Return the tasks along the Fiedler vector."""
         return task_order(self.problem)
 
     def reached(self) -> bool:
-        """Whether the best plan meets the bound or the gap asked for."""
+        """Return whether the best plan meets the bound or the gap asked for."""
         return self.best.score <= self.target
 
     def over(self) -> bool:
-        """Whether the run must end now; it never ends without a plan."""
+        """Return whether the run must end now; it never ends without a plan."""
         late = self.budget.late() and self.best.score < float("inf")
         return self.reached() or self.budget.counted_out() or late
 
     def stop(self) -> StopReason:
-        """Why the run is over."""
+        """Return why the run is over."""
         if self.reached():
-            proven = self.best.score <= self.bound * (1 + 1e-9)
-            return StopReason.FINISHED if proven else StopReason.GAP
-        timely = self.budget.counted_out() or not self.budget.late()
-        return StopReason.ITERATIONS if timely else StopReason.TIME
+            if self.best.score <= self.bound * (1 + 1e-9):
+                return StopReason.FINISHED
+            return StopReason.GAP
+        if self.budget.late() and not self.budget.counted_out():
+            return StopReason.TIME
+        return StopReason.ITERATIONS
 
     def offer(self, found: Best) -> None:
         """Keep what was found if it scores better; report once a second."""
@@ -251,7 +253,9 @@ class LinkAwareRun:
         self.offer(Best(score, queues, origin=origin))
 
     def best_plan(self) -> ReplicationPlan:
-        """The best plan so far, with nothing but queues, eviction and rounds stated."""
+        """Return the best plan so far, with nothing but queues, eviction and rounds
+        stated.
+        """
         best = self.best
         if best.plan is not None:
             return best.plan
@@ -259,7 +263,7 @@ class LinkAwareRun:
         return plan.model_copy(update=self.options.options())
 
     def notes(self) -> tuple[str, ...]:
-        """Where the plan came from."""
+        """Say where the plan came from."""
         kind = "compiled" if self.engine.fast else "pure Python"
         return (
             f"best plan from {self.best.origin}; {self.budget.evaluations} "
@@ -267,8 +271,8 @@ class LinkAwareRun:
         )
 
     def start(self) -> None:
-        """Score every planner's plan, as its own solver would hand it
-        out, and a given plan.
+        """Score the plan of every planner as its own solver makes it, and a
+        given plan.
         """
         given = self.request.start
         if isinstance(given, ReplicationPlan):
@@ -279,9 +283,8 @@ class LinkAwareRun:
             self.request, settings=None, start=None, policy=None, deadline=until
         )
         for name, planner in self.planners().items():
-            late = until.expired() or (
-                self.budget.replay_seconds > CHEAP_SECONDS and self.budget.late()
-            )
+            slow = self.budget.replay_seconds > self.params.cheap_seconds
+            late = until.expired() or (slow and self.budget.late())
             if self.reached() or (self.best.origin and late):
                 return
             try:
@@ -291,16 +294,17 @@ class LinkAwareRun:
                 continue
             if not self.best.origin:
                 self.best = replace(self.best, plan=plan, origin=name)
-                if (
-                    self.request.incumbents.plan is None
-                ):  # the answer if the replay is cut off
+                if self.request.incumbents.plan is None:
+                    # This is the answer if the replay is cut off.
                     self.request.incumbents.plan = plan
             with suppress(OutOfTime):
                 self._baseline(plan, name)
 
     def planners(self) -> Mapping[str, Planner]:
-        """The cheap answers, the quickest first."""
-        return {"MinMin": minmin.solve} if self._slow_replays else BATCH_PLANNERS
+        """Return the planners to ask, the quickest first."""
+        if self._slow_replays:
+            return {"MinMin": minmin.solve}
+        return BATCH_PLANNERS
 
     def _baseline(self, plan: ReplicationPlan, origin: str) -> None:
         """Score a whole plan under its own eviction, then under ours."""
@@ -320,21 +324,21 @@ class LinkAwareRun:
             self.attempt(queues, f"{origin} with farthest-next-use eviction")
 
     def queues_of(self, plan: ReplicationPlan) -> Queues:
-        """The tasks in the queues of *plan*, without its copy entries."""
+        """Return the tasks in the queues of *plan*, without its copy entries."""
         index = self.problem.task_index
-        entries = [plan.order.get(node.id, ()) for node in self.problem.nodes]
-        return [
-            [index[name] for name in row if isinstance(name, str)] for row in entries
-        ]
+        queues = []
+        for node in self.problem.nodes:
+            entries = plan.order.get(node.id, ())
+            queues.append([index[name] for name in entries if isinstance(name, str)])
+        return queues
 
     def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
-        """The measure of a whole plan of these *queues*, in seconds."""
+        """Return the measure of a whole plan of these *queues*, in seconds."""
         entries = sum(map(len, plan.order.values()))
         if plan.rounds or plan.dispatches or entries > sum(map(len, queues)):
             schedule = simulate(self.problem, plan).schedule
-            return check(self.problem, plan, schedule).objectives.get(
-                self.objective_name, inf
-            )
+            found = check(self.problem, plan, schedule).objectives
+            return found.get(self.objective_name, inf)
         return self.engine.score(queues, plan.eviction)
 
     def improve(self) -> None:
@@ -346,8 +350,7 @@ class LinkAwareRun:
         if not self._chosen and use_machine_code(
             "link-aware", self.request.deadline, plain
         ):
-            # No random number has been drawn yet: both engines would
-            # give the same answer.
+            # No random number has been drawn yet, so both engines give the same answer.
             self.engine = self._engine(True)
             budget.replay_seconds = 0.0
         for turn in range(self.params.most_restarts):
@@ -360,29 +363,29 @@ class LinkAwareRun:
                 budget.give_up()
 
     def _size(self, turn: int) -> int:
-        """Replays of a restart: twice those of the one before, up to what
-        serves an annealing.
+        """Return the replays of a restart: twice those of the one before, up to a
+        limit.
         """
         knobs = self.params
-        tasks = len(self.problem.tasks)
-        most = (
-            knobs.evaluations_per_round
-            if self._orders_pay
-            else knobs.evaluations_per_restart
-        ) * tasks
-        size = min((self._evaluations or knobs.first_restart) << min(turn, 40), most)
+        most = knobs.evaluations_per_restart
+        if self._orders_pay:
+            most = knobs.evaluations_per_round
+        first = self._evaluations or knobs.first_restart
+        size = min(first << min(turn, 40), most * len(self.problem.tasks))
         if self._evaluations and not self._orders_pay:
             size = self._evaluations
         left = self.budget.effort - self.budget.evaluations
         return int(left) if left < 2 * size else size
 
     def restart(self, turn: int) -> None:
-        """Begin and anneal, from the elite of its cycle; the second half of a cycle
-        begins from the best.
+        """Begin and anneal from the elite of the cycle.
+
+        The second half of a cycle begins from the best plan of the run.
         """
-        place = turn % CYCLE
+        cycle = self.params.cycle
+        place = turn % cycle
         fresh = place == 0
-        if place == CYCLE // 2:
+        if place == cycle // 2:
             self._elite = self.best
         elif fresh and turn:
             self._elite = Best()
@@ -390,39 +393,44 @@ class LinkAwareRun:
         self.deal(fresh, first=turn == 0)
         if self.over():
             return
-        if (
-            self._elite.score == inf
-        ):  # no start fits the nodes, or none was made in time
+        if self._elite.score == inf:
+            # No start fits the nodes, or none was made in time.
             self._elite = self.best
-        if self._orders_pay and not self._many:
-            turn, queues = divmod(turn, 2)
-        else:
-            queues = not self._orders_pay
-        if queues:
+        if not self._orders_pay:
             self.anneal(turn)
-        else:
+        elif self._many:
             self._orders(turn)
+        elif turn % 2:
+            self.anneal(turn // 2)
+        else:
+            self._orders(turn // 2)
 
     def deal(self, fresh: bool = True, first: bool = True) -> None:
-        """Fresh starts, first or where no order is annealed: the spectral order in
-        turn or in stretches.
+        """Make fresh starts: the spectral order in turn, and in stretches.
+
+        Where orders of many tasks are annealed only the *first* restart makes them.
         """
         if not fresh or (self._orders_pay and self._many and not first):
             return
         nodes = len(self.problem.nodes)
         order = self._order
-        starts = {"in turn": [order[i::nodes] for i in range(nodes)]}
-        starts["in stretches"] = stretches(self.problem, order)
-        for how, queues in starts.items():
-            fits = all(
-                self.problem.fits(k, i) for i, queue in enumerate(queues) for k in queue
-            )
-            if fits and not self.over():
+        in_turn = [order[i::nodes] for i in range(nodes)]
+        in_stretches = stretches(self.problem, order)
+        for how, queues in (("in turn", in_turn), ("in stretches", in_stretches)):
+            if self._fit(queues) and not self.over():
                 self.attempt(queues, f"the spectral order {how}")
 
+    def _fit(self, queues: Queues) -> bool:
+        """Return whether every task fits the node of its queue."""
+        for i, queue in enumerate(queues):
+            if not all(self.problem.fits(k, i) for k in queue):
+                return False
+        return True
+
     def _orders(self, turn: int) -> None:
-        """Anneal one order of all tasks, from the best of the cycle on, then with
-        barriers by replays.
+        """Anneal one order of all tasks by its bytes, then with barriers by replays.
+
+        It goes on from the best order of the cycle, where there is one.
         """
         knobs = self.params
         now = self.budget.progress()
@@ -452,7 +460,9 @@ class LinkAwareRun:
             self._cool(annealing, 1.0, hot, "annealing")
 
     def _heat(self, score: float, share: float) -> float:
-        """A temperature in seconds: that *share* of the *score*."""
+        """Return a temperature in seconds: that *share* of the *score*, less for many
+        tasks.
+        """
         many = self.params.many_tasks
         return score * (many / max(many, len(self.problem.tasks))) * share
 
@@ -466,17 +476,20 @@ class LinkAwareRun:
         cost = annealing.steps_per_replay
         total = cost * max(1, round((until - budget.progress()) * budget.size))
         steps = 1
-        while not self.over() and (first := annealing.evaluations) < total:
+        while not self.over():
+            first = annealing.evaluations
+            if first >= total:
+                return
             begun = budget.clock()
             steps = min(steps, total - first)
             annealing.run(steps, hot, hot * falls, self.target, first, total)
             made = annealing.evaluations - first
             budget.evaluations = base + -(-annealing.evaluations // cost)
             budget.replay_seconds = cost * (budget.clock() - begun) / max(1, made)
-            seconds = min(STRETCH_SECONDS, 0.5 * max(0.0, budget.left()))
-            # A replay that is given up at once says little of the next: no more
-            # than twice as many.
+            seconds = min(self.params.stretch_seconds, 0.5 * max(0.0, budget.left()))
             fitting = max(1, int(cost * seconds / max(budget.replay_seconds, 1e-7)))
+            # A replay that is given up at once says little of the next one, so steps at
+            # most double.
             steps = min(self.params.most_steps, fitting, 2 * steps)
             if annealing.best_score < self._elite.score:
                 queues = annealing.best_queues()

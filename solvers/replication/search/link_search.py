@@ -1,4 +1,6 @@
-"""Driving the link-aware kernel: score queues, anneal; compiled or pure Python."""
+"""Drive the kernels of the link-aware search, compiled or in pure Python: score queues,
+anneal.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from ioopt.sim.replication.state import (
     new_state,
     queue_arrays,
 )
-from ioopt.solvers.replication.plans import flat, successors, tiny_batch
+from ioopt.solvers.replication.plans import fitting, flat, successors, tiny_batch
 from ioopt.solvers.replication.search import line_kernel
 from ioopt.solvers.replication.search.line_kernel import Schedule
 from ioopt.solvers.replication.search.line_moves import (
@@ -45,7 +47,7 @@ def compile_kernels() -> None:
 
 
 class Engine:
-    """The arrays of one problem and the kernels over them, compiled if *fast*.
+    """Hold the arrays of one problem and the kernels over them, compiled if *fast*.
 
     The same seed and calls give the same answers, compiled or not. Scores are makespans
     in seconds, or where *additive* the batch time (13) of what the replay moves.
@@ -67,13 +69,13 @@ class Engine:
         moves = 2 * len(self.inst.files) + 1 if additive else 0
         self._log = new_log(self.inst, moves, moves, fast)
         self.random = boxes(fast)([1 + (seed * 7919 + 104729) % (MODULUS - 1)])
-        self._anneal = (
-            compiled(line_kernel.__name__, "anneal") if fast else line_kernel.anneal
-        )
+        self._anneal = line_kernel.anneal
+        if fast:
+            self._anneal = compiled(line_kernel.__name__, "anneal")
         self._nothing = self.line([], [], False)
 
     def line(self, order: Sequence[int], node: Sequence[int], by_bytes: bool) -> Line:
-        """The state of a search that begins from *order*, task k on node
+        """Return the state of a search that begins from *order*, task k on node
         ``node[k]``, without barriers.
         """
         problem = self.problem
@@ -81,14 +83,17 @@ class Engine:
         box = boxes(self.fast)
         tasks = len(order)
         nodes = inst.num_nodes
-        files = inst.num_files if by_bytes else 0
+        files = 0
+        inputs = 0
+        if by_bytes:
+            files = inst.num_files
+            inputs = len(inst.files)
         place = [0] * tasks
         for p, k in enumerate(order):
             place[k] = p
         before_ptr, before = map(box, flat(problem.predecessors))
         after_ptr, after = map(box, flat(successors(problem)))
         reader_ptr, readers = map(box, flat(problem.readers))
-        fits = [int(problem.fits(k, i)) for k in range(tasks) for i in range(nodes)]
         none = [0] * tasks
         cells = [0] * (nodes * files)
         costs = [problem.remote_seconds_per_byte, 1.0 / problem.copy_bytes_per_second]
@@ -109,7 +114,7 @@ class Engine:
             after=after,
             reader_ptr=reader_ptr,
             readers=readers,
-            fits=box(fits),
+            fits=box(fitting(problem) if order else []),
             flag=box(none),
             scratch=box(none),
             queued=box([0] * (nodes + 1)),
@@ -119,7 +124,7 @@ class Engine:
             on=box(cells),
             copies=box([0] * files),
             nxt=box([0] * files),
-            follow=box([0] * (len(inst.files) if by_bytes else 0)),
+            follow=box([0] * inputs),
             wanted=box([0] * files),
             used=box([0] * nodes),
             residents=box(cells),
@@ -134,32 +139,36 @@ class Engine:
         eviction: EvictionPolicy = OUR_EVICTION,
         rounds: bool = False,
     ) -> QueueArrays:
-        """The arrays of a plan; with *rounds*, room for as many as there are tasks."""
-        tasks = self.inst.num_tasks if rounds else 0
-        rows = [[0] * tasks] if rounds else None
-        return queue_arrays(
-            queues, eviction, rows, [()] * tasks, self.fast, self.options
-        )
+        """Return the arrays of a plan; with *rounds*, room for as many as there are
+        tasks.
+        """
+        tasks = 0
+        rows = None
+        if rounds:
+            tasks = self.inst.num_tasks
+            rows = [[0] * tasks]
+        evicted: list[tuple[()]] = [()] * tasks
+        return queue_arrays(queues, eviction, rows, evicted, self.fast, self.options)
 
     def score(self, queues: Queues, eviction: EvictionPolicy = OUR_EVICTION) -> float:
-        """Simulated makespan of *queues* (tasks only) in seconds;
-        infinity if they cannot run.
+        """Return the simulated makespan of *queues* (tasks only) in seconds.
+
+        It is infinite where they cannot run.
         """
         return self.value(self.arrays(queues, eviction), self._nothing, 0)
 
     def value(self, arrays: QueueArrays, line: Line, by_bytes: int) -> float:
-        """The score of a plan as it stands."""
+        """Return the score of a plan as it stands."""
         self.run(arrays, line, Schedule(0, 0, 1, 1.0, 1.0, 0.0, by_bytes))
         return float(line.values[NOW])
 
     def run(self, arrays: QueueArrays, line: Line, schedule: Schedule) -> None:
-        """One stretch of annealing."""
+        """Run one stretch of annealing."""
         self._anneal(self.inst, arrays, self._state, self._log, line, schedule)
 
 
 class Annealing:
-    """A plan under improvement, run in stretches so that the caller
-    can watch the clock.
+    """Improve one plan, in stretches so that the caller can watch the clock.
 
     Made by :func:`by_replays`, :func:`by_bytes` or :func:`with_barriers`.
     """
@@ -189,8 +198,9 @@ class Annealing:
         first: int = 0,
         total: int = 0,
     ) -> None:
-        """Moves from number *first* of *total* (0: all are *steps*); ends early
-        at *target* seconds.
+        """Make *steps* moves, from number *first* of *total* on (0: *steps* are all).
+
+        End early at *target* seconds.
         """
         aim = 0.0 if self.by_bytes else target
         schedule = Schedule(
@@ -200,29 +210,32 @@ class Annealing:
 
     @property
     def seconds(self) -> float:
-        """The best score: a makespan, or the transfers of an order."""
+        """Return the best score: a makespan, or the transfers of an order."""
         return float(self.line.values[BEST])
 
     @property
     def best_score(self) -> float:
-        """Least makespan found, in seconds; infinite where none was looked for."""
+        """Return the least makespan found, in seconds; infinite where none was looked
+        for.
+        """
         return float("inf") if self.by_bytes else self.seconds
 
     @property
     def evaluations(self) -> int:
-        """Plans scored so far."""
+        """Return how many plans were scored so far."""
         return int(self.line.counts[EVALUATIONS])
 
     def best_queues(self) -> Queues:
-        """Each node's part of the best order."""
+        """Return each node's part of the best order."""
         queues: Queues = [[] for _ in range(self._engine.inst.num_nodes)]
         for k in self.line.best_order:
             queues[int(self.line.best_node[k])].append(int(k))
         return queues
 
     def best_rounds(self) -> Queues:
-        """The tasks between two barriers of the best plan, in order; none
-        where it has no barriers.
+        """Return the tasks between two barriers of the best plan, in order.
+
+        The list is empty where the plan has no barriers.
         """
         rounds = Queues([[]])
         for k, cut in zip(self.line.best_order, self.line.best_cut):
@@ -233,7 +246,7 @@ class Annealing:
 
 
 def by_replays(engine: Engine, queues: Queues) -> Annealing:
-    """An annealing that starts from *queues*, scored by their replay."""
+    """Return an annealing that starts from *queues*, scored by their replay."""
     node = [0] * engine.inst.num_tasks
     for i, queue in enumerate(queues):
         for k in queue:
@@ -243,39 +256,40 @@ def by_replays(engine: Engine, queues: Queues) -> Annealing:
 
 
 def by_bytes(engine: Engine, order: Sequence[int], in_turn: bool = False) -> Annealing:
-    """An annealing of one order of a batch, scored by its transfers.
+    """Return an annealing of one order of a batch, scored by its transfers.
 
     It begins from *order* with the nodes taking turns, or from stretches of it, one
     a node, side by side.
     """
     nodes = engine.inst.num_nodes
     tasks = len(order)
-    cuts = [tasks * i // nodes for i in range(nodes + 1)]
-    rows = [
-        order[i::nodes] if in_turn else order[cuts[i] : cuts[i + 1]]
-        for i in range(nodes)
-    ]
+    rows: list[Sequence[int]] = []
+    for i in range(nodes):
+        if in_turn:
+            rows.append(order[i::nodes])
+        else:
+            rows.append(order[tasks * i // nodes : tasks * (i + 1) // nodes])
     listed = [k for k in chain(*zip_longest(*rows, fillvalue=-1)) if k >= 0]
-    node = [0] * tasks
-    line = engine.line(listed, node, True)
+    line = engine.line(listed, [0] * tasks, True)
     for i, row in enumerate(rows):
+        around = [j % nodes for j in range(i, i + nodes)]
         for k in row:
-            around = (j % nodes for j in range(i, i + nodes))
             line.node[k] = next(j for j in around if line.fits[k * nodes + j])
     keep_best(line)
     return Annealing(engine, engine.arrays([]), line, 10, by_bytes=True)
 
 
 def again(engine: Engine, ordered: Annealing) -> Annealing:
-    """Goes on from the best order of another annealing by bytes."""
+    """Return an annealing by bytes that goes on from the best order of another."""
     best = ordered.line
     line = engine.line([*map(int, best.best_order)], [*map(int, best.best_node)], True)
     return Annealing(engine, engine.arrays([]), line, 10, by_bytes=True)
 
 
 def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
-    """Goes on from the best order of another annealing by replays, at first a barrier
-    after *every* tasks.
+    """Return an annealing by replays that goes on from the best order of one by bytes.
+
+    At first a barrier stands after *every* tasks.
     """
     order = [int(k) for k in ordered.line.best_order]
     line = engine.line(order, [int(i) for i in ordered.line.best_node], False)
@@ -289,8 +303,10 @@ def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
 
 
 def merged(problem: ReplicationProblem, queues: list[list[int]]) -> list[int]:
-    """One order that all *queues* and producers keep, by places in the
-    queues as shares of them.
+    """Return one order that keeps all *queues* and has producers first.
+
+    Among tasks that may come next, the one counts that stands first in its queue by the
+    share of the queue before it.
     """
     after = successors(problem)
     waits = [len(before) for before in problem.predecessors]

@@ -1,5 +1,5 @@
-"""The knobs of the link-aware search, with their ranges, and the size of
-a run that they give.
+"""The settings of the link-aware search, with their ranges, and the size of a run that
+follows from them.
 """
 
 from typing import Annotated
@@ -15,28 +15,38 @@ Seconds = Annotated[float, Field(gt=0)]
 
 
 class SearchParams(Record):
-    """How a link-aware search spends its replays; chosen on ``image-85`` and
-    ``bipartite-85``, seeds 0 to 9.
+    """Say how a link-aware search spends its replays and its time.
+
+    Chosen on ``image-85`` and ``bipartite-85``, seeds 0 to 9.
 
     *Size of a run*: ``evaluations_per_task`` replays a task, at least
-    ``fewest_evaluations``, where no limit was asked for; where orders of
-    ``many_tasks`` pay, ``tasks_per_second`` times the limit over them. Without a limit
-    it takes ``default_seconds`` at most. Restarts, ``most_restarts`` at most, grow
-    from ``first_restart`` replays on, each twice as many, up to
-    ``evaluations_per_restart`` a task.
+    ``fewest_evaluations``, where no limit was asked for; where orders of ``many_tasks``
+    pay, ``tasks_per_second`` times the limit over them. Without a limit it takes
+    ``default_seconds`` at most. Restarts, ``most_restarts`` at most, grow from
+    ``first_restart`` replays on, each twice as many, up to ``evaluations_per_restart``
+    a task. ``cycle`` restarts share one fresh start; the second half of them goes on
+    from the best plan of the run.
 
     *Orders*: a restart of up to ``evaluations_per_round`` replays a task anneals one
-    for ``order_share`` of them by its bytes, from ``order_hot`` on by turns, or
-    ``order_warm`` where it goes on from another, then with barriers, from ``warm`` on.
-    Below ``many_tasks`` every other restart anneals queues instead.
+    order for ``order_share`` of them by its bytes. It begins at ``order_hot`` by turns,
+    or at ``order_warm`` where it goes on from another. Then it anneals with barriers
+    from ``warm`` on. Below ``many_tasks`` every other restart anneals queues instead.
 
     *Starts*: where replays are slow, from ``slow_cells`` inputs x nodes on, MinMin is
     the only planner asked. ``workflow_deals`` dispatches by live bytes begin a
-    workflow, and every cycle of restarts.
+    workflow, and every cycle of restarts; each may take ``deal_share`` of the time
+    left.
 
     *Annealing of queues* begins at each of ``heats`` by turns and falls as from the
     first to ``cold``; temperatures are shares of the makespan for up to ``many_tasks``
     tasks, less for more: a move changes what a few tasks cost.
+
+    *Time*: up to ``reserve_share`` of the time left is kept for what follows the
+    search. Reading, report, check and writing of a workflow take ``after_proof`` times
+    as long as its bounds, at most. The clock is looked at every ``stretch_seconds`` of
+    annealing. Past the limit no plan is made whose replay takes more than
+    ``cheap_seconds``, since the answer is replayed once more. Replays that take longer
+    than ``long_replay_seconds`` in plain Python watch the clock themselves.
     """
 
     evaluations_per_task: int = Field(default=200, ge=0)
@@ -57,11 +67,18 @@ class SearchParams(Record):
     heats: tuple[Share, Share] = (5e-3, 1e-3)
     cold: Share = 1e-4
     most_steps: Count = 100_000
+    cycle: Annotated[int, Field(ge=2)] = 12
+    reserve_share: Share = 0.4
+    after_proof: Seconds = 8.0
+    stretch_seconds: Seconds = 0.1
+    cheap_seconds: Seconds = 0.05
+    deal_share: Annotated[float, Field(ge=0, le=1)] = 0.15
+    long_replay_seconds: Seconds = 1.0
 
     def evaluations(
         self, problem: ReplicationProblem, limit: float | None = None
     ) -> int:
-        """Replays of a run with a time *limit* in seconds."""
+        """Return the replays of a run with a time *limit* in seconds."""
         tasks = len(problem.tasks)
         few = tasks < self.many_tasks or cells(problem) > self.slow_cells
         if not limit or few or not self.orders_pay(problem):
@@ -69,15 +86,21 @@ class SearchParams(Record):
         return max(self.fewest_evaluations, int(self.tasks_per_second * limit / tasks))
 
     def orders_pay(self, problem: ReplicationProblem) -> bool:
-        """Whether one order of all tasks decides what small disks fetch twice."""
-        read = sum(file.bytes for file, by in zip(problem.files, problem.readers) if by)
-        small = any((node.disk_bytes or read) < read for node in problem.nodes)
-        return small and not problem.is_workflow
+        """Return whether one order of all tasks decides what small disks fetch
+        twice.
+        """
+        if problem.is_workflow:
+            return False
+        read = 0
+        for file, readers in zip(problem.files, problem.readers, strict=True):
+            if readers:
+                read += file.bytes
+        return any((node.disk_bytes or read) < read for node in problem.nodes)
 
 
 PARAMS = SearchParams()
 
 
 def cells(problem: ReplicationProblem) -> int:
-    """Inputs x nodes: what the time of a replay grows with."""
+    """Return inputs x nodes, what the time of a replay grows with."""
     return sum(map(len, problem.inputs)) * len(problem.nodes)

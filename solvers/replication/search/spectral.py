@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 CLIQUE_READERS = 12
+"""A file with more readers becomes a vertex of its own (2 to 100)."""
 DENSE_TASKS = 60
+"""Up to so many vertices all eigenvectors are computed, which is quicker then."""
 
 
 def task_order(problem: ReplicationProblem) -> list[int]:
-    """Positions of all tasks, one connected component after another, each
+    """Return the positions of all tasks, one connected component after another, each
     along its Fiedler vector.
     """
     import networkx as nx
@@ -35,8 +37,10 @@ def task_order(problem: ReplicationProblem) -> list[int]:
 
 
 def sharing_graph(problem: ReplicationProblem) -> nx.Graph[int]:
-    """Vertices: tasks by position, then files with many readers;
-    weights: shared megabytes.
+    """Return a graph of tasks that share files.
+
+    Vertices are tasks by position, then files with many readers; weights are shared
+    megabytes.
     """
     import networkx as nx
 
@@ -51,17 +55,17 @@ def sharing_graph(problem: ReplicationProblem) -> nx.Graph[int]:
         for x, first in enumerate(readers):
             for second in readers[x + 1 :]:
                 before = graph.get_edge_data(first, second, {"weight": 0.0})["weight"]
-                graph.add_edge(
-                    first, second, weight=before + weight / (len(readers) - 1)
-                )
+                joined = before + weight / (len(readers) - 1)
+                graph.add_edge(first, second, weight=joined)
     return graph
 
 
 def _along_fiedler(
     graph: nx.Graph[int], vertices: list[int], tasks: list[int]
 ) -> list[int]:
-    """The tasks by their components of the Fiedler vector, whose sign is fixed
-    so that runs repeat.
+    """Return the tasks by their components of the Fiedler vector.
+
+    Of its two signs the one counts that gives the lesser list, so that runs repeat.
     """
     if len(tasks) < 3:
         return tasks
@@ -73,7 +77,7 @@ def _along_fiedler(
 
 
 def _fiedler(graph: nx.Graph[int], vertices: list[int]) -> list[float]:
-    """The eigenvector of the Laplacian's second smallest eigenvalue, for one
+    """Return the eigenvector of the Laplacian's second smallest eigenvalue, for one
     connected component.
     """
     import networkx as nx

@@ -16,7 +16,10 @@ from ioopt.compiled.choice import KERNELS, Kernel, use_machine_code
 from ioopt.options import Deadline
 
 FIRST = "compiling gang, gangs: once on this machine"
-LATE = "not compiled in half of the time left: plain Python; the next run finds it"
+LATE = (
+    "compiling takes longer than this run allows; continuing uncompiled. "
+    "The next run will be faster."
+)
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 """The replication checker: each rule kept by one plan and broken, alone,
 by a neighbour of it.
 
-Instance ``PAIR``: files a (10 B) and b (20 B), tasks t0(a), t1(a, b), t2(b) of 1, 2, 3 s on nodes
-n0 and n1 (speed 2), remote 10 B/s, copies 100 B/s. Plan ``GOOD``: t0 on n0; t1, t2 on n1; both
-files fetched to n1, a copied from n1 to n0. Exec n0 = 10/100 + 1 = 1.1 s;
-Exec n1 = 30/10 + 10/100 + (2 + 3)/2 = 5.6 s.
+Instance ``PAIR``: files a (10 B) and b (20 B), tasks t0(a), t1(a, b), t2(b) of 1, 2, 3
+s on nodes n0 and n1 (speed 2), remote 10 B/s, copies 100 B/s. Plan ``GOOD``: t0 on n0;
+t1, t2 on n1; both files fetched to n1, a copied from n1 to n0.
+Exec n0 = 10/100 + 1 = 1.1 s; Exec n1 = 30/10 + 10/100 + (2 + 3)/2 = 5.6 s.
 """
 
 import pytest

@@ -26,7 +26,7 @@ from ioopt.problems.replication import (
 )
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.exact import exact_workflow
-from ioopt.solvers.replication.exact.exact_workflow import MOST_TASKS, QueueSearch
+from ioopt.solvers.replication.exact.exact_workflow import LIMITS, QueueSearch
 from ioopt.solvers.replication.exact.queue_bound import filled
 from ioopt.solvers.replication.plans import build_plan
 
@@ -159,11 +159,10 @@ def test_the_bound_is_one_of_plans_with_copy_entries() -> None:
 
 
 def test_large_workflows_do_not_apply() -> None:
-    tasks = {f"t{k}": (1, "", "", {"cores": 2}) for k in range(MOST_TASKS + 1)}
+    most = LIMITS.most_tasks
+    tasks = {f"t{k}": (1, "", "", {"cores": 2}) for k in range(most + 1)}
     problem = document([{"cores": 2}], {}, tasks)
-    with pytest.raises(
-        NotApplicableError, match=f"up to {MOST_TASKS} tasks, and {MOST_TASKS + 1}"
-    ):
+    with pytest.raises(NotApplicableError, match=f"up to {most} tasks, and {most + 1}"):
         ioopt.solve(problem, "exact-workflow")
 
 

@@ -94,7 +94,7 @@ def test_auto_is_never_above_the_planners(
     }
     assert best["auto"] == best.min() < best.max()
     result = ioopt.solve(name, time_limit=10)
-    assert result.notes[0].startswith("auto: link-aware, because ")
+    assert result.notes[0].startswith("auto chose link-aware (")
     fifo = quantity("makespan_seconds", best["fifo"], unit=time_unit(list(best)))
     assert f"fifo {fifo}" in result.notes[2] and result.violations == ()
 
@@ -124,7 +124,8 @@ def test_a_plan_that_there_was_no_time_to_replay_is_an_answer(
         raise OutOfTime("no time is left")
 
     monkeypatch.setattr(solving, "simulate", late)
-    monkeypatch.setattr(exact_workflow, "LEAST_RELAXED", float("inf"))
+    limits = exact_workflow.LIMITS.model_copy(update={"least_relaxed": float("inf")})
+    monkeypatch.setattr(exact_workflow, "LIMITS", limits)
     few = {"fewest_evaluations": 30, "evaluations_per_task": 0}
     monkeypatch.setattr(params, "PARAMS", params.PARAMS.model_copy(update=few))
     result = ioopt.solve("flow-chains", solver)

@@ -63,7 +63,8 @@ def test_never_above_either_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     few = exact_workflow.link_aware.Settings(evaluations=1)
     monkeypatch.setattr(exact_workflow.link_aware, "Settings", lambda **_: few)
-    monkeypatch.setattr(exact_workflow, "MOST_TASKS", 0)
+    limits = exact_workflow.LIMITS.model_copy(update={"most_tasks": 0})
+    monkeypatch.setattr(exact_workflow, "LIMITS", limits)
     winners = set()
     for seed in range(12):
         problem = tiny(seed, nodes=2, tasks=7)
@@ -84,7 +85,8 @@ def test_the_bound_of_larger_batches_knows_whole_tasks(
     """Three tasks of 4 s on two nodes, nothing to fetch: 12 / 2 = 6 s of area, but
     one node runs two: 8 s.
     """
-    monkeypatch.setattr(exact_workflow, "MOST_TASKS", 0)
+    limits = exact_workflow.LIMITS.model_copy(update={"most_tasks": 0})
+    monkeypatch.setattr(exact_workflow, "LIMITS", limits)
     problem = made(2, {}, dict.fromkeys("xyz", (4,)))
     result = ioopt.solve(problem, "ip", measure=MAKESPAN)
     assert (result.metrics["lower_bound_seconds"], result.bound) == (6.0, 8.0)

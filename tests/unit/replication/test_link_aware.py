@@ -23,7 +23,6 @@ from ioopt.registry import solvers_for
 from ioopt.result import StopReason
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.search import (
-    flow_run,
     line_kernel,
     line_moves,
     link_aware,
@@ -232,7 +231,7 @@ def test_additive_time_on_small_disks_is_searched(seed: int) -> None:
     assert short.bound <= short.objective < min(cheap)
     again = solve(warm_start=short, time_limit=0.2)
     assert again.objective <= short.objective + 1e-9
-    assert again.notes[0].startswith("auto: link-aware")
+    assert again.notes[0].startswith("auto chose link-aware")
 
 
 def test_moves_of_barriers_are_taken_back_whole() -> None:
@@ -305,6 +304,8 @@ def test_a_longer_limit_goes_on_where_a_shorter_one_ended(
         first_restart=10,
         evaluations_per_restart=1,
         evaluations_per_round=2,
+        # Else a short limit may cut a dispatch short.
+        deal_share=1.0 if kind == "workflow" else 0.0,
         **small,
     )
     monkeypatch.setattr(params, "PARAMS", knobs)
@@ -314,8 +315,6 @@ def test_a_longer_limit_goes_on_where_a_shorter_one_ended(
         "disk": "unlimited" if kind == "batch" else "450MB",
     }
     problem = generate("bipartite-85", settings, 1)
-    # Else a short limit may cut a dispatch short.
-    monkeypatch.setattr(flow_run, "DEAL_SHARE", 1.0 if kind == "workflow" else 0.0)
     if kind.startswith("workflow"):
         problem = generate(
             "many-small-groups", {"groups": 4, "nodes": 2, "disk_share": 1.5}, 4
@@ -425,11 +424,11 @@ def test_auto_says_what_it_picks_and_why() -> None:
     data = chain()
     few = ioopt.solve({**data, "tasks": data["tasks"][:2]}, time_limit=None)
     assert few.notes[0] == (
-        "auto: exact-workflow, because 2 tasks are few enough to try every queue"
+        "auto chose exact-workflow (2 tasks: small enough to enumerate)"
     )
     tasks = [{"id": f"t{k}", "compute_seconds": 1} for k in range(9)]
     many = ioopt.solve({**data, "tasks": tasks}, settings=None, time_limit=None)
-    assert many.notes[0].startswith("auto: link-aware, because 9 tasks are too many")
+    assert many.notes[0].startswith("auto chose link-aware (9 tasks: too many to")
 
 
 def test_the_engine_is_chosen_after_the_cheap_plans(

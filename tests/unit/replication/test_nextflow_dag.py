@@ -231,7 +231,8 @@ flowchart TB
 def test_a_cycle_through_a_collapsed_operator_points_to_the_setting(
     tmp_path: Path,
 ) -> None:
-    graphviz = 'digraph d { A -> x; x -> B; B -> x; x -> A; A [label=A]; B [label=B]; x [label=""] }'
+    arrows = "A -> x; x -> B; B -> x; x -> A;"
+    graphviz = f'digraph d {{ {arrows} A [label=A]; B [label=B]; x [label=""] }}'
     for dag in (COLLAPSED, f'<pre class="mermaid">\n{COLLAPSED}</pre>', graphviz):
         with pytest.raises(
             InstanceError, match=r"cycle of processes \(.*dag\.verbose = true"

@@ -21,7 +21,7 @@ from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.dispatch import fifo
 
 
-def test_what_a_task_still_to_be_assigned_reads_goes_before_what_another_node_waits_for() -> (
+def test_what_an_unassigned_task_reads_goes_before_what_another_node_waits_for() -> (
     None
 ):
     """Rule 7: n0 holds x and y, 20 of 25 bytes, when a is to write 10.

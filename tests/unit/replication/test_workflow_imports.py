@@ -323,7 +323,8 @@ def test_thousands_units_quotes_and_line_ends(tmp_path: Path) -> None:
     """1,500 ms; 1,024 KB are 2^20 bytes; a mark of byte order, and \\r
     at the ends of lines.
     """
-    text = f'{COLUMNS}\r\n1\ta/1\t"A (""x"")"\t-\t1,500\t-\t1,024 KB\t-\r\n\r\n{COLUMNS}\r\n'
+    row = '1\ta/1\t"A (""x"")"\t-\t1,500\t-\t1,024 KB\t-'
+    text = f"{COLUMNS}\r\n{row}\r\n\r\n{COLUMNS}\r\n"
     for coding in ("utf-8-sig", "utf-16"):
         (tmp_path / "trace.txt").write_bytes(text.encode(coding))
         (task,) = read_nextflow_trace(str(tmp_path / "trace.txt")).tasks

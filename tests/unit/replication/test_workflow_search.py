@@ -21,7 +21,7 @@ from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication import auto
-from ioopt.solvers.replication.search import flow_run, link_aware
+from ioopt.solvers.replication.search import flow_run, link_aware, params
 from ioopt.solvers.replication.search.flow_deal import LiveBytes, depth_first, stretches
 from ioopt.solvers.replication.search.line_moves import (
     change,
@@ -149,7 +149,8 @@ def test_annealing_improves_what_the_starts_leave(
     from HEFT's plan alone.
     """
     monkeypatch.setattr(flow_run, "PLANNERS", {"heft": PLANNERS["heft"]})
-    monkeypatch.setattr(flow_run, "DEAL_SHARE", 0.0)
+    knobs = params.PARAMS.model_copy(update={"deal_share": 0.0})
+    monkeypatch.setattr(params, "PARAMS", knobs)
     problem = generate(
         "many-small-groups", {"groups": 6, "nodes": 2, "disk_share": 1.5}, 4
     )
@@ -188,7 +189,8 @@ def test_a_slow_plain_replay_watches_the_clock(monkeypatch: pytest.MonkeyPatch) 
     """Then the planners' plans are all there is: neither dealing nor
     annealing can be cut short.
     """
-    monkeypatch.setattr(flow_run, "LONG_REPLAY_SECONDS", 0.0)
+    knobs = params.PARAMS.model_copy(update={"long_replay_seconds": 0.0})
+    monkeypatch.setattr(params, "PARAMS", knobs)
     limits: list[Any] = []
 
     def watched(*given: Any, deadline: Any) -> Any:
