@@ -180,7 +180,7 @@ class _Study:
         """Choose the best policy, the best levels, and the point that is shown.
 
         Shown is the known I/O fraction, else the first at which a setting pays in the
-        log as it stands, else the largest.
+        log as it stands, else the largest at which anything can be concluded.
         """
         places = self.by_fraction
         known = self.workload.fraction
@@ -192,15 +192,14 @@ class _Study:
 
         self.policy = max(self.policies, key=promise)
         self.settings = [max(options, key=promise) for options in self.levels]
-        paying = [
-            point
-            for point in places
-            if self._at_first(self.setting_at(point), point) >= WORTH
-        ]
-        trusted = [
-            point for point in places if self.scales[point] >= TRUSTED_SCALE
-        ] or places[:1]
-        self.shown = paying[0] if paying else trusted[-1]
+        trusted = [point for point in places if self.scales[point] >= TRUSTED_SCALE]
+        if not trusted:
+            trusted = places[:1]
+        self.shown = trusted[-1]
+        for point in trusted:
+            if self._at_first(self.setting_at(point), point) >= WORTH:
+                self.shown = point
+                break
 
     def _at_first(self, option: Option, point: Point) -> float:
         """Return what *option* saves on the log as it stands."""
@@ -307,7 +306,8 @@ class _Study:
         """Return what is said of the setting.
 
         A figure that is not known must not decide: the same has to hold at all of its
-        values that were looked at.
+        values that were looked at. Where a setting pays at some of them it depends on
+        the figure; where it may pay, but surely does nowhere, nothing is certain.
         """
         points = {self.shown}
         if self.workload.fraction is None:
@@ -319,7 +319,11 @@ class _Study:
             for point in points
             if self._trusted(point)
         }
-        return kinds.pop() if len(kinds) == 1 else Kind.DEPENDS
+        if len(kinds) == 1:
+            return kinds.pop()
+        if Kind.SAVES in kinds:
+            return Kind.DEPENDS
+        return Kind.UNCERTAIN
 
     def _fraction_axis(self) -> Axis:
         points = self.by_fraction

@@ -155,6 +155,8 @@ def sentence(advice: Advice) -> str:
         )
     if advice.verdict == Kind.UNCERTAIN:
         why = f"less and more than {WORTH_WORDS} are both possible"
+        if _unknown(advice):
+            why += f", there or at other values of {' and '.join(_unknown(advice))}"
         if advice.scale < TRUSTED_SCALE:
             why = (
                 f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, "
