@@ -84,6 +84,14 @@ class Axis:
     policy_pays_from: Figure
     points: list[AxisPoint]
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest value at which anything can be concluded."""
+        trusted = [point.value for point in self.points if point.trusted]
+        if not trusted:
+            return self.shown, self.shown
+        return trusted[0], trusted[-1]
+
 
 class Switch(NamedTuple):
     """A setting that can be switched on today, at its best level."""

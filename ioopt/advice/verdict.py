@@ -85,17 +85,19 @@ def _with_interval(
     assert found.value is not None
     if found.low is None and found.high is None:
         return text(found.value)
-    beyond = f"above {text(axis.points[-1].value)}"
+    least, largest = axis.ends
+    beyond = f"above {text(largest)}"
     if falling:
-        beyond = f"below {text(axis.points[0].value)}"
+        beyond = f"below {text(least)}"
     low = beyond if found.low is None else text(found.low)
     high = beyond if found.high is None else text(found.high)
     return f"{text(found.value)} ({LEVEL_WORDS}{low} to {high})"
 
 
 def _looked_at(axis: Axis, text: Callable[[float], str]) -> str:
-    """Return the range of values that were looked at."""
-    return f"from {text(axis.points[0].value)} to {text(axis.points[-1].value)}"
+    """Return the range of values at which anything can be concluded."""
+    least, largest = axis.ends
+    return f"from {text(least)} to {text(largest)}"
 
 
 def fraction_line(advice: Advice) -> str:
