@@ -163,7 +163,7 @@ class Advice:
         if self.verdict != Kind.DEPENDS:
             return None
         points = self.storage.points[::-1]
-        if self.fraction.value is None:
+        if self.fraction.value is None and self.fraction.pays_from.value is not None:
             points = self.fraction.points
         for point in points:
             if point.trusted and (point.setting.value or 0.0) >= WORTH:

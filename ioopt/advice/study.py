@@ -249,6 +249,8 @@ class _Study:
         trace = workload.trace
         shown = self.shown
         setting = self.setting_at(shown)
+        fraction = self._fraction_axis()
+        storage = self._storage_axis()
         span = float(workload.starts.max())
         likely = workload.at(shown, scale=self.scales[shown])
         nodes = np.array(trace.allocated)
@@ -266,11 +268,11 @@ class _Study:
         return Advice(
             name=workload.name,
             baseline=BASELINE,
-            verdict=self._verdict(),
+            verdict=self._verdict(fraction, storage),
             setting=setting.name,
             policy=self.policy.name,
-            fraction=self._fraction_axis(),
-            storage=self._storage_axis(),
+            fraction=fraction,
+            storage=storage,
             cost=self.figure(FREE, shown),
             policy_saves=self.figure(self.policy, shown),
             switches=switches,
@@ -302,18 +304,21 @@ class _Study:
             for text in self.workload.warnings
         ]
 
-    def _verdict(self) -> Kind:
+    def _verdict(self, fraction: Axis, storage: Axis) -> Kind:
         """Return what is said of the setting.
 
         A figure that is not known must not decide: the same has to hold at all of its
-        values that were looked at. Where a setting pays at some of them it depends on
-        the figure; where it may pay, but surely does nowhere, nothing is certain.
+        values that were looked at. Else, where a setting pays from some value on, it
+        depends on the figure.
         """
         points = {self.shown}
+        begins = []
         if self.workload.fraction is None:
             points |= set(self.by_fraction)
+            begins.append(fraction.pays_from.value)
         if not self.workload.storage_given:
             points |= set(self.by_storage)
+            begins.append(storage.pays_from.value)
         kinds = {
             self._kind(self.setting_at(point), point)
             for point in points
@@ -321,7 +326,7 @@ class _Study:
         }
         if len(kinds) == 1:
             return kinds.pop()
-        if Kind.SAVES in kinds:
+        if any(begin is not None for begin in begins):
             return Kind.DEPENDS
         return Kind.UNCERTAIN
 

@@ -165,9 +165,9 @@ def sentence(advice: Advice) -> str:
                 "so what the jobs really write decides: give Darshan logs (--darshan)"
             )
         return f"Inconclusive: the best setting, {best.name}, {told}; {why}."
-    pays = _pays(advice.fraction, fraction_text, falling=False)
-    if advice.fraction.value is not None:
-        pays = _pays(advice.storage, rate_text, falling=True)
+    pays = _pays(advice.storage, rate_text, falling=True)
+    if advice.fraction.value is None and advice.fraction.pays_from.value is not None:
+        pays = _pays(advice.fraction, fraction_text, falling=False)
     unknown = " and ".join(_unknown(advice))
     return f"It depends on {unknown}: {pays}. The best setting, {best.name}, {told}."
 
