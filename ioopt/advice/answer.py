@@ -84,6 +84,14 @@ class Axis:
     policy_pays_from: Figure
     points: list[AxisPoint]
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest value at which anything can be concluded."""
+        trusted = [point.value for point in self.points if point.trusted]
+        if not trusted:
+            return self.shown, self.shown
+        return trusted[0], trusted[-1]
+
 
 class Switch(NamedTuple):
     """A setting that can be switched on today, at its best level."""
@@ -155,7 +163,7 @@ class Advice:
         if self.verdict != Kind.DEPENDS:
             return None
         points = self.storage.points[::-1]
-        if self.fraction.value is None:
+        if self.fraction.value is None and self.fraction.pays_from.value is not None:
             points = self.fraction.points
         for point in points:
             if point.trusted and (point.setting.value or 0.0) >= WORTH:

@@ -135,7 +135,7 @@ def _row(value: str, point: AxisPoint) -> list[str]:
     figures = (point.cost, point.policy, point.setting)
     cells = [percent(found, level="") for found in figures]
     mark = "" if point.trusted else " *"
-    return [value + mark, *cells, point.setting_name]
+    return [value, *cells, point.setting_name + mark]
 
 
 def _by_fraction(advice: Advice) -> Part:

@@ -180,7 +180,7 @@ class _Study:
         """Choose the best policy, the best levels, and the point that is shown.
 
         Shown is the known I/O fraction, else the first at which a setting pays in the
-        log as it stands, else the largest.
+        log as it stands, else the largest at which anything can be concluded.
         """
         places = self.by_fraction
         known = self.workload.fraction
@@ -192,15 +192,14 @@ class _Study:
 
         self.policy = max(self.policies, key=promise)
         self.settings = [max(options, key=promise) for options in self.levels]
-        paying = [
-            point
-            for point in places
-            if self._at_first(self.setting_at(point), point) >= WORTH
-        ]
-        trusted = [
-            point for point in places if self.scales[point] >= TRUSTED_SCALE
-        ] or places[:1]
-        self.shown = paying[0] if paying else trusted[-1]
+        trusted = [point for point in places if self.scales[point] >= TRUSTED_SCALE]
+        if not trusted:
+            trusted = places[:1]
+        self.shown = trusted[-1]
+        for point in trusted:
+            if self._at_first(self.setting_at(point), point) >= WORTH:
+                self.shown = point
+                break
 
     def _at_first(self, option: Option, point: Point) -> float:
         """Return what *option* saves on the log as it stands."""
@@ -250,6 +249,8 @@ class _Study:
         trace = workload.trace
         shown = self.shown
         setting = self.setting_at(shown)
+        fraction = self._fraction_axis()
+        storage = self._storage_axis()
         span = float(workload.starts.max())
         likely = workload.at(shown, scale=self.scales[shown])
         nodes = np.array(trace.allocated)
@@ -267,11 +268,11 @@ class _Study:
         return Advice(
             name=workload.name,
             baseline=BASELINE,
-            verdict=self._verdict(),
+            verdict=self._verdict(fraction, storage),
             setting=setting.name,
             policy=self.policy.name,
-            fraction=self._fraction_axis(),
-            storage=self._storage_axis(),
+            fraction=fraction,
+            storage=storage,
             cost=self.figure(FREE, shown),
             policy_saves=self.figure(self.policy, shown),
             switches=switches,
@@ -303,23 +304,31 @@ class _Study:
             for text in self.workload.warnings
         ]
 
-    def _verdict(self) -> Kind:
+    def _verdict(self, fraction: Axis, storage: Axis) -> Kind:
         """Return what is said of the setting.
 
         A figure that is not known must not decide: the same has to hold at all of its
-        values that were looked at.
+        values that were looked at. Else, where a setting pays from some value on, it
+        depends on the figure.
         """
         points = {self.shown}
+        begins = []
         if self.workload.fraction is None:
             points |= set(self.by_fraction)
+            begins.append(fraction.pays_from.value)
         if not self.workload.storage_given:
             points |= set(self.by_storage)
+            begins.append(storage.pays_from.value)
         kinds = {
             self._kind(self.setting_at(point), point)
             for point in points
             if self._trusted(point)
         }
-        return kinds.pop() if len(kinds) == 1 else Kind.DEPENDS
+        if len(kinds) == 1:
+            return kinds.pop()
+        if any(begin is not None for begin in begins):
+            return Kind.DEPENDS
+        return Kind.UNCERTAIN
 
     def _fraction_axis(self) -> Axis:
         points = self.by_fraction

@@ -85,17 +85,19 @@ def _with_interval(
     assert found.value is not None
     if found.low is None and found.high is None:
         return text(found.value)
-    beyond = f"above {text(axis.points[-1].value)}"
+    least, largest = axis.ends
+    beyond = f"above {text(largest)}"
     if falling:
-        beyond = f"below {text(axis.points[0].value)}"
+        beyond = f"below {text(least)}"
     low = beyond if found.low is None else text(found.low)
     high = beyond if found.high is None else text(found.high)
     return f"{text(found.value)} ({LEVEL_WORDS}{low} to {high})"
 
 
 def _looked_at(axis: Axis, text: Callable[[float], str]) -> str:
-    """Return the range of values that were looked at."""
-    return f"from {text(axis.points[0].value)} to {text(axis.points[-1].value)}"
+    """Return the range of values at which anything can be concluded."""
+    least, largest = axis.ends
+    return f"from {text(least)} to {text(largest)}"
 
 
 def fraction_line(advice: Advice) -> str:
@@ -155,15 +157,17 @@ def sentence(advice: Advice) -> str:
         )
     if advice.verdict == Kind.UNCERTAIN:
         why = f"less and more than {WORTH_WORDS} are both possible"
+        if _unknown(advice):
+            why += f", there or at other values of {' and '.join(_unknown(advice))}"
         if advice.scale < TRUSTED_SCALE:
             why = (
                 f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, "
                 "so what the jobs really write decides: give Darshan logs (--darshan)"
             )
         return f"Inconclusive: the best setting, {best.name}, {told}; {why}."
-    pays = _pays(advice.fraction, fraction_text, falling=False)
-    if advice.fraction.value is not None:
-        pays = _pays(advice.storage, rate_text, falling=True)
+    pays = _pays(advice.storage, rate_text, falling=True)
+    if advice.fraction.value is None and advice.fraction.pays_from.value is not None:
+        pays = _pays(advice.fraction, fraction_text, falling=False)
     unknown = " and ".join(_unknown(advice))
     return f"It depends on {unknown}: {pays}. The best setting, {best.name}, {told}."
 

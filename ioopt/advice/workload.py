@@ -198,7 +198,7 @@ def workload_of(question: Question) -> Workload:
                 (phase.compute_seconds, phase.io_bytes, phase.repeat)
                 for phase in job.phases
             ]
-    fraction, source = _fraction(question, trace, measured)
+    fraction, source = known_fraction(question, trace, measured)
     return Workload(
         name=problem.name,
         trace=trace,
@@ -231,7 +231,7 @@ def at_its_starts(log: SwfTrace) -> SwfTrace:
         )
     warnings = log.warnings
     if missing:
-        warnings = (*warnings, f"{missing} jobs left out, without a start")
+        warnings = (*warnings, f"{counted(missing, 'job')} left out, without a start")
     return replace(log, jobs=tuple(map(_at_its_start, started)), warnings=warnings)
 
 
@@ -280,7 +280,7 @@ def _require_rates(rule: MachineRule, problem: BatchIoProblem) -> None:
         )
 
 
-def _fraction(
+def known_fraction(
     question: Question, trace: Trace, measured: dict[int, list[Piece]]
 ) -> tuple[float | None, str]:
     """Return the I/O fraction that is known, and who says it."""

@@ -26,7 +26,7 @@ from ioopt.advice.knobs import FREE, SHARING, TURNS, Option, rate_limit
 from ioopt.advice.replays import replay
 from ioopt.advice.samples import SAMPLES, sample_or_path
 from ioopt.advice.spread import Blocks, Figure, figure_of, paying_range
-from ioopt.advice.workload import Point, Question, workload_of
+from ioopt.advice.workload import Point, Question, known_fraction, workload_of
 from ioopt.cli.options import counting
 from ioopt.formats.io_rule import IoRule, MachineRule
 from ioopt.formats.job_log import read_log
@@ -394,7 +394,7 @@ def test_some_jobs_without_a_start_are_left_out():
     lines[5] = lines[5].replace(" 0 1800", " -1 1800")
     workload = workload_of(pairs(trace=parse_swf("\n".join(lines), "a.swf")))
     assert len(workload.trace) == 119
-    assert "1 jobs left out, without a start" in workload.warnings
+    assert "1 job left out, without a start" in workload.warnings
 
 
 def test_darshan_logs_are_counted_on_the_terminal(run, monkeypatch):
@@ -411,11 +411,9 @@ def test_darshan_logs_are_counted_on_the_terminal(run, monkeypatch):
 def test_darshan_logs_of_most_jobs_say_the_fraction():
     asked = pairs(fraction_given=False)
     assert workload_of(asked).fraction is None
-    from ioopt.advice.workload import _fraction
-
     trace = workload_of(asked).trace
     half = {place: [(0.0, 1.0, 1)] for place in range(60)}
-    assert _fraction(asked, trace, half) == (1.0, "by Darshan")
+    assert known_fraction(asked, trace, half) == (1.0, "by Darshan")
 
 
 @pytest.mark.parametrize("name", SAMPLES)
