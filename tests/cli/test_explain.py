@@ -32,7 +32,7 @@ def test_times_bound_and_help_of_one_task():
     # 19.273 s, 3.6 % less.
     assert (
         held
-        == "The bound is held by the remote link: 10 % more of it moves it by 5.5 %."
+        == "The remote link sets the lower bound: 10 % more of it lowers the bound by 5.5 %."
     )
     assert helped == (
         "10 % more of the remote link would help most: 5.5 %, to 18.91 s "
