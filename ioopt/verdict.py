@@ -50,8 +50,13 @@ def past_bound(
     return past if past > slack else None
 
 
-def proves(sense: Sense, value: float, bound: float) -> bool:
-    """Return whether *bound* meets *value* (or passes it): nothing better exists."""
+def proves(sense: Sense, value: float | None, bound: float | None) -> bool:
+    """Return whether *bound* meets *value* (or passes it): nothing better exists.
+
+    False where one of the two is unknown.
+    """
+    if value is None or bound is None:
+        return False
     short = bound - value if sense == "max" else value - bound
     return short <= OPTIMAL_RELATIVE_GAP * max(abs(value), abs(bound))
 
@@ -124,12 +129,22 @@ def verdict_of(
     The plan is optimal where the bound meets its value; its gap is then 0.
     """
     past = past_bound(metric.sense, value, bound, rounding)
+    gap = gap_to(metric.sense, value, bound, rounding)
+    proven = past is None and proves(metric.sense, value, bound)
+    status = Status.OPTIMAL if proven else Status.FEASIBLE
+    return Verdict(metric, status, value, bound, gap, past)
+
+
+def gap_to(
+    sense: Sense, value: float | None, bound: float | None, rounding: float = 0.0
+) -> float | None:
+    """Return the gap of a sound plan to *bound*: 0 where the bound meets its value."""
     if value is None or bound is None:
-        return Verdict(metric, Status.FEASIBLE, value, bound)
-    if past is None and proves(metric.sense, value, bound):
-        return Verdict(metric, Status.OPTIMAL, value, bound, gap=0.0)
-    gap = relative_gap(value, bound, metric.sense)
-    return Verdict(metric, Status.FEASIBLE, value, bound, gap, past)
+        return None
+    past = past_bound(sense, value, bound, rounding)
+    if past is None and proves(sense, value, bound):
+        return 0.0
+    return relative_gap(value, bound, sense)
 
 
 def checked_value(name: str, report: CheckReport) -> float | None:
