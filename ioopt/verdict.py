@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 from ioopt.options import shown
 from ioopt.protocols import CheckReport, Known, Metrics
-from ioopt.registry import solvers_for
+from ioopt.registry import KINDS, solvers_for
 from ioopt.registry.types import REFERENCE, Metric, Sense
 from ioopt.result import (
     OPTIMAL_RELATIVE_GAP,
+    Result,
     Status,
     Violation,
     relative_gap,
@@ -30,6 +31,8 @@ report calls rounding).
 """
 SOLVER_TOLERANCE = 1e-6
 """Absolute tolerance of the backends: what a bound may be off without being wrong."""
+MORE_BOUNDS = 2
+"""Bounds that a result shows to people beside that of its objective."""
 BEST_KNOWN = "the best known plan of this instance"
 
 
@@ -404,6 +407,36 @@ def is_recomputed(
         if past_bound(metric.sense, limit, bound, report.rounding) is None:
             return True
     return False
+
+
+def bounds_left_out(result: Result) -> set[str]:
+    """Return the metrics of *result* that are bounds of little use to a reader.
+
+    Two bounds are shown beside that of the objective: of the measure, then of the
+    other metrics of the kind, as far as the result holds them.
+    """
+    bounds = [name for name in result.metrics if "_bound" in name]
+    kind = KINDS.get(result.kind or result.family)
+    if kind is None:
+        return set(bounds[MORE_BOUNDS:])
+    wanted = dict.fromkeys([result.measure, *(metric.name for metric in kind.metrics)])
+    useful: list[str] = []
+    for name in wanted:
+        if name is None or name == result.objective_name:
+            continue  # its bound is that of the result
+        for bound in bounding_metrics(kind.metric(name)):
+            if bound in bounds and bound not in useful:
+                useful.append(bound)
+                break
+    return set(bounds) - set(useful[:MORE_BOUNDS])
+
+
+def defined_in(kind: str | None, name: str) -> str:
+    """Return where the paper of a *kind* defines the metric called *name*; empty where
+    it does not.
+    """
+    spec = KINDS.get(kind or "")
+    return "" if spec is None else spec.metric(name).defined_in
 
 
 def is_reference(kind: str, policy: str | None) -> bool:
