@@ -248,7 +248,8 @@ def _standing(result: Result, measure: Metric, same: Knob) -> str:
 def _held(measure: Metric, knobs: Sequence[Knob]) -> str:
     """Return the sentence on the resource that sets the bound."""
     gains = {
-        knob.resource: _gain(measure, knobs[0].bound, knob.bound) for knob in knobs[1:]
+        str(knob.resource): _gain(measure, knobs[0].bound, knob.bound)
+        for knob in knobs[1:]
     }
     known = {resource: gain for resource, gain in gains.items() if gain is not None}
     if not known:
