@@ -1,8 +1,8 @@
-"""Checks of what an embedded object is told: refused at the call, in one line
-that names the value.
+"""Check what embedded objects are told; refuse it at the call, in one line that names
+the value.
 
-A scheduler that passes None, NaN or a fraction learns of it where it does so, and not
-at a later decision that would fail for it.
+A scheduler that passes None, NaN or a fraction learns of it at once, and not from a
+later decision that fails for it.
 """
 
 import math
@@ -16,11 +16,11 @@ from ioopt.options import shown
 K = TypeVar("K")
 
 SHORTEST_SECONDS = 1e-9
-"""Times by which queues divide are no shorter."""
+"""The shortest length of time: queues divide by such times."""
 
 
 def is_real(value: object) -> bool:
-    """Whether *value* is a number other than NaN; a switch is none."""
+    """Whether *value* is a number; NaN, True and False are none."""
     return (
         isinstance(value, Real)
         and not isinstance(value, bool)
@@ -36,9 +36,7 @@ def seconds(value: object, what: str) -> float:
 
 
 def duration(value: object, what: str) -> float:
-    """Return a length of time as a float, infinity included;
-    UsageError for less than 1 ns.
-    """
+    """Return a length of time, which may be infinite; UsageError for less than 1 ns."""
     if not is_real(value) or not value >= SHORTEST_SECONDS:  # type: ignore[operator]
         raise UsageError(f"{what}: wanted at least 1e-9 seconds, not {shown(value)}")
     return float(value)  # type: ignore[arg-type]
@@ -69,8 +67,8 @@ def name(value: object, what: str) -> str:
 
 
 def key(value: K, what: str) -> K:
-    """Return what something is known by; UsageError for None and for what
-    cannot be looked up.
+    """Return what something is known by; UsageError for None and for what cannot be a
+    key of a dictionary.
     """
     try:
         hash(value)
@@ -94,8 +92,8 @@ def deadline(value: object) -> float | None:
 
 
 def usable_deadline(value: object) -> tuple[float | None, tuple[str, ...]]:
-    """Return a deadline for a call that never raises: one that is none is
-    left out, with a note.
+    """Return a deadline for a call that never raises, and notes: a bad one is left out
+    with a note.
     """
     try:
         return deadline(value), ()
@@ -104,9 +102,7 @@ def usable_deadline(value: object) -> tuple[float | None, tuple[str, ...]]:
 
 
 def names(values: Iterable[K], what: str) -> list[K]:
-    """Return several values; UsageError for text, or for what
-    cannot be gone through.
-    """
+    """Return several values as a list; UsageError for text and for a single value."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise UsageError(f"{what}: wanted a list, not {shown(values)}")
     return list(values)

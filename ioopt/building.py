@@ -1,12 +1,9 @@
-"""A batch or workflow in Python without writing dictionaries: add nodes, files
-and tasks, then build.
+"""Build a batch or workflow in Python without dictionaries: add nodes, files and tasks.
 
-Each call checks what it is given, in the words of :meth:`Batch.build`, and
-raises InstanceError.
-
-Sizes, rates and times are numbers (bytes, bytes per second, seconds) or text
-such as ``"500MB"``, ``"12.5MB/s"``, ``"90s"``. Names are made up where none is
-given, and every ``add_`` returns the name. A batch may stand wherever an
+Each call checks its arguments and raises InstanceError with the message that an
+instance file would give. Sizes, rates and times are numbers (bytes, bytes per second,
+seconds) or text such as ``"500MB"``, ``"12.5MB/s"``, ``"90s"``. Names are made up where
+none is given, and every ``add_`` returns the name. A batch may stand wherever an
 instance may: ``ioopt.solve(batch)``.
 """
 
@@ -28,8 +25,8 @@ PARTS = ("nodes", "files", "tasks")
 
 
 class Batch:
-    """Tasks, files and nodes (``ioopt/replication``): a batch, or a workflow
-    where tasks write files.
+    """Tasks, files and nodes (``ioopt/replication``): a batch, or a workflow where
+    tasks write files.
 
     Examples
     --------
@@ -63,7 +60,7 @@ class Batch:
         load({**self.data, **self._beside({})})
 
     def build(self) -> ReplicationProblem:
-        """The problem; raises InstanceError with one line that names what is wrong."""
+        """Return the problem; InstanceError with one line that names what is wrong."""
         problem: ReplicationProblem = load(self.data)
         return problem
 
@@ -72,7 +69,7 @@ class Batch:
         return f"{type(self).__name__}({', '.join(told)})"
 
     def _beside(self, row: Json) -> Json:
-        """The lists that an instance with *row* alone has beside it."""
+        """Return the other lists of an instance that has *row* alone."""
         names = [*row.get("inputs", ()), *row.get("outputs", ())]
         files = [*self._ids["files"].intersection(names), *row.get("holds", ())]
         return {
@@ -82,12 +79,13 @@ class Batch:
         }
 
     def _add(self, part: str, name: str | None, row: Json) -> str:
-        count, ids = len(self.data[part]), self._ids[part]
-        name = f"{part[0]}{count}" if name is None else name
-        row = {
-            "id": name,
-            **{key: value for key, value in row.items() if value is not None},
-        }
+        """Check *row* in an instance of its own, append it to *part*, return its id."""
+        count = len(self.data[part])
+        ids = self._ids[part]
+        if name is None:
+            name = f"{part[0]}{count}"
+        given = {key: value for key, value in row.items() if value is not None}
+        row = {"id": name, **given}
         try:
             load({**self.data, **self._beside(row), part: [row]})
         except InstanceError as error:
@@ -110,8 +108,8 @@ class Batch:
         speed: float = 1.0,
         holds: Iterable[str] = (),
     ) -> str:
-        """A compute node; *disk* None is unlimited. What it
-        *holds* may be added later.
+        """Add a compute node; *disk* None is unlimited. The files that it *holds* may
+        be added later.
         """
         size = None if disk is None else parse_bytes(disk)
         row = {
@@ -123,7 +121,7 @@ class Batch:
         return self._add("nodes", name, row)
 
     def add_nodes(self, count: int, **like: Any) -> list[str]:
-        """*count* equal nodes, 1 or more."""
+        """Add *count* equal nodes, 1 or more."""
         if count < 1:
             raise UsageError(f"add_nodes: count must be 1 or more, not {count}")
         return [self.add_node(**like) for _ in range(count)]
@@ -131,7 +129,7 @@ class Batch:
     def add_file(
         self, size: Size, name: str | None = None, *, keep: bool | None = None
     ) -> str:
-        """A file of *size* on remote storage, or, if some task writes it, a product."""
+        """Add a file of *size* on remote storage or, if a task writes it, a product."""
         return self._add("files", name, {"bytes": parse_bytes(size), "keep": keep})
 
     def add_task(
@@ -144,8 +142,8 @@ class Batch:
         cores: int | None = None,
         release: Time | None = None,
     ) -> str:
-        """A task that reads *inputs*, computes, and writes *outputs*: files
-        that were added before.
+        """Add a task that reads *inputs*, computes, and writes *outputs*; both were
+        added before.
         """
         row = {
             "compute_seconds": parse_seconds(compute),
@@ -158,7 +156,5 @@ class Batch:
 
 
 def _listed(names: Iterable[str]) -> list[str] | str:
-    """A list; text stays as it is, to be refused by name, instead of
-    falling into letters.
-    """
+    """Return a list; text as it is, so that it is refused and not taken for letters."""
     return names if isinstance(names, str) else list(names)

@@ -1,5 +1,5 @@
-"""Bundled instances: the files under ``ioopt/instances`` and what
-is known about each.
+"""Find bundled instances: the files under ``ioopt/instances`` and what is known of
+each.
 """
 
 import json
@@ -14,14 +14,14 @@ from ioopt.options import nearest, suggest
 
 
 def root() -> Path:
-    """The folder of bundled instances, one sub-folder a family."""
+    """Return the folder of bundled instances, which has one a family."""
     return Path(str(resources.files("ioopt"))) / "instances"
 
 
 @cache
 def entries() -> dict[str, dict[str, Any]]:
-    """Catalogs of bundled instances by name: file, kind, provenance, best
-    objective and bound.
+    """Return what is known of each bundled instance by its name: file, kind,
+    provenance, best objective and bound.
     """
     found: dict[str, dict[str, Any]] = {}
     for catalog in sorted(root().glob("*/catalog.json")):
@@ -34,28 +34,30 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 def resolve(source: str | os.PathLike[str]) -> str:
-    """The path of *source*: ``-`` or an existing file as it is, else the
-    bundled instance so named.
+    """Return the path of *source*: ``-`` or an existing file as it is, else the bundled
+    instance of that name.
 
-    Raises InstanceError for a name that is neither but close to a bundled
-    one, which it suggests.
+    Raises InstanceError for a name that is neither but spelt like a bundled one, which
+    it suggests.
     """
     name = os.fspath(source)
     if name == "-" or os.path.exists(name):
         return name
     entry = entries().get(name)
-    near = None if entry else nearest(name, entries())
+    if entry is not None:
+        return str(entry["path"])
+    near = nearest(name, entries())
     if near is not None:
         raise InstanceError(
             f"{name}: no such file, and no bundled instance has that name; did "
             f"you mean {near!r}?"
         )
-    return str(entry["path"]) if entry else name
+    return name
 
 
 def bundled(name: str) -> dict[str, Any]:
-    """The catalog entry called *name*; raises UsageError with the nearest
-    name when there is none.
+    """Return the catalog entry called *name*; UsageError with the nearest name where
+    there is none.
     """
     entry = entries().get(name)
     if entry is None:

@@ -1,9 +1,8 @@
-"""The exception family: every error a user can cause or must act
-on, with its exit code.
+"""Define the errors that a user can cause or must act on, each with its exit code.
 
-Infeasibility and running out of time are results
-(:class:`ioopt.result.Status`), not exceptions. Each message is one line that
-names the file, the item, the value and what to do.
+Infeasibility and running out of time are results (:class:`ioopt.result.Status`), not
+exceptions. Each message is one line that names the file, the item, the value and what
+to do.
 """
 
 from enum import IntEnum
@@ -23,9 +22,7 @@ class ExitCode(IntEnum):
 
 
 class IooptError(Exception):
-    """Base of all errors that ioopt raises on purpose; the message is
-    one line for the user.
-    """
+    """Base of all errors that ioopt raises on purpose; its message is for the user."""
 
     exit_code: ExitCode = ExitCode.INTERNAL
 
@@ -37,10 +34,9 @@ class UsageError(IooptError):
 
 
 class NotApplicableError(UsageError):
-    """A solver that cannot take this instance, though others can: it does not apply.
+    """A solver that cannot take this instance, though others can.
 
-    Nothing is said about the instance: that no plan exists is a
-    result (``infeasible``).
+    It says nothing of the instance: that no plan exists is a result (``infeasible``).
     """
 
 
@@ -51,9 +47,7 @@ class InstanceError(IooptError):
 
 
 class UnsolvableInstanceError(InstanceError):
-    """A well-formed instance that no solver could ever serve, such as a task
-    larger than every disk.
-    """
+    """A well-formed instance without any plan: a task is larger than every disk."""
 
 
 class BackendMissingError(IooptError):
@@ -63,21 +57,17 @@ class BackendMissingError(IooptError):
 
 
 class BackendFailureError(IooptError):
-    """A backend that crashed, returned nonsense, or reported a status that its
-    table does not know.
-    """
+    """A backend that crashed, or returned values or a status that make no sense."""
 
 
 class OwnSolverError(IooptError):
-    """A solver of the user that raised what would pass for a fault of the
-    command or the instance.
+    """A user's solver that raised an error which ioopt would blame on the command or
+    the instance.
     """
 
 
 class SimulationError(IooptError):
-    """A plan that cannot be carried out in simulation, such as a queue
-    that can never proceed.
-    """
+    """A plan that cannot be carried out, such as a queue that can never proceed."""
 
     exit_code = ExitCode.VIOLATIONS
 
@@ -89,14 +79,12 @@ class OutOfTime(SimulationError):
 
 
 MOST_NUMBERS = 50_000_000
-"""Numbers that one run holds at once, all its tables and their
-copies together: 400 MB.
-"""
+"""The most numbers that one run holds at once in all its tables: 400 MB."""
 
 
 def require_numbers(count: float, what: str, remedy: str) -> None:
-    """Raise InstanceError when *what* needs more than ``MOST_NUMBERS``;
-    *remedy* says what to do.
+    """Raise InstanceError when *what* needs more than ``MOST_NUMBERS``; *remedy* says
+    what to do.
     """
     if not count <= MOST_NUMBERS:
         raise InstanceError(
@@ -117,14 +105,12 @@ EXTRAS = {
     "snakemake": "embed",
     "darshan": "darshan",
 }
-"""Packages that some commands need beyond the base install -> the
-extra that brings them.
-"""
+"""Packages that some commands need -> the extra that installs them."""
 
 
 def missing(package: str, what: str = "this") -> BackendMissingError:
-    """The error that says that *what* needs *package* (importable
-    name), and how to get it.
+    """Return the error that says that *what* needs *package* (its importable name), and
+    how to install it.
     """
     extra = EXTRAS[package]
     return BackendMissingError(

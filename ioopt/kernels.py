@@ -1,6 +1,6 @@
-"""How kernels of several modules are compiled: by a run on the smallest of inputs.
+"""Compile kernels that span several modules, each by a run on a small input.
 
-:mod:`ioopt.compiled.choice` names the kernels.
+:mod:`ioopt.compiled.choice` has the table of kernels.
 """
 
 from ioopt.catalog import resolve
@@ -30,7 +30,7 @@ def compile_enumeration() -> None:
 
 
 def compile_laboratory() -> None:
-    """Compile the laboratory, an application of each sort."""
+    """Compile the laboratory by one application of each sort."""
     from ioopt.measure.laboratory import Laboratory
 
     for name in ("table-1", "blocking", "table-2"):
@@ -40,7 +40,7 @@ def compile_laboratory() -> None:
 
 
 def compile_server() -> None:
-    """Compile the I/O of loose processes."""
+    """Compile the I/O server of loose processes."""
     import numpy as np
 
     from ioopt.measure.io_server import Windows, serve

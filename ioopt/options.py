@@ -1,5 +1,5 @@
-"""Options common to every solver, and the parsing of ``--set KEY=VALUE`` into
-a solver's settings.
+"""Define the options of every solver, deadlines, and how ``--set KEY=VALUE`` becomes a
+solver's settings.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class AtMost(float):
-    """A time limit that nobody asked to be used up: a search with a count of
-    its own ends by that.
+    """A default time limit, which nobody asked to use up: a search that counts its
+    evaluations may end earlier.
     """
 
 
 DEFAULT_TIME_LIMIT_SECONDS: float = AtMost(60.0)
-OVERTIME, OVERTIME_SECONDS = 0.05, 0.8
-"""How far past the time limit a replay and its check may end."""
+OVERTIME = 0.05
+"""The part of the time limit by which a replay and its check may be late."""
+OVERTIME_SECONDS = 0.8
+"""Seconds by which they may be late beside that."""
 now: Callable[[], float] = time.monotonic
-"""The clock of every deadline that is given none; tests put in one that
-counts its readings.
-"""
+"""The clock of deadlines; tests replace it by one that counts its readings."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,11 @@ class SolveOptions:
 
 @dataclass(frozen=True)
 class Deadline:
-    """A point on a monotonic clock that a whole solve, model building
-    included, must respect.
+    """The time on a monotonic clock at which a solve must end, model building included.
 
-    ``run_seconds`` is the limit of the whole run where this deadline is that of a
-    part of it. ``processor_started`` is the processor time that the thread had
-    used before the run.
+    ``run_seconds`` is the limit of the whole run where this is the deadline of a part
+    of it. ``processor_started`` is the processor time that the thread had used before
+    the run.
     """
 
     limit_seconds: float | None
@@ -89,23 +88,24 @@ class Deadline:
             object.__setattr__(self, "run_seconds", whole)
 
     def elapsed(self) -> float:
-        """Seconds since the deadline was set."""
+        """Return the seconds since the deadline was set."""
         return self.clock() - self.started
 
     def remaining(self) -> float:
-        """Seconds left, never below 0; infinity without a limit."""
+        """Return the seconds left, never below 0; infinity without a limit."""
         if self.limit_seconds is None:
             return float("inf")
         return max(0.0, self.limit_seconds - self.elapsed())
 
     def expired(self) -> bool:
-        """True once nothing is left."""
+        """Whether no time is left."""
         return self.remaining() <= 0.0
 
     def with_overtime(self, after_seconds: float = 0.0) -> Deadline:
-        """Until when a replay may run whose report and check take *after_seconds*.
+        """Return the deadline of a replay whose check and report take *after_seconds*.
 
-        A command may take a tenth and a second more than its limit, start-up included.
+        A command may end later than its limit by a tenth of it and a second, start-up
+        included.
         """
         if self.limit_seconds is None:
             return self
@@ -114,8 +114,8 @@ class Deadline:
         return replace(self, limit_seconds=limit)
 
     def would_do(self, share: float) -> str:
-        """The end of a message: what limit would do, where this one ended with
-        *share* of the work done.
+        """Return the end of a message: the time limit that would have been enough, as
+        *share* of the work was done in this one.
         """
         if share <= 0:
             return ""
@@ -124,9 +124,7 @@ class Deadline:
         )
 
     def within(self, seconds: float) -> Deadline:
-        """A deadline that ends *seconds* from now or with this
-        one, whichever is first.
-        """
+        """Return a deadline *seconds* from now, or this one where it is earlier."""
         left = min(seconds, self.remaining())
         if math.isinf(left):
             return self
@@ -194,12 +192,13 @@ def refuse_left_backend(name: object) -> None:
 
 
 LEAST_LIKENESS = 0.6
+"""How alike two names must be for one to be suggested for the other, from 0 to 1."""
 LONGEST_NAME = 100
-"""Letters of a name that are compared; no name of ours has as many."""
+"""Letters of a name that are compared; no known name has as many."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is spelt most like *name*; None where none is near.
+    """Return the known name that is spelt most like *name*; None where none is near.
 
     >>> nearest("minmax", ["ip", "minmin"]), nearest("mimmin", ["ip", "minmin"])
     ('minmin', 'minmin')
@@ -207,52 +206,53 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     from difflib import SequenceMatcher
 
     def likeness(other: str) -> float:
-        """By common runs of letters, or letter by letter, which one wrong
-        letter changes less.
+        """Return the greater of two likenesses: of common runs of letters, and of
+        letters in the same place, which one wrong letter changes less.
         """
-        same = sum(map(str.__eq__, name.lower(), other)) / max(len(name), len(other), 1)
-        return max(SequenceMatcher(None, name.lower(), other).ratio(), same)
+        letters = zip(name.lower(), other, strict=False)
+        equal = sum(one == another for one, another in letters)
+        in_place = equal / max(len(name), len(other), 1)
+        return max(SequenceMatcher(None, name.lower(), other).ratio(), in_place)
 
     name = name[:LONGEST_NAME]
     found = max(known, key=likeness, default=None)
-    return found if found is not None and likeness(found) >= LEAST_LIKENESS else None
+    if found is None or likeness(found) < LEAST_LIKENESS:
+        return None
+    return found
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """A closing phrase for a message about an unknown name: the nearest known
-    one, or all of them.
+    """Return the end of a message about an unknown name: the nearest known one, or all
+    of them.
     """
     names = list(known)
     near = nearest(name, names)
-    return f"did you mean {near!r}?" if near else f"known: {', '.join(names) or 'none'}"
+    if near:
+        return f"did you mean {near!r}?"
+    return f"known: {', '.join(names) or 'none'}"
 
 
 def shown(value: object) -> str:
-    """Return a value for a message: one line of at most 60 characters,
-    whatever the value is.
+    """Return any value as text for a message: one line of at most 60 characters.
 
     >>> shown(10**5000)
     'a whole number of 16610 bits'
     """
     try:
         text = repr(value)
-    except (
-        ValueError,
-        RecursionError,
-    ):  # whole numbers of more digits than Python writes
-        return (
-            f"a whole number of {value.bit_length()} bits"
-            if type(value) is int
-            else "?"
-        )
+    except (ValueError, RecursionError):
+        # Python writes no whole number of more than some thousand digits.
+        if type(value) is int:
+            return f"a whole number of {value.bit_length()} bits"
+        return "?"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def parse_assignments(
     pairs: tuple[str, ...] | list[str], option: str = "--set"
 ) -> dict[str, str]:
-    """Split ``KEY=VALUE`` words into a mapping; a word without ``=`` or a key
-    twice is a UsageError.
+    """Split ``KEY=VALUE`` words into a mapping; UsageError for a word without ``=`` and
+    for a key that stands twice.
     """
     settings: dict[str, str] = {}
     for pair in pairs:
@@ -268,12 +268,12 @@ def parse_assignments(
 
 
 def _digits(value: object) -> object:
-    """A whole number written ``8e9`` with all its digits, which is
-    how an integer is read.
+    """Return ``8e9`` with all its digits, as pydantic reads integers; other values as
+    they are.
     """
-    if not isinstance(value, str) or not re.fullmatch(
-        r"[0-9.]+[eE]\+?[0-9]{1,2}", value
-    ):
+    if not isinstance(value, str):
+        return value
+    if not re.fullmatch(r"[0-9.]+[eE]\+?[0-9]{1,2}", value):
         return value
     number = Fraction(value)
     return str(number) if number.denominator == 1 else value
@@ -282,20 +282,18 @@ def _digits(value: object) -> object:
 def parse_settings(
     cls: type[SettingsT], given: Mapping[str, object], owner: str
 ) -> SettingsT:
-    """Build the settings class of *owner* from what the user gave, refusing unknown
-    keys and bad values.
+    """Return the settings *cls* of *owner* from what the user gave.
 
-    *cls* is a frozen pydantic class with ``extra="forbid"``; text is converted to
-    the field's type. Raises UsageError with the key, the value and the keys or
-    values that would do.
+    *cls* is a frozen pydantic class with ``extra="forbid"``; text is converted to the
+    type of its field. Raises UsageError for unknown keys and bad values, with the keys
+    or values that would do.
     """
     from pydantic import ValidationError
 
     try:
         return cls.model_validate({key: _digits(value) for key, value in given.items()})
-    except (
-        UsageError
-    ) as error:  # of a figure with a unit: it begins with the name of the field
+    except UsageError as error:
+        # A figure with a unit: the message begins with the name of the field.
         name, _, rest = str(error).partition(": ")
         field = cls.model_fields.get(name)
         alias = name if field is None or field.alias is None else field.alias
@@ -307,16 +305,15 @@ def parse_settings(
             said = str(first["ctx"]["error"])
             raise UsageError(f"{owner}: {key + ': ' if key else ''}{said}") from None
         if first["type"] == "extra_forbidden":
-            known, near = (
-                ", ".join(cls.model_fields) or "none",
-                nearest(key, cls.model_fields),
-            )
+            known = ", ".join(cls.model_fields) or "none"
+            near = nearest(key, cls.model_fields)
             meant = f"did you mean {near!r}? " if near else ""
             raise UsageError(
                 f"{owner} has no setting {key!r}; {meant}its settings: {known}"
             ) from None
-        whole = first["type"].startswith("int_")
-        said = "must be a whole number" if whole else first["msg"].lower()
+        said = first["msg"].lower()
+        if first["type"].startswith("int_"):
+            said = "must be a whole number"
         raise UsageError(
             f"{owner}: setting {key}={shown(first.get('input'))}: {said}"
         ) from None

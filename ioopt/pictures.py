@@ -1,4 +1,4 @@
-"""The pictures of a result by name: its kind's own first, further ones beside it."""
+"""Draw the pictures of a result, by the names that its kind gives them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -25,8 +25,8 @@ def _pictures(result: Result) -> Mapping[str, Callable[..., Any]]:
 
 
 def result_to_draw(data: Any, name: str) -> Result:
-    """:func:`result_from_dict` of a result, or of a replay, whose parts have
-    the form of its kind.
+    """Return the result in *data*, or in a replay; InstanceError where its parts do not
+    have the form of its kind.
     """
     if isinstance(data, Mapping) and data.get("format") == "ioopt/simulation":
         told = {"format": "ioopt/result", "status": "feasible", "stop": "finished"}
@@ -39,11 +39,9 @@ def result_to_draw(data: Any, name: str) -> Result:
 
 
 def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any:
-    """The axes of one picture of a result, drawn into *axes* where the
-    picture is one panel.
+    """Draw one picture of a result, into *axes* where it is one panel; return the axes.
 
-    Raises UsageError when it has no such picture, and for axes that it
-    cannot be drawn into.
+    Raises UsageError when there is no such picture, and where it has axes of its own.
     """
     name, known = result.kind or result.family, _pictures(result)
     if not known:
@@ -63,22 +61,20 @@ def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any
 
 
 def drawn(result: Result) -> Iterator[tuple[str, Any]]:
-    """(picture, axes) of every picture for which the result holds the
-    data (rates, a history).
-    """
+    """Yield (picture, axes) of every picture that the result has the data for."""
     for picture in _pictures(result):
         with suppress(UsageError):
             yield picture, draw_result(result, picture)
 
 
 def gantt_of(result: Result) -> str:
-    """The name of the picture with a row for each node or job."""
+    """Return the name of the picture with a row for each node or job."""
     return "gantt" if "gantt" in _pictures(result) else DEFAULT
 
 
 def draw_beside(results: Sequence[Result]) -> Any:
-    """The Gantt charts of *results*, on one scale of time; UsageError for a
-    result that has none.
+    """Draw the Gantt charts of *results* on one scale of time; UsageError for a result
+    that has none.
     """
     from matplotlib.figure import Figure
 
@@ -104,16 +100,13 @@ def draw_beside(results: Sequence[Result]) -> Any:
 
 
 def _last_end(result: Result) -> float:
-    """When the last task, transfer or job of its schedule ends, in seconds."""
-    rows = [
-        row
-        for part in ("tasks", "transfers", "jobs")
-        for row in (result.schedule or {}).get(part, ())
-    ]
-    return max(
-        (row.get("end_seconds", row.get("finish_seconds")) or 0.0 for row in rows),
-        default=0.0,
-    )
+    """Return when the last task, transfer or job of its schedule ends, in seconds."""
+    schedule = result.schedule or {}
+    last = 0.0
+    for part in ("tasks", "transfers", "jobs"):
+        for row in schedule.get(part, ()):
+            last = max(last, row.get("end_seconds", row.get("finish_seconds")) or 0.0)
+    return last
 
 
 def save_result(result: Result, path: str) -> None:
@@ -125,7 +118,7 @@ def save_result(result: Result, path: str) -> None:
 
 
 def small_svg(result: Result) -> str:
-    """The Gantt chart as SVG for a notebook; nothing where there is none to draw."""
+    """Return the Gantt chart as SVG for a notebook; empty where there is none."""
     try:
         figure = draw_result(result, gantt_of(result)).figure
     except (UsageError, ModuleNotFoundError):

@@ -1,8 +1,7 @@
-"""What solvers, checkers and simulators must offer, and what passes between them.
+"""Say what solvers and checkers take and return.
 
 Data flows one way: problem -> model -> solver -> :class:`Outcome` -> check -> simulate
--> Result. Each family supplies plain functions with these shapes; :mod:`ioopt.registry`
-says where they are.
+-> Result. Each family has functions of these forms; :mod:`ioopt.families` names them.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,10 +24,9 @@ Schedule = dict[str, Any]
 
 @dataclass(frozen=True)
 class Simulation:
-    """A simulated schedule: the ``schedule`` dictionary of results,
-    metrics, and the timeline.
+    """A simulated schedule (the ``schedule`` of results), metrics and the timeline.
 
-    ``notes`` say what a deadline made the simulator leave out.
+    ``notes`` say what the simulator left out because of a deadline.
     """
 
     schedule: Schedule
@@ -39,16 +37,15 @@ class Simulation:
 
 @dataclass(frozen=True)
 class Outcome(Generic[PlanT]):
-    """What a solver hands to the front door. It carries no objective: the
-    checker computes that.
+    """What a solver returns. It has no objective: the checker computes that.
 
     ``plan`` is the family's plan object, None when nothing was found. ``bound`` is
     proven for the objective called ``objective_name`` (None: the one of the instance
     kind). ``infeasible`` is set only with a proof. ``schedule`` and ``timeline`` are
     given by solvers that simulate as they decide, so that nothing is simulated twice.
-    ``metrics`` are merged under those of the checker and the simulator. ``trial`` says
-    that records were left out, as the request asked. ``failed`` is set by the front
-    door where the solver raised; ``plan`` is then what it had reported, if anything.
+    Where the checker or the simulator has one of the ``metrics`` too, theirs counts.
+    ``trial`` says that records were left out, as the request asked. ``failed`` is set
+    where the solver raised; ``plan`` is then what it had reported, if anything.
     """
 
     plan: PlanT | None
@@ -67,16 +64,15 @@ class Outcome(Generic[PlanT]):
 
 @dataclass(frozen=True)
 class CheckReport:
-    """A checker's verdict: violations (empty when the plan is good),
-    objectives by name, metrics.
+    """What a checker found: violations (none when the plan is good), objectives by
+    name, metrics.
 
     ``ranges`` are limits (least, most) of metrics that the schedule does not tell
-    exactly. ``rounding`` is the absolute error that recomputed values may carry: a few
-    units in the last place of the times they are differences of, or of terms that
-    cancel. ``limits`` are bounds by measure that the checker works out from the
-    instance alone. ``excused`` are violations that a reference policy commits by
-    design; of any other solver they count. ``unjudged`` names what of the schedule
-    itself is not judged.
+    exactly. ``rounding`` is the absolute error of recomputed values: a few units in the
+    last place of the times that they are differences of. ``limits`` are bounds by
+    measure that follow from the instance alone. ``excused`` are violations that a
+    reference policy commits by design; of any other solver they count. ``unjudged``
+    names the parts of the schedule that were not checked.
     """
 
     violations: tuple[Violation, ...]
@@ -90,8 +86,8 @@ class CheckReport:
 
 
 class Known(NamedTuple):
-    """The value of the best plan known of an instance, and what no plan of it
-    passes (None: unknown).
+    """The value of the best plan known of an instance, and a proven bound (None:
+    unknown).
     """
 
     best: float
@@ -102,10 +98,10 @@ class Known(NamedTuple):
 class Incumbents(Generic[PlanT]):
     """The best plan so far, reported by a running solver.
 
-    The front door reads it when the solver is interrupted or fails, so that the best
-    answer always comes back. ``trace`` holds (seconds since the start, objective as the
-    solver saw it); more is better where ``maximise``. ``objective_name`` says what
-    ``objective`` and ``bound`` measure, as in :class:`Outcome`.
+    It answers where the solver is interrupted or fails. ``trace`` holds (seconds since
+    the start, objective as the solver saw it); more is better where ``maximise``.
+    ``objective_name`` says what ``objective`` and ``bound`` measure, as in
+    :class:`Outcome`.
     """
 
     deadline: Deadline
@@ -118,29 +114,35 @@ class Incumbents(Generic[PlanT]):
     objective_name: str | None = None
 
     def report(self, plan: PlanT, objective: float, bound: float | None = None) -> None:
-        """Offer a plan with the objective the solver sees; kept when
-        it is the best so far.
-        """
+        """Offer a plan with the objective that the solver sees; keep the best."""
         if bound is not None:
             self.bound = bound
-        best = self.objective
-        if best is None or (objective > best if self.maximise else objective < best):
-            self.plan, self.objective = plan, objective
+        if self._is_better(objective):
+            self.plan = plan
+            self.objective = objective
             self.trace.append((self.deadline.elapsed(), objective))
         if self.listener is not None:
             self.listener(self)
 
+    def _is_better(self, objective: float) -> bool:
+        """Whether *objective* is better than that of the plan so far."""
+        if self.objective is None:
+            return True
+        if self.maximise:
+            return objective > self.objective
+        return objective < self.objective
+
 
 @dataclass(frozen=True)
 class SolveRequest(Generic[SettingsT, PlanT]):
-    """Everything a solver gets beside the problem.
+    """Everything that a solver gets beside the problem.
 
     ``settings`` is an instance of the solver's own settings class (None where it has
-    none); ``policy`` what its row's ``policy`` makes of them; ``start`` a plan to begin
+    none); ``policy`` the policy that its row makes of them; ``start`` a plan to begin
     from; ``incumbents`` the place to report better plans. ``measure`` is what the
     answer will be compared by (None: the solver's own objective); a solver that can
-    optimise it does. ``trials`` asks for the schedule and its metrics alone: so many
-    such runs follow each other (0: this is the only one).
+    optimise it does. ``trials`` is 0 for a run of its own; else it is one of that many
+    trials, which need the schedule and its metrics alone.
     """
 
     options: SolveOptions
@@ -157,7 +159,7 @@ class SolveRequest(Generic[SettingsT, PlanT]):
             object.__setattr__(self, "incumbents", Incumbents(self.deadline))
 
     def stated(self) -> dict[str, Any]:
-        """Options and settings as a result states them."""
+        """Return options and settings as a result states them."""
         given = dict(vars(self.options))
         if self.settings is not None:
             given["settings"] = self.settings.model_dump(mode="json")  # type: ignore[attr-defined]
@@ -170,16 +172,12 @@ class SolverFunction(Protocol[ProblemT_contra, SettingsT, PlanT]):
     def __call__(
         self, problem: ProblemT_contra, request: SolveRequest[SettingsT, PlanT]
     ) -> Outcome[PlanT]:
-        """Solve within the request's deadline; never raise for
-        infeasible or out of time.
-        """
+        """Solve within the request's deadline; that none is found is no error."""
         ...
 
 
 class Checker(Protocol[ProblemT_contra, PlanT_contra]):
-    """``check(problem, plan, schedule) -> CheckReport``:
-    independent of every solver.
-    """
+    """``check(problem, plan, schedule) -> CheckReport``, independent of solvers."""
 
     def __call__(
         self,
@@ -187,7 +185,5 @@ class Checker(Protocol[ProblemT_contra, PlanT_contra]):
         plan: PlanT_contra | None,
         schedule: Schedule | None,
     ) -> CheckReport:
-        """Judge a plan, and its replay where there is one; the
-        objective is recomputed.
-        """
+        """Judge a plan, and its replay where there is one; recompute the objective."""
         ...

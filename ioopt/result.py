@@ -215,37 +215,69 @@ class Result(BaseModel):
         )
 
     def rows(self) -> list[tuple[str, str]]:
-        """What it found as (name, value with its unit), tables of more than a
-        few values left out.
+        """Return what was found as (name, value with its unit).
+
+        Tables of many values and bounds of little use are left to the JSON form.
         """
-        own = self.objective_name or "objective"
-        measure = self.measure or own
-        objective, bound = column(own, [self.objective, self.bound])
-        of = "" if measure == own else f"{title(own)} "
-        found = [
-            (title(own), objective),
-            (f"{of}bound", bound),
-            (f"{of}gap", percent(self.gap)),
-        ]
-        status = str(self.status)
-        if of:
-            status += f" by {title(own)}" * (self.status is Status.OPTIMAL)
-            found.insert(0, (title(measure), quantity(measure, self.value)))
         rows: list[tuple[str, Any]] = [
             ("instance", self.instance),
             ("solver", self.solver),
-            ("status", f"{status} ({self.stop})"),
-            *found,
+            ("status", self._status()),
+            *self._answer(),
+            *self._other_metrics(),
         ]
-        for name, value in self.metrics.items():
-            leaves = [] if name in (own, measure) else list(_leaves(name, value))
-            rows += leaves if len(leaves) <= SHOWN_LEAVES else []
-        rows += [
-            (title(name), quantity(name, getattr(self, name)))
-            for name in ("build_seconds", "solve_seconds", "simulate_seconds")
-            if getattr(self, name) is not None
-        ]
+        for name in ("build_seconds", "solve_seconds", "simulate_seconds"):
+            seconds = getattr(self, name)
+            if seconds is not None:
+                rows.append((title(name), quantity(name, seconds)))
         return [(name, show(value)) for name, value in rows]
+
+    @property
+    def _own(self) -> str:
+        """The name of the solver's own objective."""
+        return self.objective_name or "objective"
+
+    def _status(self) -> str:
+        """Return the status, why the solver ended, and of which objective a proof is."""
+        by_other = self.measure not in (None, self._own)
+        if self.status is not Status.OPTIMAL or not by_other:
+            return f"{self.status} ({self.stop})"
+        about = [f"{title(self._own)} objective"]
+        defined_in = resolve_name("ioopt.verdict:defined_in")(self.kind, self._own)
+        if defined_in:
+            about.append(defined_in)
+        if self.stop is not StopReason.FINISHED:
+            about.append(str(self.stop))
+        return f"{self.status} ({', '.join(about)})"
+
+    def _answer(self) -> list[tuple[str, Any]]:
+        """Return the measure, where it is not the objective; objective, bound, gap."""
+        own = self._own
+        objective, bound = column(own, [self.objective, self.bound])
+        if self.measure in (None, own):
+            return [
+                (title(own), objective),
+                ("bound", bound),
+                ("gap", percent(self.gap)),
+            ]
+        measure = self.measure or own
+        return [
+            (title(measure), quantity(measure, self.value)),
+            (title(own), objective),
+            (f"{title(own)} bound", bound),
+            (f"{title(own)} gap", percent(self.gap)),
+        ]
+
+    def _other_metrics(self) -> list[tuple[str, Any]]:
+        """Return the metrics beside measure and objective, each by its items."""
+        left_out = {self._own, self.measure}
+        left_out |= resolve_name("ioopt.verdict:bounds_left_out")(self)
+        found: list[tuple[str, Any]] = []
+        for name, value in self.metrics.items():
+            leaves = list(_leaves(name, value))
+            if name not in left_out and len(leaves) <= SHOWN_LEAVES:
+                found += leaves
+        return found
 
     def __str__(self) -> str:
         return render(("what", "value"), self.rows(), width=terminal_width(), wrap=1)

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 from ioopt.families import REFERENCE, Metric, Sense
 from ioopt.options import shown
 from ioopt.protocols import CheckReport, Known, Metrics
-from ioopt.registry import solvers_for
+from ioopt.registry import KINDS, solvers_for
 from ioopt.result import (
     OPTIMAL_RELATIVE_GAP,
+    Result,
     Status,
     Violation,
     relative_gap,
@@ -30,6 +31,8 @@ report calls rounding).
 """
 SOLVER_TOLERANCE = 1e-6
 """Absolute tolerance of the backends: what a bound may be off without being wrong."""
+MORE_BOUNDS = 2
+"""Bounds that a result shows to people beside that of its objective."""
 BEST_KNOWN = "the best known plan of this instance"
 
 
@@ -50,8 +53,13 @@ def past_bound(
     return past if past > slack else None
 
 
-def proves(sense: Sense, value: float, bound: float) -> bool:
-    """Return whether *bound* meets *value* (or passes it): nothing better exists."""
+def proves(sense: Sense, value: float | None, bound: float | None) -> bool:
+    """Return whether *bound* meets *value* (or passes it): nothing better exists.
+
+    False where one of the two is unknown.
+    """
+    if value is None or bound is None:
+        return False
     short = bound - value if sense == "max" else value - bound
     return short <= OPTIMAL_RELATIVE_GAP * max(abs(value), abs(bound))
 
@@ -124,12 +132,22 @@ def verdict_of(
     The plan is optimal where the bound meets its value; its gap is then 0.
     """
     past = past_bound(metric.sense, value, bound, rounding)
+    gap = gap_to(metric.sense, value, bound, rounding)
+    proven = past is None and proves(metric.sense, value, bound)
+    status = Status.OPTIMAL if proven else Status.FEASIBLE
+    return Verdict(metric, status, value, bound, gap, past)
+
+
+def gap_to(
+    sense: Sense, value: float | None, bound: float | None, rounding: float = 0.0
+) -> float | None:
+    """Return the gap of a sound plan to *bound*: 0 where the bound meets its value."""
     if value is None or bound is None:
-        return Verdict(metric, Status.FEASIBLE, value, bound)
-    if past is None and proves(metric.sense, value, bound):
-        return Verdict(metric, Status.OPTIMAL, value, bound, gap=0.0)
-    gap = relative_gap(value, bound, metric.sense)
-    return Verdict(metric, Status.FEASIBLE, value, bound, gap, past)
+        return None
+    past = past_bound(sense, value, bound, rounding)
+    if past is None and proves(sense, value, bound):
+        return 0.0
+    return relative_gap(value, bound, sense)
 
 
 def checked_value(name: str, report: CheckReport) -> float | None:
@@ -389,6 +407,36 @@ def is_recomputed(
         if past_bound(metric.sense, limit, bound, report.rounding) is None:
             return True
     return False
+
+
+def bounds_left_out(result: Result) -> set[str]:
+    """Return the metrics of *result* that are bounds of little use to a reader.
+
+    Two bounds are shown beside that of the objective: of the measure, then of the
+    other metrics of the kind, as far as the result holds them.
+    """
+    bounds = [name for name in result.metrics if "_bound" in name]
+    kind = KINDS.get(result.kind or result.family)
+    if kind is None:
+        return set(bounds[MORE_BOUNDS:])
+    wanted = dict.fromkeys([result.measure, *(metric.name for metric in kind.metrics)])
+    useful: list[str] = []
+    for name in wanted:
+        if name is None or name == result.objective_name:
+            continue  # its bound is that of the result
+        for bound in bounding_metrics(kind.metric(name)):
+            if bound in bounds and bound not in useful:
+                useful.append(bound)
+                break
+    return set(bounds) - set(useful[:MORE_BOUNDS])
+
+
+def defined_in(kind: str | None, name: str) -> str:
+    """Return where the paper of a *kind* defines the metric called *name*; empty where
+    it does not.
+    """
+    spec = KINDS.get(kind or "")
+    return "" if spec is None else spec.metric(name).defined_in
 
 
 def is_reference(kind: str, policy: str | None) -> bool:

@@ -11,12 +11,12 @@ import pandas as pd
 from ioopt.campaign.store import COLUMNS, FAILED, TYPES, StoreReader, clearly
 from ioopt.comparing.measures import COUNTED, standing
 from ioopt.errors import InstanceError
-from ioopt.families import BOUND, REFERENCE, Metric
+from ioopt.families import BOUND, REFERENCE, Metric, Sense
 from ioopt.formats.native import shown
 from ioopt.metrics import GeometricMean, geometric_mean
 from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.registry import KINDS, SOLVERS, measures_of
-from ioopt.result import OPTIMAL_RELATIVE_GAP, TINY
+from ioopt.verdict import bounding_metrics, gap_to, strongest, strongest_sound
 
 REPEATED = [
     "instance",
@@ -116,8 +116,9 @@ def _measured_sql(measures: Mapping[str, Metric]) -> str:
             f"WHEN '{kind}' THEN COALESCE({metric}, CASE WHEN {mine} THEN "
             "objective END)"
         )
-        others = (measure.proof, measure.bounded_by or "-")
-        limits = ", ".join(f"json_extract(metrics, '$.{name}')" for name in others)
+        limits = ", ".join(
+            f"json_extract(metrics, '$.{name}')" for name in bounding_metrics(measure)
+        )
         bounds.append(
             f"WHEN '{kind}' THEN COALESCE(CASE WHEN {mine} THEN bound END, {limits})"
         )
@@ -160,18 +161,31 @@ def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
     plain = frame["solver"].isin(universal) & (frame["settings"].astype(str) == "{}")
     groups = own.where(plain).groupby(frame["digest"], observed=True)
     shared = groups.transform("max").where(~maximise, groups.transform("min"))
-    sign = maximise.map({True: -1.0, False: 1.0}).astype(float)
-    slack = 1e-9 * frame["value"].abs().clip(lower=1.0)
-    # A bound that the value contradicts was proven for other rules (settings
-    # that change them).
-    usable = (sign * (shared - frame["value"]) <= slack) & ~frame["reference"]
-    tighter = usable & (own.isna() | (sign * (shared - own) > 0))
-    bound = own.where(~tighter, shared)
-    frame["bound"] = bound
-    whole = frame["value"].where(~maximise, bound).abs()
-    apart = (whole != 0) & (frame["value"] * bound >= 0) | (frame["value"] == bound)
-    gap = (frame["value"] - bound).abs().where(apart) / whole.clip(lower=TINY)
-    frame["gap"] = gap.where(gap > OPTIMAL_RELATIVE_GAP, 0.0).where(gap.notna())
+    usable = shared.where(~frame["reference"])
+    known = [
+        [None if number != number else number for number in column]
+        for column in (frame["value"], own, usable)
+    ]
+    senses: list[Sense] = ["max" if more else "min" for more in maximise]
+    found = [_bound_and_gap(*row) for row in zip(senses, *known, strict=True)]
+    frame["bound"] = pd.Series([row[0] for row in found], frame.index, dtype=float)
+    frame["gap"] = pd.Series([row[1] for row in found], frame.index, dtype=float)
+
+
+def _bound_and_gap(
+    sense: Sense, value: float | None, own: float | None, shared: float | None
+) -> tuple[float | None, float | None]:
+    """Return the strongest bound of a row, and its gap to it.
+
+    A shared bound that the value contradicts was proven for other rules (settings
+    that change them).
+    """
+    if value is None:
+        return own, None
+    bound = own
+    if shared is not None and shared != own:
+        bound = strongest(sense, (own, strongest_sound(sense, value, (shared,))))
+    return bound, gap_to(sense, value, bound)
 
 
 def _standings(frame: pd.DataFrame) -> pd.Series:

@@ -1,5 +1,5 @@
-"""``ioopt doctor``: what is installed here, what is missing, and
-machine code ahead of need.
+"""``ioopt doctor``: list what is installed and what is missing; compile kernels in
+advance.
 """
 
 import os
@@ -39,7 +39,7 @@ PARTS = {
     "snakemake": "the scheduler plugin for Snakemake",
     "darshan": "Darshan logs in binary form",
 }
-"""Importable packages that some commands need, and for what."""
+"""Importable packages that some commands need, and what for."""
 Row = tuple[str, str, str, str]
 
 
@@ -52,13 +52,12 @@ Row = tuple[str, str, str, str]
 )
 @format_option("table", "json")
 def doctor(compiling: bool, form: str) -> None:
-    """List backends, versions, optional parts, compiled kernels and plugins
-    of this installation.
+    """List backends, versions, optional parts, compiled kernels and plugins.
 
-    Nothing is missing without --compile: a long run compiles first where its limit is a
-    minute or more; in shorter ones plain Python serves while another process compiles
-    for the next run. The code stands beside the package, or in NUMBA_CACHE_DIR; what is
-    there already is loaded in a second.
+    --compile is never needed: a run with a limit of a minute or more compiles what it
+    uses; a shorter one runs as plain Python while another process compiles for the next
+    run. Compiled code is kept beside the package, or in NUMBA_CACHE_DIR, and is loaded
+    in a second.
     """
     if compiling:
         _compile()
@@ -101,8 +100,8 @@ def _here() -> Iterator[Row]:
 
 
 def _version(package: str) -> str:
-    """The version of the distribution that brings an importable
-    *package*, or ``missing``.
+    """Return the version of the distribution with an importable *package*, or
+    ``missing``.
     """
     if find_spec(package) is None:
         return "missing"

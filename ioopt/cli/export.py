@@ -1,5 +1,5 @@
-"""``ioopt export``: the integer program as LP or MPS, instances
-as WfFormat or Batsim.
+"""``ioopt export``: write integer programs as LP or MPS, instances as WfFormat or
+Batsim.
 """
 
 from typing import Any
@@ -19,8 +19,8 @@ from ioopt.solving import load
 
 @click.group(cls=IooptGroup)
 def export_group() -> None:
-    """Write the integer program of an instance, or the instance
-    itself, for other programs.
+    """Write the integer program of an instance, or the instance itself, for other
+    programs.
     """
 
 
@@ -48,7 +48,7 @@ _model("mps")
 @click.argument("result", metavar="[RESULT]", required=False, type=PATH)
 @output_option(required=True)
 def batsim(file: str, result: str | None, output: str) -> None:
-    """Write the workload and its profiles as JSON; of a RESULT the _jobs.csv
+    """Write the workload and its profiles as JSON; with a RESULT, the file _jobs.csv
     that Batsim would write.
     """
     problem, kind = _exported(file, "batsim")
@@ -69,9 +69,7 @@ def batsim(file: str, result: str | None, output: str) -> None:
 @file_argument()
 @output_option(required=True)
 def wfformat(file: str, output: str) -> None:
-    """Write the workflow; what the format has no place for is
-    said on standard error.
-    """
+    """Write the workflow; name on standard error what the format has no place for."""
     problem, _ = _exported(file, "wfformat")
     document = export_wfformat(problem)
     if not quiet():

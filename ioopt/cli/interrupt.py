@@ -1,5 +1,5 @@
-"""End a command soon after Ctrl-C, even while machine code or a library
-keeps its main thread.
+"""End a command soon after Ctrl-C, even while machine code or a library keeps its main
+thread busy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from ioopt.errors import ExitCode
 
 GRACE_SECONDS = 0.3
-"""What the main thread has to end by itself, which removes what is half written."""
+"""How long the main thread may take to end by itself and remove unfinished files."""
 
 
 @contextmanager
@@ -44,8 +44,8 @@ def ending_soon() -> Iterator[None]:
 
 
 def _watch(read: int, over: threading.Event) -> None:
-    """Wait for a signal's number in the pipe; end the process unless the
-    command does so in time.
+    """Wait for the number of a signal in the pipe; end the process unless the command
+    ends in time.
     """
     while number := os.read(read, 1):
         if number[0] not in (signal.SIGINT, signal.SIGTERM):
@@ -60,7 +60,7 @@ def _watch(read: int, over: threading.Event) -> None:
 
 
 def _end_children() -> None:
-    """End the processes of a pool, which would go on with what they were given."""
+    """End the processes of a pool, which would go on with their tasks."""
     loaded = sys.modules.get("multiprocessing")
     for process in loaded.active_children() if loaded else ():
         process.terminate()

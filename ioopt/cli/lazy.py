@@ -1,7 +1,5 @@
-"""Click groups and commands of ioopt: loaded on use, with -q, -v and
---traceback everywhere.
-
-Also the options that need nothing but click, for commands that load nothing else.
+"""Define click's groups and commands for ioopt: imported on use, with -q, -v and
+--traceback everywhere. Options that need click alone are here too.
 """
 
 import os
@@ -20,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class BareOption(click.Option):
-    """An option that may stand without its value, which is *bare* then."""
+    """An option that may be given without its value, which is *bare* then."""
 
     def __init__(self, *args: Any, bare: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -28,10 +26,8 @@ class BareOption(click.Option):
 
 
 def with_values(params: Sequence[click.Parameter], words: list[str]) -> list[str]:
-    """Return *words* with a value for each bare option: the word after it
-    if that is a number.
-
-    A file that is called like a number is no value.
+    """Return *words* with a value for each bare option: the next word if that is a
+    number and no file.
     """
     bare: dict[str, str] = {}
     for option in params:
@@ -69,7 +65,7 @@ class IooptCommand(click.Command):
         ]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Like click's; an option that has another name now says which."""
+        """Parse as click does; UsageError with the new name of a renamed option."""
         try:
             return super().parse_args(ctx, with_values(self.params, args))
         except click.NoSuchOption as error:
@@ -97,8 +93,8 @@ EVERYWHERE: tuple[tuple[list[str], str, dict[str, bool]], ...] = (
 def _remember(
     context: click.Context, parameter: click.Parameter, value: object
 ) -> object:
-    """Keep the value for :func:`quiet` and :func:`verbosity`; -q, -v
-    may stand on any level.
+    """Keep the value for :func:`quiet` and :func:`verbosity`, whichever command it was
+    given to.
     """
     if value:
         context.find_root().meta[f"ioopt.{parameter.name}"] = value
@@ -106,33 +102,36 @@ def _remember(
 
 
 def quiet() -> bool:
-    """True when the user asked for silence on standard error."""
+    """Whether the user asked for silence on standard error."""
     context = click.get_current_context(silent=True)
     return bool(context and context.find_root().meta.get("ioopt.quiet"))
 
 
 def verbosity() -> int:
-    """How often -v was given."""
+    """Return how often -v was given."""
     context = click.get_current_context(silent=True)
-    return int(context.find_root().meta.get("ioopt.verbose", 0)) if context else 0
+    if context is None:
+        return 0
+    return int(context.find_root().meta.get("ioopt.verbose", 0))
 
 
 def processor_started() -> float:
-    """Return the processor time that the main thread had used
-    when the command began.
+    """Return the processor time that the main thread had used when the command began;
+    outside a command, until now.
     """
     context = click.get_current_context(silent=True)
-    started = (
-        context.find_root().meta.get("ioopt.processor_started") if context else None
-    )
-    return time.thread_time() if started is None else float(started)
+    if context is not None:
+        started = context.find_root().meta.get("ioopt.processor_started")
+        if started is not None:
+            return float(started)
+    return time.thread_time()
 
 
 class IooptGroup(click.Group):
-    """A group whose commands are
-    ``name -> (module:command, one-line help)``, imported on use.
+    """A group that imports its commands on use.
 
-    The listing in ``--help`` comes from the table, so that it loads no command at all.
+    *lazy* is ``name -> (module:command, one-line help)``. ``--help`` lists that table
+    and imports no command.
     """
 
     command_class = IooptCommand
@@ -148,18 +147,16 @@ class IooptGroup(click.Group):
         self.params.extend(IooptCommand(None).params)
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
-        """Like click's; the context remembers the processor time used before."""
+        """Make click's context; it remembers the processor time used before."""
         started = time.thread_time()
         context = super().make_context(*args, **more)
         context.find_root().meta.setdefault("ioopt.processor_started", started)
         return context
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of the table, then those defined in place."""
-        return [
-            *self._lazy,
-            *(name for name in self.commands if name not in self._lazy),
-        ]
+        """Return the names in the table's order, then those of other commands."""
+        others = [name for name in self.commands if name not in self._lazy]
+        return [*self._lazy, *others]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return the command called *cmd_name*."""
@@ -181,8 +178,9 @@ class IooptGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Like click's; a name of 0.2 answers as the new one, an unknown one
-        is told the nearest.
+        """Find a command as click does; also one by its name in the last version.
+
+        An unknown name is a UsageError with the nearest one.
         """
         name = click.utils.make_str(args[0])
         known = self.list_commands(ctx)
@@ -211,7 +209,7 @@ class IooptGroup(click.Group):
 
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Several options as one decorator, in the order of ``--help``."""
+    """Return several options as one decorator, in the order of ``--help``."""
 
     def decorate(function: F) -> F:
         for option in reversed(options):
@@ -222,8 +220,8 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 def set_option(text: str, **more: Any) -> Callable[[F], F]:
-    """--set KEY=VALUE, any number of times; the command gets them as a
-    mapping, ``settings``.
+    """Return the option ``--set KEY=VALUE``, which may be given again; the command gets
+    the mapping ``settings``.
     """
     return click.option(
         "--set",
@@ -247,9 +245,7 @@ class Seconds(click.ParamType):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> float:
-        """Seconds; a negative number is left to the command, which
-        knows what it is for.
-        """
+        """Return seconds; the command itself refuses a negative number."""
         try:
             return value if isinstance(value, float) else float(value)
         except ValueError:

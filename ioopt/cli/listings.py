@@ -1,5 +1,5 @@
-"""``ioopt instances``: what there is, what is known of it, what is
-better, and what solves it.
+"""``ioopt instances``: list bundled instances and best plans, generators, schemas and
+solvers.
 """
 
 import os
@@ -28,8 +28,8 @@ from ioopt.units import quantity, title
 @click.group(cls=IooptGroup, invoke_without_command=True)
 @click.pass_context
 def instances(context: click.Context) -> None:
-    """Bundled instances, whose names any command takes as FILE;
-    generators, schemas, solvers.
+    """List bundled instances, whose names any command takes as FILE; generators,
+    schemas, solvers.
     """
     if context.invoked_subcommand is None:
         context.invoke(list_)
@@ -51,7 +51,7 @@ def list_(form: str = "table") -> None:
 
 
 def _best(entry: Mapping[str, Any]) -> str | None:
-    """The best known objective with its unit, and whether a bound proves it."""
+    """Return the best known objective with its unit, and whether a bound proves it."""
     value, bound = entry.get("best_objective"), entry.get("bound")
     if value is None:
         return None
@@ -59,8 +59,10 @@ def _best(entry: Mapping[str, Any]) -> str | None:
 
 
 def _short(text: str | None) -> str | None:
-    """Text cut to a line or two; `ioopt instances show NAME` has all of it."""
-    return f"{text[:69]}..." if text is not None and len(text) > 72 else text
+    """Return text cut to a line or two; `ioopt instances show NAME` prints it all."""
+    if text is None or len(text) <= 72:
+        return text
+    return f"{text[:69]}..."
 
 
 @instances.command(cls=IooptCommand)
@@ -79,8 +81,11 @@ def copy(name: str, output: str | None) -> None:
     target = output or os.path.basename(source)
     if os.path.exists(target):
         raise UsageError(f"{target}: exists already; choose another name with -o")
-    packed = target.endswith(".gz")  # it is packed again as it is written
-    write_bytes(target, read_bytes(source) if packed else Path(source).read_bytes())
+    if target.endswith(".gz"):
+        data = read_bytes(source)  # unpacked: it is packed again as it is written
+    else:
+        data = Path(source).read_bytes()
+    write_bytes(target, data)
     click.echo(target)
 
 
@@ -90,8 +95,8 @@ def copy(name: str, output: str | None) -> None:
 @format_option("table", "json")
 @output_option(text="Write the instance NAME there.")
 def best(name: str | None, library: str | None, form: str, output: str | None) -> None:
-    """The best plan known of NAME (an instance of the library, or its
-    file), or a table of all.
+    """Print the best plan known of NAME (an instance of the library, or its file), or a
+    table of all.
 
     Value, proven bound, who found it and its history; JSON has the plan too.
     """
@@ -176,7 +181,7 @@ GENERATE = """\b
 Examples:
   ioopt instances generate replication --list
   ioopt instances generate replication --preset image-85 --seed 3 -o image.json
-  ioopt instances generate replication --preset ppa --set tasks=2000 --set nodes=32 -o ppa.json.gz
+  ioopt instances generate replication --preset ppa --set tasks=2000 -o ppa.json.gz
 """
 
 
@@ -204,8 +209,8 @@ def generate(
     listing: bool,
     output: str | None,
 ) -> None:
-    """Make one instance of FAMILY (or of one of its kinds); the same seed
-    gives the same file.
+    """Make one instance of FAMILY (or of one of its kinds); the same seed gives the
+    same file.
     """
     kind = registry.generator_of(family)
     if listing:
@@ -218,15 +223,13 @@ def generate(
 
 
 def _presets(kind: Format) -> str:
-    rows = [
-        (
-            name,
-            ", ".join(
-                f"{key}={field.default}" for key, field in cls.model_fields.items()
-            ),
+    """Return the table of presets with their settings and defaults."""
+    rows = []
+    for name, cls in kind.presets.items():
+        fields = cls.model_fields.items()
+        rows.append(
+            (name, ", ".join(f"{key}={field.default}" for key, field in fields))
         )
-        for name, cls in kind.presets.items()
-    ]
     return render(
         ("preset", "settings and defaults"), rows, width=terminal_width(), wrap=1
     )
@@ -252,8 +255,7 @@ Examples:
 )
 @format_option("table", "json")
 def solvers(name: str | None, family: str | None, everything: bool, form: str) -> None:
-    """List the solvers by family; an exact one proves its answer
-    optimal when given time.
+    """List the solvers by family; an exact one proves its answer optimal, given time.
 
     JSON also gives settings, abilities and backends.
     """
@@ -274,7 +276,7 @@ def solvers(name: str | None, family: str | None, everything: bool, form: str) -
 
 
 def _tables(chosen: Sequence[SolverSpec], everything: bool) -> str:
-    """One table for each set of kinds that solvers take, then what is not shown."""
+    """Return a table for each set of kinds that solvers take; count what is hidden."""
     groups: dict[tuple[str, ...], list[SolverSpec]] = {}
     for spec in chosen:
         groups.setdefault(spec.kinds, []).append(spec)
@@ -308,8 +310,8 @@ def _heading(kinds: Sequence[str]) -> str:
 
 
 def describe(spec: SolverSpec) -> Json:
-    """A solver as plain data: abilities, backends, and the name, type and
-    default of its settings.
+    """Return a solver as plain data: abilities, backends, and the settings by name with
+    type and default.
     """
     settings = {}
     settings_class = spec.settings_class()

@@ -53,7 +53,10 @@ COMMANDS = {
         "ioopt.cli.budget:budget",
         "Say what a quota on a work directory costs.",
     ),
-    "measure": ("ioopt.cli.measure:measure", "Measure where nothing is to be decided."),
+    "measure": (
+        "ioopt.cli.measure:measure",
+        "Run Lee et al.'s measurements (no decisions).",
+    ),
     "sweep": (
         "ioopt.cli.sweep:sweep",
         "Run a grid of instances and solvers into a store.",
@@ -69,13 +72,13 @@ COMMANDS = {
     ),
 }
 WRITES_WHEN_INTERRUPTED = ("solve", "compare", "sweep", "serve")
-"""Commands that still have an answer, rows or clients to care for;
-all others end at once.
+"""Commands that write what they have when they are interrupted; all others end at
+once.
 """
 EPILOG = """\b
 Examples:
   ioopt compare cycle3
-  ioopt instances generate replication --preset image-85 --set disk=unlimited --seed 1 -o image.json
+  ioopt instances generate replication --preset image-85 --seed 1 -o image.json
   ioopt solve image.json --solver ip --time-limit 30 -o result.json
   ioopt check image.json result.json
   ioopt plot result.json -o gantt.png
@@ -104,14 +107,13 @@ def cli() -> None:
 
 
 def _terminate(signum: int, frame: Any) -> None:
+    """Treat SIGTERM as Ctrl-C."""
     raise KeyboardInterrupt
 
 
 @contextmanager
 def _failures_shown() -> Iterator[None]:
-    """Print what ioopt logs, such as the tracebacks of solvers that
-    fail, on standard error.
-    """
+    """Print what ioopt logs on standard error, such as tracebacks of failed solvers."""
     import logging
 
     log = logging.getLogger("ioopt")
@@ -127,9 +129,7 @@ def _failures_shown() -> Iterator[None]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; nothing escapes as
-    a traceback unasked.
-    """
+    """Run the command line and return its exit code; only --traceback shows one."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
     command = next((word for word in arguments if not word.startswith("-")), "")
@@ -143,11 +143,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     """Run the command line; the exit code of every error is chosen here."""
-    # Schedules are millions of containers with hardly a reference cycle: looking for
-    # those takes a third of a check.
+    # Schedules are millions of containers and hold hardly a reference cycle: at its
+    # usual pace the collector takes a third of the time of a check.
     gc.set_threshold(200_000, 20, 100)
-    # Threads of the linear algebra wait for each other by working: a time limit of a
-    # second took two and a half of the processor.
+    # Threads of the linear algebra libraries wait for each other in busy loops: a run
+    # of one second took two and a half seconds of the processor.
     for library in ("OPENBLAS", "MKL"):
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     code: int = ExitCode.ANSWER
@@ -166,8 +166,7 @@ def _run(arguments: list[str]) -> int:
         error.show()
         code = ExitCode.USAGE
     except BrokenPipeError:
-        # The reader (head, less) has gone: hand the interpreter a sink so
-        # that it exits quietly.
+        # The reader (head, less) has gone.
         _discard_output()
     except IooptError as error:
         if "--traceback" in arguments:
@@ -177,25 +176,26 @@ def _run(arguments: list[str]) -> int:
     except Exception as error:
         if "--traceback" in arguments:
             traceback.print_exc()
-        if isinstance(error, OSError) and error.errno in _OF_THE_SYSTEM:
-            where = (
-                "standard output"
-                if error.filename is None
-                else str(error.filename)[:80]
-            )
-            _say(f"{where}: {error.strerror}")
-            if error.filename is None:
-                _discard_output()
-            return int(ExitCode.USAGE)
-        package = (getattr(error, "name", None) or "").partition(".")[0]
-        if isinstance(error, ModuleNotFoundError) and package in EXTRAS:
-            _say(str(missing(package)))
-            return int(ExitCode.BACKEND_MISSING)
-        _say(
-            f"internal error: {type(error).__name__}: {error} (--traceback shows where)"
-        )
-        code = ExitCode.INTERNAL
+        code = _unexpected(error)
     return int(code)
+
+
+def _unexpected(error: Exception) -> ExitCode:
+    """Say what went wrong outside ioopt's own errors; return the exit code."""
+    if isinstance(error, OSError) and error.errno in _OF_THE_SYSTEM:
+        if error.filename is None:
+            _say(f"standard output: {error.strerror}")
+            _discard_output()
+        else:
+            _say(f"{str(error.filename)[:80]}: {error.strerror}")
+        return ExitCode.USAGE
+    if isinstance(error, ModuleNotFoundError):
+        package = (error.name or "").partition(".")[0]
+        if package in EXTRAS:
+            _say(str(missing(package)))
+            return ExitCode.BACKEND_MISSING
+    _say(f"internal error: {type(error).__name__}: {error} (--traceback shows where)")
+    return ExitCode.INTERNAL
 
 
 _OF_THE_SYSTEM = {
@@ -206,21 +206,15 @@ _OF_THE_SYSTEM = {
     errno.EROFS,
     errno.ENAMETOOLONG,
 }
-"""Errors of files and devices that only the user can mend: full, read-only,
-failing, no such name.
-"""
+"""Errors of files and devices that only the user can mend, such as a full disk."""
 
 
 def _discard_output() -> None:
-    """Hand the interpreter a sink, so that it does not write the rest of
-    standard output at exit.
-    """
+    """Point standard output at the null device, so that nothing is written at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(message: str) -> None:
-    """Print one line on standard error; who has closed or filled
-    that is told nothing.
-    """
+    """Print one line on standard error; keep quiet where that is closed or full."""
     with contextlib.suppress(OSError):
         print("ioopt:", *message.split(), file=sys.stderr)

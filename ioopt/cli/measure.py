@@ -1,5 +1,5 @@
-"""``ioopt measure``: quantum models, perturbations and message counts, in
-which nothing is decided.
+"""``ioopt measure``: the measurements of Lee et al. (quantum models, perturbations and
+message counts), in which nothing is decided.
 """
 
 import time

@@ -1,5 +1,5 @@
-"""Options of the commands, what the shell completes them with, and
-progress on a terminal.
+"""Define the options of the commands, their completion in the shell, and progress on a
+terminal.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ PATIENCE_SECONDS = 1
 
 
 def _bar(*columns: str, transient: bool = False) -> Progress:
-    """A bar with these columns of rich, between what it is of and what it has
-    come to (``state``).
-    """
+    """Return a progress bar: its title, these columns of rich, and its ``state``."""
     from rich import console, progress
 
     shown: list[str | progress.ProgressColumn] = [
@@ -60,10 +58,9 @@ def counting(
     transient: bool = False,
     every: float | None = None,
 ) -> Iterator[Callable[[int, int, str], None]]:
-    """What shows how many of how many are done, with the time left and
-    words, on a terminal.
+    """Give a function that shows (done, total, words) on a terminal with the time left.
 
-    In a log file it writes a line *every* so many seconds, or nothing.
+    Elsewhere it writes a line *every* so many seconds, or nothing.
     """
     if not quiet() and every is not None and not sys.stderr.isatty():
         with _logging(title, every) as show:
@@ -81,7 +78,7 @@ def counting(
 
 @contextmanager
 def _logging(title: str, every: float) -> Iterator[Callable[[int, int, str], None]]:
-    """Write what was shown last *every* so many seconds, from a thread of its own."""
+    """Write the latest state *every* so many seconds, from a thread of its own."""
     state, over = ["begun"], threading.Event()
 
     def write() -> None:
@@ -102,11 +99,9 @@ def _logging(title: str, every: float) -> Iterator[Callable[[int, int, str], Non
 def watching(
     title: str, limit: float | None
 ) -> Iterator[Callable[[Incumbents], None] | None]:
-    """Show a bar with time, objective and bound while the block runs;
-    nothing without a terminal.
+    """Show a bar with time, objective and bound on a terminal while the block runs.
 
-    The bar appears only after a second, so that quick answers stay quiet, and
-    goes away at the end.
+    It appears after a second, so that quick answers show none, and goes at the end.
     """
     if not quiet():
         choice.say = say
@@ -129,10 +124,9 @@ def watching(
 
 @contextmanager
 def printing_aside() -> Iterator[None]:
-    """Send what solvers print to standard error: standard output
-    holds the answer alone.
+    """Send what solvers print to standard error: standard output is for the answer.
 
-    What machine code, or a child process, writes to the descriptor goes there too.
+    What machine code or a child process writes to the descriptor goes there too.
     """
     stream = sys.stdout
     kept = _moved_aside()
@@ -141,7 +135,7 @@ def printing_aside() -> Iterator[None]:
             yield
     finally:
         if kept is not None:
-            # What is still in a buffer of Python or C belongs to the solver too.
+            # Buffers of Python and C still hold text of the solver.
             stream.flush()
             with suppress(OSError, AttributeError):
                 ctypes.CDLL(None).fflush(None)
@@ -150,8 +144,8 @@ def printing_aside() -> Iterator[None]:
 
 
 def _moved_aside() -> int | None:
-    """Let descriptor 1 be standard error; return a copy of what it was,
-    None where it is closed.
+    """Let descriptor 1 be standard error; return a copy of what it was, None where it
+    is closed.
     """
     if sys.stdout is None:
         return None
@@ -170,9 +164,7 @@ def _state(found: Incumbents) -> str:
 
 
 PATH = click.Path(readable=False)
-"""A file to read or write: the shell completes its name, and
-nothing is checked here.
-"""
+"""A file to read or write: the shell completes its name; the command checks it."""
 SKIPPED_SHARE = "0.05"
 
 skip_bad_option = click.option(
@@ -190,8 +182,8 @@ skip_bad_option = click.option(
 def _completing(
     rows: Callable[[click.Context], Mapping[str, str]],
 ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """What click asks when the shell completes a word: those of *rows*
-    (word -> text) begun so.
+    """Return what click asks when the shell completes a word: those of *rows* (word ->
+    text) that begin like it.
     """
 
     @wraps(rows)
@@ -210,27 +202,26 @@ def _completing(
 
 @_completing
 def instances(context: click.Context) -> dict[str, str]:
-    """Names of bundled instances; the shell adds files where none fits."""
+    """Offer names of bundled instances; the shell adds files where none fits."""
     return {name: row["kind"] for name, row in entries().items()}
 
 
 def files(
     context: click.Context, parameter: click.Parameter, begun: str
 ) -> list[CompletionItem]:
-    """Files, and names of bundled instances."""
+    """Offer files, and names of bundled instances."""
     return [CompletionItem(begun, type="file"), *instances(context, parameter, begun)]
 
 
 def _kinds(context: click.Context) -> set[str]:
-    """The kinds of the bundled instances among what stands before."""
-    # The option that is being typed has no value yet, so what stands
-    # before it is not parsed.
+    """Return the kinds of the bundled instances in the words typed before."""
+    # An option that is being typed has no value yet, so click has parsed nothing.
     return {entries()[name]["kind"] for name in context.args if name in entries()}
 
 
 @_completing
 def known_solvers(context: click.Context) -> dict[str, str]:
-    """Solvers; where FILE is a bundled instance only those that take it."""
+    """Offer solvers; where FILE is a bundled instance, those that take it."""
     kinds = _kinds(context)
     rows = [row for row in registry.SOLVERS if not kinds or kinds & {*row.kinds}]
     return {row.name: row.summary for row in rows}
@@ -238,36 +229,33 @@ def known_solvers(context: click.Context) -> dict[str, str]:
 
 @_completing
 def families(context: click.Context) -> dict[str, str]:
-    """Families, and kinds of instances."""
+    """Offer families and kinds of instances."""
     return dict.fromkeys([*registry.families(), *registry.FORMATS], "")
 
 
 @_completing
 def presets(context: click.Context) -> dict[str, str]:
-    """Presets of the family given, else of all."""
+    """Offer presets of the family given, else of all."""
     given = {*context.args}
-    kinds = [
-        row
-        for row in registry.FORMATS.values()
-        if not given or given & {row.family, row.kind}
-    ]
-    return {name: row.kind for row in kinds for name in row.presets}
+    found: dict[str, str] = {}
+    for row in registry.FORMATS.values():
+        if not given or given & {row.family, row.kind}:
+            found |= dict.fromkeys(row.presets, row.kind)
+    return found
 
 
 def _target(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> str | None:
-    """A file to be written: one that cannot be is refused at
-    once, not after the work.
-    """
+    """Return the file to be written; refuse one that cannot be before any work."""
     if value is not None and value != "-":
         check_writable(value)
     return value
 
 
 def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What every solver takes; the command gets it as ``how``, keywords
-    of ``ioopt.solving.solve``.
+    """Add the options that every solver takes; the command gets them as ``how``, the
+    keywords of ``ioopt.solve``.
     """
 
     @wraps(command)
@@ -315,8 +303,8 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_threads(solver: str | None, kind: Kind, threads: int) -> None:
-    """Raise UsageError when several threads are asked of a solver of ioopt
-    that has use for one.
+    """Raise UsageError when several threads are asked of a solver of ioopt that uses
+    one.
     """
     spec = registry.solver(solver, kind)
     if threads <= 1 or THREADS in spec.abilities or not spec.bundled:
@@ -342,11 +330,11 @@ def format_option(*choices: str) -> Callable[[F], F]:
 
 
 def read_result(source: str, kind: Kind | None = None) -> Mapping[str, Any]:
-    """A RESULT argument as plain data: a result file, an object with
-    ``plan``, or a bare plan.
+    """Read a RESULT argument as plain data: a result file, an object with ``plan``, or
+    a bare plan.
 
-    Raises InstanceError when it holds neither a plan nor a schedule, or (with *kind*)
-    when what it holds has not the form of a result for such an instance.
+    Raises InstanceError when it holds neither a plan nor a schedule, or, with *kind*,
+    when it does not have the form of that kind's results.
     """
     data = read_json(source)
     if not isinstance(data, Mapping):
@@ -383,16 +371,16 @@ UNTOLD = {
     "status": "unknown",
     "stop": "finished",
 }
-"""What a whole result has and a part of one may lack."""
+"""Keys that a result must have, for data that is a part of one."""
 
 
 def file_argument(**options: Any) -> Callable[[F], F]:
-    """The FILE argument: an instance file, ``-`` or the name of a bundled instance."""
+    """Add the argument FILE: an instance file, ``-`` or a bundled instance's name."""
     return click.argument("file", metavar="FILE", shell_complete=files, **options)
 
 
 def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
-    """--solver NAME."""
+    """Add the option ``--solver NAME``."""
     return click.option(
         "--solver",
         *names,
@@ -404,7 +392,7 @@ def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
 
 
 def measure_option(what: str = "solvers optimise where they can") -> Callable[[F], F]:
-    """--measure NAME: *what* it is for."""
+    """Add the option ``--measure NAME``; *what* says what it is for."""
     text = f"What {what}; default: that of the kind, such as makespan_seconds."
     return click.option("--measure", metavar="NAME", help=text)
 
@@ -421,7 +409,7 @@ library_option = click.option(
 def output_option(
     required: bool = False, text: str = "Where to write."
 ) -> Callable[[F], F]:
-    """-o FILE; a failure leaves an older file as it was
+    """Add the option ``-o FILE``; a command that fails leaves an older file as it was
     (see :func:`ioopt.formats.native.write_bytes`).
     """
     return click.option(

@@ -22,7 +22,7 @@ Examples:
   echo '{"ioopt": 1, "id": 1, "op": "ping"}' | ioopt serve --stdio
   ioopt serve --socket /run/scheduler/ioopt.sock
   ioopt serve --http 127.0.0.1:8080 --token-file token
-  ioopt serve --batsim tcp://*:28000 --solver cons-fcfs --machine node_rate=1GB/s,storage_rate=4GB/s
+  ioopt serve --batsim tcp://*:28000 --machine node_rate=1GB/s,storage_rate=4GB/s
 """
 
 

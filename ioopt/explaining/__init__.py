@@ -1,5 +1,5 @@
-"""Why a plan is as it is: where its time goes, what holds its bound, which
-resource would help most.
+"""Explain a plan: where its time goes, what sets its bound, which resource would help
+most.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,16 +24,16 @@ from ioopt.units import quantity, title
 from ioopt.verdict import best_of, strongest_sound
 
 TOLD = 1e-3
-"""Gains below this part are none worth a word."""
+"""Gains below this part of the value are not mentioned."""
 
 
 @dataclass(frozen=True)
 class Knob:
-    """The best plan known with a tenth more of one resource (None: as it is):
-    its measure and bound.
+    """What a tenth more of one *resource* gives (None: of none): the measure of the
+    best plan found, and its bound.
 
-    ``gain`` is the part of the value as it is that more of the resource takes away;
-    ``sure`` says that it is more than the noise of a search that is cut short.
+    ``gain`` is the part of the value without it that it saves; ``sure`` says that this
+    is more than two searches of the same instance may differ by.
     """
 
     resource: str | None
@@ -47,8 +47,8 @@ class Knob:
 class Explanation:
     """Sentences for people, and the figures of the last two of them.
 
-    ``noise`` is how far the plan at hand and the searches as it is lie apart, as
-    a part of the value.
+    ``noise`` is how far the plans of the unchanged instance lie apart, as a part of
+    the value.
     """
 
     sentences: tuple[str, ...]
@@ -66,12 +66,12 @@ def explain(
     """Explain *result* on its instance; every resource costs one more solve of
     *time_limit* seconds.
 
-    All plans that are found, the one at hand first, are replayed with a tenth more
-    of each resource, and the best replay counts: more is never worse, since the plan
-    at hand still stands.
+    Each plan that was found, *result*'s first, is replayed with a tenth more of each
+    resource, and the best replay counts: more of a resource is never worse, as the old
+    plan can still be carried out.
 
-    Raises UsageError for kinds that nothing is told of and results
-    without plan or schedule.
+    Raises UsageError for kinds that are not explained, and for results without plan or
+    schedule.
     """
     problem = load(source)
     kind = registry.kind_of_problem(problem)
@@ -112,9 +112,8 @@ class _Trials:
     plans: list[Json] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        with suppress(
-            UsageError
-        ):  # a function without a name of its own: its plan is replayed
+        # A function without a name of its own is not found: its plan is replayed.
+        with suppress(UsageError):
             self.spec = registry.solver(self.at_hand.solver, self.kind)
         self._keep(self.at_hand.plan)
 
@@ -223,6 +222,7 @@ def _gain(measure: Metric, now: float | None, then: float | None) -> float | Non
 
 
 def _standing(result: Result, measure: Metric, same: Knob) -> str:
+    """Return the sentence on the value of the plan and how far the best may be."""
     row: Row = result.summary()
     value = measured(row, measure.name)
     name = title(measure.name)
@@ -234,7 +234,7 @@ def _standing(result: Result, measure: Metric, same: Knob) -> str:
         value = same.value
     if same.bound is None or not value:
         return f"{text}; how far the best plan is from it is not known."
-    left = (value - same.bound) / abs(value) * (1 if measure.sense == "min" else -1)
+    left = _gain(measure, value, same.bound) or 0.0
     if left <= 1e-9:
         return f"{text}, which is proven to be the best."
     least = quantity(measure.name, same.bound, value)
@@ -273,12 +273,12 @@ def _held(measure: Metric, knobs: Sequence[Knob], units: Mapping[str, str]) -> s
 
 
 def _helped(measure: Metric, knobs: Sequence[Knob], noise: float = 0.0) -> str:
+    """Return the sentence on the resource of which more would help the solver most."""
     helping = [
         knob for knob in knobs[1:] if knob.gain is not None and knob.gain >= TOLD
     ]
-    told = sorted(
-        (knob for knob in helping if knob.sure), key=lambda knob: -(knob.gain or 0.0)
-    )
+    told = [knob for knob in helping if knob.sure]
+    told.sort(key=lambda knob: -(knob.gain or 0.0))
     unsure = [str(knob.resource) for knob in helping if not knob.sure]
     doubt = (
         f"cannot tell for {', '.join(unsure)}: less than the {percent(noise)} by "
@@ -294,7 +294,10 @@ def _helped(measure: Metric, knobs: Sequence[Knob], noise: float = 0.0) -> str:
         f"{quantity(measure.name, first.value, knobs[0].value)}"
     )
     more = [f"{other.resource} {percent(other.gain)}" for other in others]
-    text += (
-        f" ({', '.join(more)})" if more else "; the others hardly" if not unsure else ""
-    )
-    return f"{text}; {doubt}." if unsure else f"{text}."
+    if more:
+        text += f" ({', '.join(more)})"
+    elif not unsure:
+        text += "; the others hardly"
+    if unsure:
+        text += f"; {doubt}"
+    return f"{text}."

@@ -22,14 +22,14 @@ ProblemT = TypeVar("ProblemT")
 def chosen_preset(
     kind: str, presets: Mapping[str, Any], name: str, settings: Mapping[str, object]
 ) -> tuple[str, Any]:
-    """The name and the settings of a preset of *kind*; UsageError for unknown ones."""
+    """Return name and settings of a preset of *kind*; UsageError for unknown ones."""
     if name in presets:
         return name, parse_settings(presets[name], settings, f"preset {name}")
     raise UsageError(f"{kind} has no preset {name!r}; {suggest(name, presets)}")
 
 
 def variant(base: type[SettingsT], **defaults: Any) -> type[SettingsT]:
-    """The settings *base* with other *defaults*: those of one more preset."""
+    """Return the settings class *base* with other *defaults*, for one more preset."""
     fields: Json = {}
     for name, default in defaults.items():
         field = copy(base.model_fields[name])
@@ -39,8 +39,8 @@ def variant(base: type[SettingsT], **defaults: Any) -> type[SettingsT]:
 
 
 def built(preset: str, make: Callable[..., ProblemT], **parts: Any) -> ProblemT:
-    """The problem that *make* builds from *parts*; UsageError where the
-    settings contradict.
+    """Return the problem that *make* builds from *parts*; UsageError where the settings
+    contradict each other.
     """
     try:
         return make(**parts)

@@ -1,5 +1,5 @@
-"""Shared base of all problem and plan classes: frozen, strict about
-keys, exact about errors.
+"""Define the base of all problem and plan classes: frozen, strict about keys, exact
+about errors.
 """
 
 import gc
@@ -21,14 +21,13 @@ from pydantic import (
 from ioopt.units import whole
 
 LARGEST = 10**18
-"""Largest number of any instance: bytes, operations and seconds of real
-workloads stay far below, and what is computed from such numbers neither
-overflows nor becomes infinite."""
+"""The largest number of any instance: real workloads stay far below, and nothing that
+is computed from such numbers overflows."""
 SMALLEST = 1e-12
-"""Smallest rate, time or factor above 0, so that what is divided by it stays finite."""
+"""The smallest rate, time or factor above 0: a number divided by it stays finite."""
 
 LONGEST_SECONDS = 10**10
-"""Longest time, 317 years: differences of such times are good to two microseconds."""
+"""The longest time, 317 years: differences of such times are exact to 2 us."""
 
 _STRICT: dict[str, Any] = {"strict": True, "allow_inf_nan": False}
 _NUMBER: dict[str, Any] = {"le": LARGEST, **_STRICT}
@@ -53,11 +52,9 @@ Count = Annotated[int, Field(ge=0, le=LARGEST, strict=True), Whole]
 PositiveCount = Annotated[int, Field(ge=1, le=LARGEST, strict=True), Whole]
 """A whole number, 1 or more."""
 Cores = Annotated[int, Field(ge=1, le=1 << 16, strict=True)]
-"""Cores of a node or of a task; those of a node are kept one by one."""
+"""Cores of a node or of a task; a node keeps a record of each."""
 MAX_NODES = 1 << 22
-"""Largest machine of which every node (or unit) is kept as a bit or
-in a list of its own.
-"""
+"""The largest machine that keeps a bit or a list for every node (or unit)."""
 NodeNumber = Annotated[int, Field(ge=0, lt=MAX_NODES, strict=True)]
 """A node, column or row of a machine, from 0; sets of them are kept as bits."""
 Name = Annotated[str, Field(min_length=1, max_length=4096, strict=True)]
@@ -89,10 +86,10 @@ class Record(BaseModel):
 
 
 class Numerous(Record):
-    """A record of which there may be a million: those that were given the same
-    keys share their names.
+    """Base of records created in millions: instances with the same fields set share one
+    set of their names.
 
-    A set of five names takes 728 bytes, more than what the record holds.
+    A set of five names takes 728 bytes, more than the fields of the record.
     """
 
     @model_validator(mode="after")
@@ -107,8 +104,8 @@ _GIVEN_NAMES: dict[frozenset[str], set[str]] = {}
 
 
 class Lean(Record):
-    """A record whose keys ``LATER``, which older files lack, are written
-    only where they are set.
+    """A record that writes the keys ``LATER``, which older files lack, only where they
+    differ from their defaults.
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset()
@@ -131,12 +128,12 @@ class Plan(Record):
     """What a solver decided; names refer to the instance's own."""
 
     def to_dict(self) -> Json:
-        """The plan as plain JSON values."""
+        """Return the plan as plain JSON values."""
         return self.model_dump(mode="json")
 
 
 class Problem(Record):
-    """Top of every instance file: version, name and free-form provenance."""
+    """Base of all instances: version, name and free-form provenance."""
 
     version: Literal[1] = 1
     name: Name = "unnamed"
@@ -156,20 +153,22 @@ class Problem(Record):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The lines that its importer left in ``meta.warnings``: what it
-        dropped, invented or scaled.
+        """What its importer dropped, invented or scaled: the lines in
+        ``meta.warnings``.
         """
         said = (self.meta or {}).get("warnings")
-        return (
-            tuple(str(line) for line in said) if isinstance(said, (list, tuple)) else ()
-        )
+        if not isinstance(said, (list, tuple)):
+            return ()
+        return tuple(str(line) for line in said)
 
     @property
     def synthetic_notes(self) -> tuple[str, ...]:
-        """The note of a result when I/O was invented (``meta.synthetic``)."""
+        """The note of a result where I/O was invented (``meta.synthetic``)."""
         made = (self.meta or {}).get("synthetic")
         how = made.get("I/O") if isinstance(made, Mapping) else None
-        return (f"{SYNTHETIC_IO}: {how}",) if isinstance(how, str) else ()
+        if not isinstance(how, str):
+            return ()
+        return (f"{SYNTHETIC_IO}: {how}",)
 
 
 def _how_many(count: int, items: str) -> str:
@@ -183,7 +182,7 @@ def _how_many(count: int, items: str) -> str:
 
 
 def first_repeated(items: Iterable[Hashable]) -> tuple[int, int] | None:
-    """Positions of the first value that stands twice in *items*, or None.
+    """Return the positions of the first value that stands twice in *items*, or None.
 
     >>> first_repeated(["a", "b", "a"])
     (0, 2)
@@ -198,9 +197,7 @@ def first_repeated(items: Iterable[Hashable]) -> tuple[int, int] | None:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Make many objects and no garbage: the collector would only walk
-    them, again and again.
-    """
+    """Pause the garbage collector while many objects are made and none is left over."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -211,8 +208,8 @@ def collector_paused() -> Iterator[None]:
 
 
 def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:
-    """The items of one cycle, each before those that wait for it; empty
-    where there is none.
+    """Return the items of one cycle, each before those that wait for it; empty where
+    there is none.
 
     >>> find_cycle({0: [2], 1: [0], 2: [1], 3: [1]})
     [0, 1, 2]
@@ -228,8 +225,8 @@ def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:
 
 
 def _can_be_sorted(predecessors: Mapping[int, Iterable[int]]) -> bool:
-    """Whether the items have an order; five times as fast as a sorter
-    that can name a cycle.
+    """Whether the items can be ordered; five times as fast as a sorter that names a
+    cycle.
     """
     followers: dict[int, list[int]] = {item: [] for item in predecessors}
     waits = dict.fromkeys(predecessors, 0)
@@ -248,11 +245,12 @@ def _can_be_sorted(predecessors: Mapping[int, Iterable[int]]) -> bool:
 
 def require_unique(what: str, ids: Iterable[Hashable]) -> None:
     """Raise ValueError naming both places when an id stands twice."""
-    repeated = first_repeated(ids_list := list(ids))
+    listed = list(ids)
+    repeated = first_repeated(listed)
     if repeated is not None:
         first, second = repeated
         raise ValueError(
-            f"{what}[{second}].id {ids_list[second]!r} is already the id of "
+            f"{what}[{second}].id {listed[second]!r} is already the id of "
             f"{what}[{first}]"
         )
 
@@ -264,9 +262,7 @@ def require_known(where: str, name: KeyT, known: Container[KeyT], what: str) -> 
 
 
 def require_one_id_type(what: str, ids: Iterable[Hashable]) -> None:
-    """Raise ValueError when whole numbers and text are mixed as ids (one
-    file has one of them).
-    """
+    """Raise ValueError when whole numbers and text are mixed as ids of one file."""
     first = {isinstance(value, str): value for value in reversed([*ids])}
     if len(first) > 1:
         number, text = first[False], first[True]

@@ -50,8 +50,8 @@ def test_without_a_measure_ip_is_the_papers_program_and_its_value_the_makespan()
         pytest.approx(REPLAYED),
     )
     assert repr(result) == (
-        "<Result of ip on cycle3: status: optimal by additive (finished), makespan: "
-        "9.684 s, additive: 5.184 s>"
+        "<Result of ip on cycle3: status: optimal (additive objective, equation 13), "
+        "makespan: 9.684 s, additive: 5.184 s>"
     )
 
 
