@@ -8,7 +8,7 @@ together again.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 
@@ -105,18 +105,21 @@ def read_sacct(
         )
     rows = (row for row in reader.whole_rows(lines[1:]) if row[1].strip() != heading)
     jobs, remarks = read_rows(rows, reader.job, name, skip_bad)
-    listed = ", ".join(
-        f"{key} ({count} rows)" for key, count in reader.clusters.items()
-    )
-    if cluster is not None and cluster not in reader.clusters:
+    _check_cluster(reader.clusters, cluster, name)
+    return jobs, remarks
+
+
+def _check_cluster(rows: Mapping[str, int], cluster: str | None, name: str) -> None:
+    """Raise an error where *cluster* has no rows, or one has to be chosen."""
+    listed = ", ".join(f"{key} ({count} rows)" for key, count in rows.items())
+    if cluster is not None and cluster not in rows:
         raise UsageError(
             f"--cluster {cluster}: {name} has {listed or 'no column Cluster'}"
         )
-    if cluster is None and len(reader.clusters) > 1:
+    if cluster is None and len(rows) > 1:
         raise InstanceError(
             f"{name}: jobs of {listed}; choose one (import sacct --cluster NAME)"
         )
-    return jobs, remarks
 
 
 @dataclass

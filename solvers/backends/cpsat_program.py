@@ -160,12 +160,17 @@ def solve_cpsat(
         status = Status.FEASIBLE
         stop = StopReason.GAP
     elif status in (Status.FEASIBLE, Status.UNKNOWN):
-        stop = StopReason.ITERATIONS
-        if limits.seconds is not None and seconds >= CLOCK_SHARE * limits.seconds:
-            stop = StopReason.TIME
+        stop = _limit_met(limits, seconds)
     return BackendAnswer(
         status, stop, values, objective, bound, seconds, NAME, ortools.__version__
     )
+
+
+def _limit_met(limits: BackendLimits, seconds: float) -> StopReason:
+    """Return which limit ended a run that took *seconds*."""
+    if limits.seconds is not None and seconds >= CLOCK_SHARE * limits.seconds:
+        return StopReason.TIME
+    return StopReason.ITERATIONS
 
 
 def _has_bound(solver: Any, status: Status) -> bool:

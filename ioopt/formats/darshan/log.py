@@ -20,7 +20,7 @@ last read or write. The smallest accesses, together at most a thousandth of the 
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -414,20 +414,9 @@ def _lost(
 
     Raises InstanceError where none of them are there.
     """
-    announced = {
-        module: size
-        for module, size in raw.listed.items()
-        if module in MODULES and size
-    }
-    missing = [module for module in announced if module not in by_module]
     if segments and not by_module:
         return ["only DXT segments: what was read and written beside them is not known"]
-    if announced and len(missing) == len(announced):
-        raise InstanceError(
-            f"{raw.name}: incomplete: the header lists {some(announced)} data "
-            f"({sum(announced.values())} bytes) and none follows; the parser stopped "
-            "early, so import the binary .darshan log itself"
-        )
+    missing = _missing(raw, by_module)
     warnings = [
         f"incomplete: the header lists {module} data and none follows"
         for module in missing
@@ -440,6 +429,26 @@ def _lost(
     for module, rows in by_module.items():
         warnings += _cut_records(module, rows)
     return warnings
+
+
+def _missing(raw: RawLog, by_module: Container[str]) -> list[str]:
+    """Return the modules that the header lists and that have no data.
+
+    Raises InstanceError where none of those listed has data.
+    """
+    announced = {
+        module: size
+        for module, size in raw.listed.items()
+        if module in MODULES and size
+    }
+    missing = [module for module in announced if module not in by_module]
+    if announced and len(missing) == len(announced):
+        raise InstanceError(
+            f"{raw.name}: incomplete: the header lists {some(announced)} data "
+            f"({sum(announced.values())} bytes) and none follows; the parser stopped "
+            "early, so import the binary .darshan log itself"
+        )
+    return missing
 
 
 def _cut_records(module: str, rows: Sequence[Record]) -> list[str]:

@@ -558,10 +558,9 @@ def earlier_processes(
     """
     process_of = _matched(graph, processes, warnings)
     named_in_dag = set(process_of.values())
-    for process in processes:
-        if process not in named_in_dag:
-            what = "the DAG does not name a process, whose tasks are independent"
-            warnings[what].append(process)
+    unnamed = [process for process in processes if process not in named_in_dag]
+    what = "the DAG does not name a process, whose tasks are independent"
+    warnings[what] += unnamed
     earlier: dict[str, list[str]] = defaultdict(list)
     direct: set[tuple[str, str]] = set()
     for vertex in [vertex for vertex in graph.after if vertex in process_of]:

@@ -127,13 +127,7 @@ def read_nextflow_trace(
             tasks[0].id
         )
     sizes = {f"{task.id} wrote": task.wrote for task in tasks}
-    inputs: dict[str, list[str]] = {}
-    for task in tasks:
-        inputs[task.id] = [f"{other} wrote" for other in before.get(task.id, ())]
-        rest = task.read - sum(sizes[file] for file in inputs[task.id])
-        if rest > 0:
-            sizes[f"{task.id} reads"] = rest
-            inputs[task.id].append(f"{task.id} reads")
+    inputs = _inputs(tasks, before, sizes)
     invented = {
         "file names": "the trace has byte counts only, so each task gets one output "
         f"({_WRITTEN[read]}) and one private input ({read})"
@@ -158,6 +152,21 @@ def read_nextflow_trace(
     ]
     head = {"name": file_name(name), "meta": {"source": "Nextflow trace"}}
     return built(head, rows, part, machine, (), name)
+
+
+def _inputs(
+    tasks: list[_Task], before: Mapping[str, list[str]], sizes: dict[str, int]
+) -> dict[str, list[str]]:
+    """Return the files that each task reads: outputs, and what it read beyond them."""
+    inputs: dict[str, list[str]] = {}
+    for task in tasks:
+        files = [f"{other} wrote" for other in before.get(task.id, ())]
+        rest = task.read - sum(sizes[file] for file in files)
+        if rest > 0:
+            sizes[f"{task.id} reads"] = rest
+            files.append(f"{task.id} reads")
+        inputs[task.id] = files
+    return inputs
 
 
 def _tasks(
@@ -198,11 +207,13 @@ def _tasks(
     return tasks, remarks
 
 
-def _said(row: Mapping[str, str], column: str) -> str:
-    """Return the cell of a column; empty where there is none, or ``-`` for no value."""
+def _said(row: Mapping[str, str], column: str, default: str = "") -> str:
+    """Return the cell of a column; *default* where there is none, or ``-`` for no
+    value.
+    """
     cell = row.get(column, "")
-    if cell == "-":
-        return ""
+    if cell in ("", "-"):
+        return default
     return cell
 
 
@@ -217,9 +228,9 @@ def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | 
     if status and status not in DONE:
         warnings["tasks that did not complete are left out"].append(name)
         return None
-    sizes = {key: bytes_of(_said(row, key) or "0", key) for key in (read, wrote)}
-    seconds = seconds_of(_said(row, "realtime") or "0", "realtime")
-    cores = amount_of(_said(row, "cpus") or "1", "cpus")
+    sizes = {key: bytes_of(_said(row, key, "0"), key) for key in (read, wrote)}
+    seconds = seconds_of(_said(row, "realtime", "0"), "realtime")
+    cores = amount_of(_said(row, "cpus", "1"), "cpus")
     for key in (read, wrote):
         if not _said(row, key):
             warnings[f"a task without {key} counts as 0 bytes"].append(name)

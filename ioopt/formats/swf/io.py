@@ -150,12 +150,7 @@ def batch_io_from_swf(
     """
     jobs, left_out = trace.usable_jobs()
     said = [*trace.warnings, *left_out]
-    if machine.nodes:
-        processors = machine.nodes * machine.processors_per_node
-    else:
-        processors, guess = trace.machine_processors()
-        if guess is not None:
-            said.append(guess)
+    processors = _processors(trace, machine, said)
     own, unmatched = matched(darshan, jobs, trace.epoch)
     achieved = [(log.processes, log.rate) for log in own if log.rate is not None]
     block = machine.machine(processors, achieved)
@@ -186,6 +181,16 @@ def batch_io_from_swf(
         "rates": machine.invented_rates(block, achieved),
     }
     return imported(BatchIoProblem, data, warnings, trace.name, synthetic)
+
+
+def _processors(trace: SwfTrace, machine: MachineRule, said: list[str]) -> int:
+    """Return the processors of the machine; a guess is added to *said*."""
+    if machine.nodes:
+        return machine.nodes * machine.processors_per_node
+    processors, guess = trace.machine_processors()
+    if guess is not None:
+        said.append(guess)
+    return processors
 
 
 def _fitting(

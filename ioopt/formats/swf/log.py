@@ -12,7 +12,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ioopt.errors import InstanceError
@@ -171,30 +171,17 @@ class SwfTrace:
         numbers of the log, those of jobs left out included.
         """
         whole = {job.id for job in self.jobs if job.status not in PARTIAL_STATUSES}
-        rules: tuple[tuple[str, Callable[[SwfJob], bool]], ...] = (
-            (
-                "pieces of a job that stands whole (status 2-4)",
-                lambda job: job.status in PARTIAL_STATUSES and job.id in whole,
-            ),
-            (
-                "cancelled before they ran",
-                lambda job: job.status == CANCELLED_STATUS and not job.run_seconds,
-            ),
-            ("without a submit time", lambda job: job.submit_seconds is None),
-            ("without a run time", lambda job: job.run_seconds is None),
-            ("without a size", lambda job: job.size() is None),
-        )
-        left_out: dict[str, list[int]] = {what: [] for what, _ in rules}
+        left_out: dict[str, list[int]] = {reason: [] for reason in REASONS}
         kept = []
         for job in self.jobs:
-            reason = next((what for what, test in rules if test(job)), None)
+            reason = _unusable(job, whole)
             if reason is None:
                 kept.append(job)
             else:
                 left_out[reason].append(job.id)
         warnings = [
-            f"{len(ids)} jobs left out, {what}: {some(ids)}"
-            for what, ids in left_out.items()
+            f"{len(ids)} jobs left out, {reason}: {some(ids)}"
+            for reason, ids in left_out.items()
             if ids
         ]
         kept, renumbered = _with_unique_numbers(
@@ -207,6 +194,30 @@ class SwfTrace:
             )
         kept.sort(key=lambda job: (job.submit_seconds or 0.0, job.id))
         return tuple(kept), warnings
+
+
+PART = "pieces of a job that stands whole (status 2-4)"
+CANCELLED = "cancelled before they ran"
+NO_SUBMIT = "without a submit time"
+NO_RUN = "without a run time"
+NO_SIZE = "without a size"
+REASONS = (PART, CANCELLED, NO_SUBMIT, NO_RUN, NO_SIZE)
+"""Why jobs are left out, in the order of the warnings."""
+
+
+def _unusable(job: SwfJob, whole: Container[int]) -> str | None:
+    """Return why *job* is left out; *whole* are the jobs that stand as a whole."""
+    if job.status in PARTIAL_STATUSES and job.id in whole:
+        return PART
+    if job.status == CANCELLED_STATUS and not job.run_seconds:
+        return CANCELLED
+    if job.submit_seconds is None:
+        return NO_SUBMIT
+    if job.run_seconds is None:
+        return NO_RUN
+    if job.size() is None:
+        return NO_SIZE
+    return None
 
 
 def _header_number(text: str) -> int | None:
