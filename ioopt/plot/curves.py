@@ -1,4 +1,6 @@
-"""Draw lines: a measure of each solver against a setting, and advice by I/O fraction."""
+"""Draw lines: a measure of each solver against a setting, and advice by I/O
+fraction.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +16,9 @@ from ioopt.units import title as title_of
 MOST_VALUES = 10
 """Most values of the setting that get a tick each."""
 NEAREST = 0.05
-"""Least distance of two ticks, as a share of the axis, at which labels do not overlap."""
+"""Least distance of two ticks, as a share of the axis, at which labels do not
+overlap.
+"""
 BESIDE = 3.0
 """Distance of the error bars of two solvers at one setting, in points."""
 WIDE = 8.0
@@ -86,7 +90,9 @@ def plot_sweep(
 
 
 def _ticks(axes: Any, values: Sequence[float]) -> None:
-    """Set a tick for each of few *values*; a logarithmic axis for several magnitudes."""
+    """Set a tick for each of few *values*; a logarithmic axis for several
+    magnitudes.
+    """
     if len(values) < 2 or len(values) > MOST_VALUES:
         return
     from matplotlib.ticker import FixedLocator, NullLocator

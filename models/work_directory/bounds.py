@@ -23,7 +23,9 @@ MOST_EXACT = 1 << 62
 """Bytes up to which an array of 64-bit whole numbers holds every sum."""
 DUAL_FUNCTIONS = 6
 Item = tuple[int, int, int]
-"""Head, tail and area: it is there from its head to the makespan less its tail at most."""
+"""Head, tail and area: it is there from its head to the makespan less its tail at
+most.
+"""
 
 
 @dataclass(frozen=True)
@@ -245,7 +247,9 @@ def makespan_bounds(
         tail[k] = max((s[j] + tail[j] for j in problem.successors[k]), default=0)
 
     def swept(rows: list[Item], per: int) -> Fraction:
-        """Return the sweep, in seconds, of rows whose areas are *per* times too large."""
+        """Return the sweep, in seconds, of rows whose areas are *per* times too
+        large.
+        """
         scaled = [(h * per, t * per, area) for h, t, area in rows if area > 0]
         return Fraction(_sweep(scaled), per * ticks.per_second)
 
@@ -281,7 +285,8 @@ def _held(
     tail: list[int],
     deadline: Deadline | None,
 ) -> list[tuple[int, int, int, int]] | None:
-    """Return (head, tail, ticks, bytes) of what every plan has inside for so many ticks.
+    """Return (head, tail, ticks, bytes) of what every plan has inside for so many
+    ticks.
 
     *s*, *head* and *tail* are by task. None where the *deadline* passes first.
     """

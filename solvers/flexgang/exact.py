@@ -70,7 +70,8 @@ def rerank(
     seconds: float = SELECTION_SECONDS,
     deadline: Deadline | None = None,
 ) -> list[Ranked]:
-    """Return the candidates, the winner first, the others by falling simulated objective.
+    """Return the candidates, the winner first, the others by falling simulated
+    objective.
 
     Baselines and the model's best plan are simulated first, the others while *deadline*
     leaves time. The list is empty where the time does not suffice for the former. The
@@ -158,7 +159,9 @@ class Settings(Record):
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[Settings, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """Solve all patterns within the deadline and return the plan that simulates best."""
+    """Solve all patterns within the deadline and return the plan that simulates
+    best.
+    """
     settings = request.settings or Settings()
     begun = request.deadline.elapsed()
     # The greedy plans come first, so that they have the time of the greedy solver.
@@ -234,7 +237,9 @@ def _ranking_notes(ranked: list[Ranked], count: int, model_best: float) -> list[
 
 
 def _forget_better(request: SolveRequest, objective: float) -> None:
-    """Take plans above *objective* from the trace: only the model ranked them higher."""
+    """Take plans above *objective* from the trace: only the model ranked them
+    higher.
+    """
     trace = request.incumbents.trace
     trace[:] = [row for row in trace if row[1] <= objective * (1 + 1e-9)]
 
@@ -273,7 +278,9 @@ def _baselines(
 def _candidates(
     search: PatternSearch, plans: dict[str, FlexibleGangPlan]
 ) -> list[Candidate]:
-    """Return the baselines, the plan of the strict model among them, then the models'."""
+    """Return the baselines, the plan of the strict model among them, then the
+    models'.
+    """
     found: list[Candidate] = []
     for name, plan in plans.items():
         data = search.by_key[f"{plan.k},{plan.d}"].data
