@@ -239,12 +239,7 @@ def makespan_bounds(
     """
     ticks = problem.ticks
     s = ticks.all_of(task.compute_seconds for task in problem.tasks)
-    head = ticks.all_of(task.release_seconds for task in problem.tasks)
-    tail = [0] * len(s)
-    for k in problem.topological:
-        head[k] = max([head[k], *(head[p] + s[p] for p in problem.predecessors[k])])
-    for k in reversed(problem.topological):
-        tail[k] = max((s[j] + tail[j] for j in problem.successors[k]), default=0)
+    head, tail = _heads_and_tails(problem, s)
 
     def swept(rows: list[Item], per: int) -> Fraction:
         """Return the sweep, in seconds, of rows whose areas are *per* times too
@@ -276,6 +271,19 @@ def makespan_bounds(
         rows = [(h, t, long * _dual(size, quota, j)) for h, t, long, size in held]
         crowds.append(swept(rows, quota * j))
     return MakespanBound(seconds, core_area, byte_area, max(crowds))
+
+
+def _heads_and_tails(
+    problem: WorkDirectoryProblem, s: list[int]
+) -> tuple[list[int], list[int]]:
+    """Return ES and q of rule B11, by task, in ticks; *s* are the compute times."""
+    head = problem.ticks.all_of(task.release_seconds for task in problem.tasks)
+    tail = [0] * len(s)
+    for k in problem.topological:
+        head[k] = max([head[k], *(head[p] + s[p] for p in problem.predecessors[k])])
+    for k in reversed(problem.topological):
+        tail[k] = max((s[j] + tail[j] for j in problem.successors[k]), default=0)
+    return head, tail
 
 
 def _held(
