@@ -1,4 +1,6 @@
-"""Limits that no plan of a work directory passes, worked out from the instance alone."""
+"""Limits that no plan of a work directory passes, worked out from the instance
+alone.
+"""
 
 from collections.abc import Mapping
 from graphlib import TopologicalSorter

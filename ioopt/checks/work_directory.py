@@ -1,4 +1,5 @@
-"""Check plans of work directories: replay them, name violations, measure (rules B3, B4).
+"""Check plans of work directories: replay them, name violations, measure (rules B3,
+B4).
 
 A clock goes from start to start. The replay of ``ioopt simulate``,
 ``ioopt/sim/work_directory/replay.py``, shares no code with this one: an error in one of

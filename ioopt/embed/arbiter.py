@@ -169,7 +169,9 @@ class IoArbiter:
         request.left = total - request.moved
 
     def finish(self, id: int | str) -> None:
-        """Note that request *id* is done or gone; UsageError when it is not outstanding."""
+        """Note that request *id* is done or gone; UsageError when it is not
+        outstanding.
+        """
         request = self._known(id)
         del self._by_id[id]
         self._own.discard(id)
@@ -178,7 +180,8 @@ class IoArbiter:
     def decide(
         self, now: float, deadline: float | None = None
     ) -> dict[int | str, float]:
-        """Return the bytes per second of every outstanding request, 0 for those that wait.
+        """Return the bytes per second of every outstanding request, 0 for those that
+        wait.
 
         It never raises. Where a policy raises, misses the *deadline* (seconds) or
         returns rates that the machine cannot give, the nodes share the storage equally,
@@ -257,7 +260,8 @@ class IoArbiter:
     ) -> Self:
         """Return the arbiter that *state* was saved from.
 
-        *policy* is needed where that was a function. Raises InstanceError when *state* is not what :meth:`state` returns.
+        *policy* is needed where that was a function. Raises InstanceError when *state*
+        is not what :meth:`state` returns.
         """
         with restoring("arbiter"):
             made = cls(state["machine"], policy or state["policy"], state["settings"])

@@ -119,13 +119,16 @@ class BatchCluster:
         self._here[job] = _Known(job, nodes, now, walltime)
 
     def leave(self, job: str) -> None:
-        """Note that a job has ended or waits no longer; UsageError for an unknown one."""
+        """Note that a job has ended or waits no longer; UsageError for an unknown
+        one.
+        """
         if self._here.pop(arguments.key(job, "job"), None) is None:
             raise UsageError(f"job {job!r} is not here")
         self._freed = True
 
     def take_down(self, nodes: Collection[int]) -> None:
-        """Take *nodes*, and no others, out of service; those in use once their job ends.
+        """Take *nodes*, and no others, out of service; those in use once their job
+        ends.
 
         Raises UsageError, and changes nothing, for what is no node of this cluster.
         """

@@ -1,9 +1,10 @@
-"""A gang scheduler to embed: the simulator's policies, driven by arrivals and departures.
+"""A gang scheduler to embed: the simulator's policies, driven by arrivals and
+departures.
 
 Nothing here reads the wall clock or a file, and no call raises: a call that cannot be
 carried out returns :class:`~ioopt.embed.guard.Refused`, which is false; its ``why`` is
-also in ``notes``. Not thread-safe: one scheduler thread calls it. The state can be saved
-as JSON and restored.
+also in ``notes``. Not thread-safe: one scheduler thread calls it. The state can be
+saved as JSON and restored.
 
 >>> from ioopt.embed import GangScheduler
 >>> machine = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
@@ -125,7 +126,9 @@ class GangScheduler:
         return None
 
     def depart(self, job: JobId, now: float) -> Literal[True] | Refused:
-        """Note that a job has finished (or was withdrawn); Refused for an unknown one."""
+        """Note that a job has finished (or was withdrawn); Refused for an unknown
+        one.
+        """
         if not _is_number(now):
             return self._refused(
                 f"departure of {job!r:.40} at {now!r:.40} ignored: no time in seconds"
@@ -147,7 +150,9 @@ class GangScheduler:
     def served(
         self, job: JobId, attained_seconds: float, needed_seconds: float
     ) -> Literal[True] | Refused:
-        """Tell the service a job has had and what it still needs; Refused for nonsense."""
+        """Tell the service a job has had and what it still needs; Refused for
+        nonsense.
+        """
         if isinstance(job, (int, str)):
             gang = self._gangs.get(job)
         else:

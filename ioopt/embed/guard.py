@@ -1,4 +1,5 @@
-"""Make sure that a decision is always made: by a solver in its time, else by the greedy.
+"""Make sure that a decision is always made: by a solver in its time, else by the
+greedy.
 
 A scheduler's loop must never be broken by a solver. :class:`Guard` runs one in a thread
 beside the caller's and stops waiting at the deadline. Where the solver raises, hangs or

@@ -1,10 +1,10 @@
-"""The service over HTTP: messages as JSON bodies, by FastAPI and uvicorn.
+"""Serve messages as JSON bodies over HTTP, by FastAPI and uvicorn.
 
-Loopback unless another address is given; every call that decides needs the token,
-as ``Authorization: Bearer TOKEN``. Two processes decide, one message after the
-other each: one solves (``decide``), the other keeps the sessions, which belong to
-the service. So no solver holds up the connections, and the solver of a client that
-has left can be ended.
+The address is of the loopback unless another one is given; every call except
+``/health`` needs the token, as ``Authorization: Bearer TOKEN``. Two processes decide,
+each one message after the other: one solves (``decide``), the other keeps the sessions,
+which belong to the service. So solvers never delay the connections, and the solver of a
+client that has left can be ended.
 """
 
 import asyncio
@@ -45,25 +45,27 @@ from ioopt.problems.base import Json
 from ioopt.version import __version__
 
 IDLE_SECONDS = 300
-"""How long a connection may stay without a call, and a body without a further piece."""
+"""Longest time without a call on a connection, or without a further piece of a body."""
 HEAD_SECONDS = 30.0
-"""How long a connection may take for the head of its first call."""
+"""Longest time until the head of a connection's first call is complete."""
 MAX_UNHEARD = 128
-"""Connections that may at once be waited for like that."""
+"""Most connections without a first call."""
 REFUSED_SECONDS = 5.0
+"""Longest time for reading a refused body."""
 REFUSED_BYTES = 64 << 20
-"""Of a refused body no more is read, and for no longer."""
+"""Most bytes read of a refused body."""
 POLL_SECONDS = 0.1
 LATE = b'"code": "solver", "message": "no answer within'
-"""What a refusal holds whose solver has let its deadline pass."""
+"""Text in a refusal of a solver that missed its deadline."""
 HEALTH = "/health"
 """The call that needs no token."""
 MESSAGES = "/v1/messages"
 
 
 def read_token(path: str) -> str:
-    """The token in *path*, which is made if it is missing; UsageError where others
-    could read it.
+    """Return the token in the file *path*; make one if there is none.
+
+    Raises UsageError where other users could read it.
     """
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -73,13 +75,14 @@ def read_token(path: str) -> str:
         raise UsageError(
             f"{path}: the token cannot be written: {error.strerror}"
         ) from None
+    token = secrets.token_urlsafe(32)
     with os.fdopen(handle, "w") as file:
-        file.write((token := secrets.token_urlsafe(32)) + "\n")
+        file.write(f"{token}\n")
     return token
 
 
 def _known_token(path: str) -> str:
-    """The token in a file that is there."""
+    """Return the token in an existing file."""
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):
@@ -118,7 +121,9 @@ class Decider:
         self._turn = asyncio.Lock()
 
     async def answer(self, body: bytes, left: "asyncio.Task[bytes] | None") -> bytes:
-        """The reply to one message; where its client has *left*, its solver is ended."""
+        """Return the reply to one message; end its solver where the client has
+        *left*.
+        """
         async with self._turn:
             if left is not None and left.done():
                 return left.result()
@@ -126,7 +131,7 @@ class Decider:
             reply = loop.run_in_executor(None, self._process.handle, body)
             if left is not None:
                 await asyncio.wait({reply, left}, return_when=asyncio.FIRST_COMPLETED)
-                while not reply.done():  # it may be about to begin its process
+                while not reply.done():  # its process may be about to start
                     self._process.end()
                     await asyncio.wait({reply}, timeout=POLL_SECONDS)
             answer = await reply
@@ -142,8 +147,8 @@ class Decider:
 class Connection(H11Protocol):
     """A connection of uvicorn's that is closed if its first call does not come.
 
-    Where many are waited for, a new one takes the place of the oldest: connections that
-    say nothing keep nobody out.
+    Where there are many such connections, a new one takes the place of the oldest, so
+    that silent connections never keep others out.
     """
 
     unheard: ClassVar[dict["Connection", None]] = {}
@@ -157,7 +162,7 @@ class Connection(H11Protocol):
         self._timer = self.loop.call_later(HEAD_SECONDS, self.give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Stop waiting for a call."""
         self._timer.cancel()
         self.unheard.pop(self, None)
         super().connection_lost(exc)
@@ -184,19 +189,19 @@ class Connection(H11Protocol):
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn, which leaves the signals to the command."""
+    """uvicorn without signal handlers: the command has them."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take none."""
+        """Capture no signals."""
         yield
 
 
 class HttpServer:
-    """Serves *address* (``PORT`` or ``HOST:PORT``; port 0: any).
+    """Serve *address* (``PORT`` or ``HOST:PORT``; port 0: any).
 
-    Solvers of callers (``module:function``) run with *allow_own* alone. Raises
-    UsageError for an address that is none or that cannot be had.
+    Solvers of callers (``module:function``) run only with *allow_own*. Raises
+    UsageError for an address that is invalid or not available.
     """
 
     def __init__(
@@ -232,7 +237,9 @@ class HttpServer:
         asyncio.run(self._serve())
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Accept no more and end within about *seconds*; a signal handler may call it."""
+        """Accept no more calls and end within about *seconds*; for a signal handler
+        too.
+        """
         self._uvicorn.config.timeout_graceful_shutdown = int(seconds)
         self._uvicorn.should_exit = True
 
@@ -274,8 +281,9 @@ class HttpServer:
         @app.exception_handler(StarletteError)
         async def refuse(request: Request, error: StarletteError) -> Response:
             await _skip_body(request)
-            known = error.status_code in (404, 405)
-            said = "no such call" if known else error.detail
+            said = error.detail
+            if error.status_code in (404, 405):
+                said = "no such call"
             return _said(error.status_code, {"error": said}, {"Connection": "close"})
 
         @app.exception_handler(Exception)
@@ -285,7 +293,7 @@ class HttpServer:
         openapi = app.openapi
 
         def schema() -> Json:
-            """FastAPI's schema, the classes of the messages among its components."""
+            """Return FastAPI's schema with the classes of the messages."""
             if app.openapi_schema is None:
                 document = openapi()
                 parts = document["components"]
@@ -299,8 +307,9 @@ class HttpServer:
         return app
 
     async def _answer(self, request: Request) -> Response:
-        """The reply to the message in a body, if the call has the token and the body a
-        size.
+        """Return the reply to the message in a body.
+
+        The call must have the token, and the body a size.
         """
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode("latin-1", "replace"), self._token):
@@ -333,7 +342,7 @@ class HttpServer:
             raise HTTPException(408, "the rest of the body does not come") from None
 
     async def _reply(self, body: bytes, request: Request) -> bytes:
-        """The reply to a message, which is checked before its turn comes."""
+        """Check a message, wait for its turn, and return the reply."""
         line = body.replace(b"\n", b" ")
         identity: object = None
         try:
@@ -351,19 +360,19 @@ class HttpServer:
 
 
 def _said(status: int, value: Json, headers: dict[str, str] | None = None) -> Response:
-    """A JSON body written as the other services write it."""
+    """Return a response with a JSON body."""
     return Response(json.dumps(value), status, headers, "application/json")
 
 
 async def _left(request: Request) -> bytes:
-    """Wait until the client has left; then there is nothing to answer."""
+    """Wait until the client has left; the answer is then empty."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     return b""
 
 
 async def _skip_body(request: Request) -> None:
-    """Read a little of a body that nobody wants: who sends it would else see a reset."""
+    """Read some of a refused body, so that its sender sees the refusal, not a reset."""
     read = 0
     with contextlib.suppress(TimeoutError, RuntimeError, ClientDisconnect):
         async with asyncio.timeout(REFUSED_SECONDS):
@@ -374,14 +383,14 @@ async def _skip_body(request: Request) -> None:
 
 
 def _message_schema() -> Json:
-    """The JSON Schema of any message."""
+    """Return the JSON Schema of any message."""
     return TypeAdapter(AnyMessage).json_schema(
         ref_template="#/components/schemas/{model}"
     )
 
 
 def _request_schema() -> Json:
-    """The body and the token of a call, in the words of OpenAPI."""
+    """Return body and token of a call as OpenAPI describes them."""
     schema = {key: value for key, value in _message_schema().items() if key != "$defs"}
     content = {"application/json": {"schema": schema}}
     return {
@@ -391,14 +400,16 @@ def _request_schema() -> Json:
 
 
 def _listen(address: str) -> socket.socket:
-    """A socket that listens on ``PORT`` or ``HOST:PORT``."""
+    """Return a socket that listens on ``PORT`` or ``HOST:PORT``."""
     host, _, port = address.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise UsageError(
             f"--http {address}: wanted PORT or HOST:PORT, such as 127.0.0.1:8080"
         )
     host = host.strip("[]") or "127.0.0.1"
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    family = socket.AF_INET
+    if ":" in host:
+        family = socket.AF_INET6
     try:
         return socket.create_server((host, int(port)), family=family)
     except OSError as error:

@@ -66,7 +66,9 @@ class LiveView(DispatchView):
         sizes: Iterable[int],
         holds: Iterable[Collection[int]],
     ) -> None:
-        """Begin with *tasks*, the *files* each reads and writes, and what nodes *hold*."""
+        """Begin with *tasks*, the *files* each reads and writes, and what nodes
+        *hold*.
+        """
         self._tasks = list(tasks)
         self._io = list(files)
         self._sizes = list(sizes)
@@ -80,7 +82,9 @@ class LiveView(DispatchView):
             self._wanted_by.setdefault(f, set()).add(k)
 
     def is_not_ready(self, k: int) -> None:
-        """Note that task *k* is not ready: placed, withdrawn, or without a file again."""
+        """Note that task *k* is not ready: placed, withdrawn, or without a file
+        again.
+        """
         at = bisect_left(self.ready, k)
         if self.ready[at : at + 1] == [k]:
             del self.ready[at]
@@ -94,7 +98,9 @@ class LiveView(DispatchView):
             self._sizes[f] = size
 
     def ends(self, k: int, sizes: Mapping[int, int]) -> None:
-        """Note that task *k* has ended or is gone; *sizes* are of the files it wrote."""
+        """Note that task *k* has ended or is gone; *sizes* are of the files it
+        wrote.
+        """
         i = self._running.pop(k)
         waiting = self._waits[i]
         if k in waiting:
@@ -201,7 +207,9 @@ class LiveView(DispatchView):
         return len(self._places.get(f, ()))
 
     def staging_seconds(self, k: int, i: int) -> float:
-        """Return the seconds until a task's files are on a node, after earlier copies."""
+        """Return the seconds until a task's files are on a node, after earlier
+        copies.
+        """
         sent: dict[int, float] = {}
         rate = self.network.replica_bytes_per_second
         total = 0.0
@@ -234,7 +242,9 @@ class LiveView(DispatchView):
         return waiting[-1]
 
     def computing(self, i: int) -> Sequence[Computing]:
-        """Return the tasks that compute on a node; one past its planned end ends now."""
+        """Return the tasks that compute on a node; one past its planned end ends
+        now.
+        """
         speed = self.nodes[i].speed
         rows = []
         for k, (start, staging) in sorted(self._computing[i].items()):

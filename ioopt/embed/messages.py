@@ -1,5 +1,4 @@
-"""The messages of ``ioopt serve``: what one may hold, and what is said of one that may
-not.
+"""The messages of ``ioopt serve``: their keys, and the errors of invalid ones.
 
 A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}`` and its reply repeats the id.
 The classes below say which further keys each op takes and what a reply holds; the
@@ -25,16 +24,33 @@ METHODS = {
     "IoArbiter": ["request", "progress", "finish", "decide"],
     "GangScheduler": ["arrive", "depart", "served", "matrix"],
     "ReplicationPlanner": [
-        *("submit", "plan", "next", "staged", "evicted", "completed", "joined", "lost"),
+        "submit",
+        "plan",
+        "next",
+        "staged",
+        "evicted",
+        "completed",
+        "joined",
+        "lost",
     ],
     "WorkDirectory": ["ready", "expect", "next", "started", "ended", "failed"],
     "WorkflowDispatcher": [
-        *("submit", "next", "completed", "failed", "withdraw", "observe", "forget"),
-        *("lost", "back", "joined", "staged", "evicted"),
+        "submit",
+        "next",
+        "completed",
+        "failed",
+        "withdraw",
+        "observe",
+        "forget",
+        "lost",
+        "back",
+        "joined",
+        "staged",
+        "evicted",
     ],
     "GangednessMonitor": ["observe", "ratio", "classify", "evidence"],
 }
-"""What a client may call; nothing else of an object can be reached."""
+"""The methods that a client may call, by object; nothing else can be reached."""
 Code = Literal[
     "malformed",
     "version",
@@ -140,7 +156,7 @@ WANTED = {
     "arguments": "an object",
     "deadline": "seconds above 0",
 }
-"""What the value of a key must be, in the words of an error."""
+"""Key -> what its value must be, for error messages."""
 
 
 class Versions(BaseModel):
@@ -213,9 +229,7 @@ class Refusal(BaseModel):
 
 
 def finite(text: str) -> float:
-    """A number that JSON can also carry back; ``1e999``, NaN and Infinity are
-    malformed.
-    """
+    """Return a finite number; ``1e999``, NaN and Infinity raise ValueError."""
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(f"number {text} is out of range")
@@ -228,8 +242,9 @@ _DECODER = json.JSONDecoder(
 
 
 def parsed(line: bytes, max_bytes: int) -> Json:
-    """The object on a line; MessageError where it is too long or not an object in
-    strict JSON.
+    """Return the object on a line.
+
+    Raises MessageError where it is too long or no object in strict JSON.
     """
     if len(line) > max_bytes:
         raise MessageError("oversized", f"a line is at most {max_bytes} bytes")
@@ -247,9 +262,9 @@ def parsed(line: bytes, max_bytes: int) -> Json:
 
 
 def checked(message: Json, sessions: Container[int] | None = None) -> AnyMessage:
-    """The message as one of its classes; MessageError names what is wrong first.
+    """Return the message as one of its classes; MessageError names the first error.
 
-    Where *sessions* are given, one that is not among them is refused as unknown.
+    A session that is not among *sessions*, where they are given, is unknown.
     """
     if message.get("ioopt") != PROTOCOL:
         said = f'"ioopt" must be {PROTOCOL}: {message.get("ioopt")!r}'
@@ -280,17 +295,17 @@ def checked(message: Json, sessions: Container[int] | None = None) -> AnyMessage
 
 
 def no_session(session: object) -> MessageError:
-    """The error of a session that is not there."""
+    """Return the error of an unknown session."""
     return MessageError("unknown", f"no session {session!r:.60} on this connection")
 
 
 def refusal(identity: object, code: str, text: str) -> bytes:
-    """The reply, newline included, that says why there is no result."""
+    """Return the reply, with its newline, that says why there is no result."""
     error = {"code": code, "message": " ".join(text.split())}
     reply = {"ioopt": PROTOCOL, "id": identity, "ok": False, "error": error}
     return json.dumps(reply).encode() + b"\n"
 
 
 def versions() -> Json:
-    """The result of ``ping``."""
+    """Return the result of ``ping``."""
     return {"version": __version__, "protocol": PROTOCOL}

@@ -52,7 +52,8 @@ Order = dict[str, list[str]]
 class Step:
     """The next task of a node.
 
-    ``stage`` are the files to bring there first: (file, source node or None for remote).
+    ``stage`` are the files to bring there first: (file, source node or None for
+    remote).
     """
 
     task: str
@@ -273,7 +274,8 @@ class ReplicationPlanner:
         return self._planned_as_far_as_possible(problem, until)
 
     def lost(self, node: str, deadline: float | None = 10.0) -> Decision[int]:
-        """Note that a node is gone with its files, and plan afresh; its tasks wait again.
+        """Note that a node is gone with its files, and plan afresh; its tasks wait
+        again.
 
         Returns what :meth:`plan` does; a note names a task that fits no node any more.
         """
@@ -440,7 +442,9 @@ class ReplicationPlanner:
 
 
 def _order_of(plan: object) -> Order:
-    """Return the tasks of a plan's queues, without copies: the scheduler stages itself."""
+    """Return the tasks of a plan's queues, without copies: the scheduler stages
+    itself.
+    """
     if plan is None:
         raise UsageError("the solver found no plan")
     tasks: Order = {}

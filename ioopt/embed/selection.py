@@ -28,7 +28,9 @@ from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 __all__ = ["ReadyJob", "Selection", "load_solver", "select"]
 
 MAX_MODEL_CLASSES = 3000
-"""Most classes of equal jobs in the integer program; the most promising ones are taken."""
+"""Most classes of equal jobs in the integer program; the most promising ones are
+taken.
+"""
 MODEL_SHARE = 0.6
 """Share of the time left that the solver may use; the rest is for decoding."""
 RELAXED_SHARE = 0.4
@@ -50,7 +52,9 @@ class Selection:
 
     @property
     def loss(self) -> float:
-        """The most that is lost of the best value, relative: (bound - value) / bound."""
+        """The most that is lost of the best value, relative: (bound - value) /
+        bound.
+        """
         if self.bound > 0:
             return max(0.0, self.bound - self.value) / self.bound
         return 0.0
@@ -141,7 +145,8 @@ def load_solver() -> None:
 def _relaxed(
     question: Question, classes: Sequence[JobClass], until: Deadline
 ) -> tuple[float, list[float]]:
-    """Return a bound of any value and the worth of each class, by the linear relaxation.
+    """Return a bound of any value and the worth of each class, by the linear
+    relaxation.
 
     Without an answer, the bound is the sum of all worths.
     """
@@ -166,7 +171,9 @@ def _modelled(
     start: Sequence[int],
     until: Deadline,
 ) -> tuple[tuple[int, ...], float]:
-    """Solve the integer program on *classes* from *start*; return (selection, bound)."""
+    """Solve the integer program on *classes* from *start*; return (selection,
+    bound).
+    """
     model = SelectionModel(question, classes)
     limits = BackendLimits(seconds=MODEL_SHARE * until.remaining(), gap=GAP, seed=SEED)
     found = solve_by_cpsat(model.program, limits, model.start(start))

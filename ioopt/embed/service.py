@@ -181,7 +181,9 @@ def _applied(function: Callable[..., Any], arguments: Json) -> Any:
 
 
 def _plain(value: object) -> object:
-    """Return JSON for what decisions contain: dataclasses, sets, models, enumerations."""
+    """Return JSON for what decisions contain: dataclasses, sets, models,
+    enumerations.
+    """
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     return to_jsonable_python(value, fallback=str)

@@ -1,4 +1,5 @@
-"""Serve lines over standard input and output, or a Unix socket that only its owner reads.
+"""Serve lines over standard input and output, or a Unix socket that only its owner
+reads.
 
 Each connection has a process of its own, so that a running solver can be stopped:
 Python cannot end a thread, and compiled code may not even let another thread run. The
@@ -71,7 +72,8 @@ class StreamServer:
         self._busy = self._stopped = False
 
     def run(self) -> int:
-        """Serve until the input ends or :meth:`stop`; return how many lines were answered.
+        """Serve until the input ends or :meth:`stop`; return how many lines were
+        answered.
 
         A line past the limit is read to its end in pieces, so that memory is bounded.
         """
@@ -93,7 +95,9 @@ class StreamServer:
         return self._service.handle(line)
 
     def stop(self) -> None:
-        """Finish the present line, or stop waiting for the next; for a signal handler."""
+        """Finish the present line, or stop waiting for the next; for a signal
+        handler.
+        """
         self._stopped = True
         if not self._busy:
             raise SystemExit(0)
@@ -277,7 +281,9 @@ class StdioServer:
         self._process = subprocess.Popen(_command(max_bytes), process_group=group)
 
     def run(self) -> None:
-        """Serve until the input ends, the reader of the output is gone, or :meth:`stop`."""
+        """Serve until the input ends, the reader of the output is gone, or
+        :meth:`stop`.
+        """
         reader = select.poll()
         reader.register(1, 0)
         while self._process.poll() is None:
@@ -297,7 +303,9 @@ class StdioServer:
             )
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Answer the present line and end within *seconds*; for a signal handler too."""
+        """Answer the present line and end within *seconds*; for a signal handler
+        too.
+        """
         if self._stopping is None:
             self._stopping = time.monotonic() + seconds
             self._process.terminate()
@@ -340,7 +348,9 @@ class SocketServer:
         )
 
     def run(self) -> None:
-        """Accept connections until :meth:`stop`; then answer what has arrived and close."""
+        """Accept connections until :meth:`stop`; then answer what has arrived and
+        close.
+        """
         try:
             forkserver.ensure_running()
             while self._stop_at is None:
@@ -415,7 +425,9 @@ class SocketServer:
         each.connection.close()
 
     def _accept(self) -> None:
-        """Give a new connection a process, or tell the client that no more are served."""
+        """Give a new connection a process, or tell the client that no more are
+        served.
+        """
         try:
             connection, _ = self._listener.accept()
         except OSError as error:
@@ -459,7 +471,9 @@ def _tell(client: socket.socket, code: str, text: str) -> None:
 
 
 def _listen(path: str) -> socket.socket:
-    """Return a listening socket with mode 0600; replace a stale one, and nothing else."""
+    """Return a listening socket with mode 0600; replace a stale one, and nothing
+    else.
+    """
     if os.path.exists(path):
         if not stat.S_ISSOCK(os.stat(path).st_mode):
             raise UsageError(f"{path}: exists and is not a socket")

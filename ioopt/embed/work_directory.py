@@ -34,9 +34,9 @@ EVENTS = ("ready", "expect", "started", "ended")
 class WorkDirectory:
     """One run of a work directory *instance* under the simulator's dispatcher.
 
-    *policy*, *safe* and *in_flight* are the dispatcher's (rules B5 to B7); its reference
-    is the order of the least peak known. *policy* may also be a list of all tasks. A
-    task is ready once its producers have ended and it is released: at 0, or by
+    *policy*, *safe* and *in_flight* are the dispatcher's (rules B5 to B7); its
+    reference is the order of the least peak known. *policy* may also be a list of all
+    tasks. A task is ready once its producers have ended and it is released: at 0, or by
     :meth:`ready`. Planned bytes count until the engine gives better ones. The object
     reads no clock and no file, and is not thread-safe. Invalid input raises an ioopt
     error and changes nothing; :meth:`next` never raises. ``notes`` are of its last

@@ -362,7 +362,8 @@ class WorkflowDispatcher(LiveView):
     def restore(cls, state: Json) -> Self:
         """Return the run that *state* tells, at the same point.
 
-        A dispatcher that plans makes a new plan. Raises InstanceError when *state* is not what :meth:`state` returns.
+        A dispatcher that plans makes a new plan. Raises InstanceError when *state* is
+        not what :meth:`state` returns.
         """
         with restoring("run"):
             made = cls(
@@ -487,7 +488,9 @@ class WorkflowDispatcher(LiveView):
             self.becomes_ready(k)
 
     def _ask(self, until: Deadline, given: float | None) -> Pair | None:
-        """Return the answer of the dispatcher; past the deadline that of ``locality``."""
+        """Return the answer of the dispatcher; past the deadline that of
+        ``locality``.
+        """
         left = None
         if given is not None:
             left = until.remaining()

@@ -63,7 +63,9 @@ Such a count is one message from each other process, or none. The share is (1 - 
 for the x of :data:`GAMMA_THRESHOLD`.
 """
 SILENCE = 3.0
-"""Messages expected at the threshold from which none at all is evidence (e^-3 = 5 %)."""
+"""Messages expected at the threshold from which none at all is evidence (e^-3 = 5
+%).
+"""
 FEW_SENDERS = 2.0
 """Factor by which senders are fewer from which only HIGH is answered.
 
@@ -140,7 +142,9 @@ class GangednessMonitor:
         self.running = Tally()
         self.nonrunning = Tally()
         self.one_each = 0
-        """Counts of absent processes: one message from every other process, or one more."""
+        """Counts of absent processes: one message from every other process, or one
+        more.
+        """
         self.silent = 0
         """Counts of absent processes without a message."""
         self.stretches = None
@@ -226,7 +230,9 @@ class GangednessMonitor:
         return self.evidence().gangedness
 
     def evidence(self) -> Verdict:
-        """Return the class with the ratio, its 90 % interval and the numbers behind it."""
+        """Return the class with the ratio, its 90 % interval and the numbers behind
+        it.
+        """
         basis, tally, factor, threshold = self._basis()
         gang = self.gang
         known: Json = {
@@ -344,7 +350,8 @@ class GangednessMonitor:
         return ratio * math.exp(-Z_90 * spread), ratio * math.exp(Z_90 * spread)
 
     def _may_wait(self, certainly: bool) -> bool:
-        """Return whether absent processes hear just one message from each other process.
+        """Return whether absent processes hear just one message from each other
+        process.
 
         So they do when all others wait for the absent one. *certainly*: beyond chance.
         """
@@ -398,7 +405,9 @@ class GangednessMonitor:
         )
 
     def state(self) -> Json:
-        """Return all that the monitor knows as plain JSON values; see :meth:`restore`."""
+        """Return all that the monitor knows as plain JSON values; see
+        :meth:`restore`.
+        """
         stretches = None
         if self.stretches is not None:
             stretches = asdict(self.stretches)
@@ -455,7 +464,9 @@ def judge_means(
     threshold: float = THRESHOLD,
     running_threshold: float = RUNNING_THRESHOLD,
 ) -> Verdict:
-    """Judge by the ratio of means, where counts are not known: no message is UNKNOWN."""
+    """Judge by the ratio of means, where counts are not known: no message is
+    UNKNOWN.
+    """
     basis: Basis = "non-running"
     mean = nonrunning
     factor = 1.0

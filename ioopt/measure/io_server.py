@@ -38,7 +38,9 @@ class Windows:
 
     @classmethod
     def of(cls, cycle_seconds: float, windows: Sequence[tuple[float, float]]) -> Self:
-        """Return windows from (start, length) pairs in seconds; merge those that touch."""
+        """Return windows from (start, length) pairs in seconds; merge those that
+        touch.
+        """
         merged: list[list[int]] = []
         rounded = [(nanoseconds(s), nanoseconds(n)) for s, n in windows]
         for start, length in sorted(rounded):
@@ -72,7 +74,9 @@ class Served:
 
 
 def use_compiled(bursts: float, deadline: Deadline | None) -> bool:
-    """Return whether a run of about so many *bursts* is long enough for machine code."""
+    """Return whether a run of about so many *bursts* is long enough for machine
+    code.
+    """
     return use_machine_code(
         "I/O server", deadline or Deadline(None), SECONDS_PER_BURST * bursts
     )

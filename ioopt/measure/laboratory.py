@@ -63,7 +63,9 @@ class Slots:
 def batch_starts(
     problem: PerturbationProblem, rng: np.random.Generator, batches: int
 ) -> list[int]:
-    """Draw the first quanta of *batches* uniformly over all placements without overlap."""
+    """Draw the first quanta of *batches* uniformly over all placements without
+    overlap.
+    """
     reserved = problem.reserved_quanta
     free = problem.window_quanta - batches * (reserved - 1)
     drawn = sorted(rng.choice(free, size=batches, replace=False).tolist())
@@ -246,7 +248,9 @@ class Recording:
     progress: NDArray[np.int64]
 
     def pairs(self, quanta: Quanta) -> NDArray[np.int64]:
-        """Return (messages received, progress of all others) for a set of Section 5.2."""
+        """Return (messages received, progress of all others) for a set of Section
+        5.2.
+        """
         others = self.progress.sum(axis=1, keepdims=True) - self.progress
         ganged = self.runs.all(axis=1, keepdims=True)
         sets = {
@@ -298,8 +302,8 @@ def use_compiled(
 class Laboratory:
     """Run the applications of a *problem* from one *seed*.
 
-    *fast*: by machine code, which gives the same numbers. Runs of one seed have the same
-    perturbations in every application.
+    *fast*: by machine code, which gives the same numbers. Runs of one seed have the
+    same perturbations in every application.
     """
 
     def __init__(
@@ -373,7 +377,8 @@ class Laboratory:
     def curves(
         self, app: Application, points: int, deadline: Deadline
     ) -> dict[Environment, Curve] | None:
-        """Measure the change of run time at *points* counts of perturbations (Figure 5).
+        """Measure the change of run time at *points* counts of perturbations (Figure
+        5).
 
         The counts rise evenly to all perturbations. None when the *deadline* passes.
         """

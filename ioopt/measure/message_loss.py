@@ -14,9 +14,9 @@ from ioopt.errors import UsageError
 HALF = 8
 """Quanta over which the weights of a stretch rise, and over which they fall again.
 
-Messages of one meeting arrive together, so a stretch with hard ends would have a meeting
-more or fewer by chance. The length is several times the distance of meetings, and a
-recording has many stretches.
+Messages of one meeting arrive together, so a stretch with hard ends would have a
+meeting more or fewer by chance. The length is several times the distance of meetings,
+and a recording has many stretches.
 """
 FADED = 6 * HALF**2 / (4 * HALF**2 - 1)
 """Factor by which overlapping stretches look more numerous than they are.
@@ -151,7 +151,8 @@ class Stretches:
         return 1.0
 
     def loss(self) -> Loss | None:
-        """Estimate gamma_sub from the messages (rule 7); None where they do not suffice.
+        """Estimate gamma_sub from the messages (rule 7); None where they do not
+        suffice.
 
         A line through messages against disturbed quanta, one point a stretch, gives the
         loss a disturbed quantum, in quanta of messages. With m the share of the

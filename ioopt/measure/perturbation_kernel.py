@@ -68,7 +68,9 @@ def workpile(runs: Box, quantum: int, total: int, unit: int, start: Box) -> int:
 
 
 def barrier(runs: Box, quantum: int, work: int, interval: int, received: Box) -> int:
-    """Run *work* with a barrier after every *interval*; arrivals are sent to all others."""
+    """Run *work* with a barrier after every *interval*; arrivals are sent to all
+    others.
+    """
     processors = runs.shape[1]
     now = 0
     while work > 0:
@@ -86,7 +88,9 @@ def barrier(runs: Box, quantum: int, work: int, interval: int, received: Box) ->
 
 
 def partner(pattern: int, processors: int, p: int, phase: int, k: int) -> int:
-    """Return the *k*-th processor that *p* asks in *phase*, or -1 when there is none."""
+    """Return the *k*-th processor that *p* asks in *phase*, or -1 when there is
+    none.
+    """
     if pattern == ALL_TO_ALL:
         if k < processors - 1:
             return (p + 1 + k) % processors
@@ -132,7 +136,9 @@ def msg(
     pattern: int,
     received: Box,
 ) -> int:
-    """Run phases of *phase_work*, each with *rounds* of requests and a final barrier."""
+    """Run phases of *phase_work*, each with *rounds* of requests and a final
+    barrier.
+    """
     processors = runs.shape[1]
     now = 0
     phase = 0

@@ -108,7 +108,9 @@ def surface(
 def measure(
     problem: QuantumModelProblem, point: QuantumPoint, cells: int | None = None
 ) -> TwoJobMeasures:
-    """Measure one point of an instance by the chain; ``cells`` as in :func:`surface`."""
+    """Measure one point of an instance by the chain; ``cells`` as in
+    :func:`surface`.
+    """
     return surface(
         point.qi_seconds,
         point.qc_seconds,
@@ -214,7 +216,9 @@ class _Law:
         )
 
     def _waits(self) -> Array:
-        """Return, by the cell in which an I/O started, its mean wait for the next burst."""
+        """Return, by the cell in which an I/O started, its mean wait for the next
+        burst.
+        """
         first = np.mod(self.edges[:-1] + self.io, self.cycle)
         last = first + self.width
         waits_from = 0.0
@@ -303,7 +307,9 @@ class Surface:
         return Response(found.slowdown, found.beta, found.fragmentation)
 
     def waste(self, io: IoBehaviour, on_seconds: float, off_seconds: float) -> float:
-        """Return the fragmentation at (on, off); InstanceError where a table omits it."""
+        """Return the fragmentation at (on, off); InstanceError where a table omits
+        it.
+        """
         found = self.at(io, on_seconds, off_seconds).fragmentation
         if found is None:
             raise InstanceError(

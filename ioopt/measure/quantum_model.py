@@ -96,7 +96,9 @@ def walk(
 def _require_room(
     problem: QuantumModelProblem, point: QuantumPoint, count: int, end: int
 ) -> None:
-    """Raise InstanceError when bursts exceed the memory, or times 64-bit nanoseconds."""
+    """Raise InstanceError when bursts exceed the memory, or times 64-bit
+    nanoseconds.
+    """
     where = f"the point qi {point.qi_seconds:g} s, qc {point.qc_seconds:g} s"
     bursts = float(count) * problem.processors
     require_numbers(NUMBERS_PER_BURST * bursts, f"simulating {where}", REMEDY)
@@ -135,7 +137,9 @@ def _measure(
     request: Integers,
     window: tuple[int, int],
 ) -> TwoJobMeasures:
-    """Return the measures of a walk in the *window* of whole cycles after the warm-up."""
+    """Return the measures of a walk in the *window* of whole cycles after the
+    warm-up.
+    """
     qi = nanoseconds(point.qi_seconds)
     qc = nanoseconds(point.qc_seconds)
     io = nanoseconds(problem.io_seconds)

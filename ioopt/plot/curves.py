@@ -1,4 +1,6 @@
-"""Draw lines: a measure of each solver against a setting, and advice by I/O fraction."""
+"""Draw lines: a measure of each solver against a setting, and advice by I/O
+fraction.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,9 @@ from ioopt.units import title as title_of
 MOST_VALUES = 10
 """Most values of the setting that get a tick each."""
 NEAREST = 0.05
-"""Least distance of two ticks, as a share of the axis, at which labels do not overlap."""
+"""Least distance of two ticks, as a share of the axis, at which labels do not
+overlap.
+"""
 BESIDE = 3.0
 """Distance of the error bars of two solvers at one setting, in points."""
 WIDE = 8.0
@@ -37,37 +41,19 @@ def plot_sweep(
     (label -> (setting, value)) are single points beside the lines, such as the numbers
     that a paper prints. Returns the axes.
     """
-    from matplotlib.transforms import ScaledTranslation
-
     axes = new_axes(8, 4.2)
     drawn = [point for points in lines.values() for point in points]
     across = unit_for(label, max((point[0] for point in drawn), default=0.0))
     up = unit_for(metric, max((point[1] for point in drawn), default=0.0))
     for number, (name, points) in enumerate(lines.items()):
-        at, mean, error, _ = zip(*sorted(points))
-        below = list(error)
-        if floor is not None:
-            below = [
-                max(0.0, min(length, value - floor))
-                for value, length in zip(mean, error)
-            ]
         drawn_line = axes.errorbar(
-            [x / across.size for x in at],
-            [y / up.size for y in mean],
-            yerr=[[x / up.size for x in below], [x / up.size for x in error]],
+            **_with_error_bars(points, across.size, up.size, floor),
             capsize=2,
             lw=1.2,
             label=shortened(name, 40),
             **series(number),
         )
-        # Error bars of several solvers at one setting are drawn side by side.
-        beside = ScaledTranslation(
-            (number - (len(lines) - 1) / 2) * BESIDE / 72,
-            0,
-            axes.figure.dpi_scale_trans,
-        )
-        for artist in drawn_line.get_children():  # after the limits have seen the data
-            artist.set_transform(axes.transData + beside)
+        _shift(axes, drawn_line, number - (len(lines) - 1) / 2)
     for number, (name, spots) in enumerate(marks.items()):
         at, value = zip(*spots)
         style = {"facecolors": "none", "edgecolors": "black", "zorder": 5}
@@ -86,8 +72,46 @@ def plot_sweep(
     return finish(axes, title)
 
 
+def _with_error_bars(
+    points: Sequence[tuple[float, float, float, int]],
+    across: float,
+    up: float,
+    floor: float | None,
+) -> dict[str, Any]:
+    """Return a line and its error bars in the units of the axes.
+
+    No bar goes below *floor*.
+    """
+    at, mean, error, _ = zip(*sorted(points))
+    below = list(error)
+    if floor is not None:
+        below = [
+            max(0.0, min(length, value - floor)) for value, length in zip(mean, error)
+        ]
+    return {
+        "x": [x / across for x in at],
+        "y": [y / up for y in mean],
+        "yerr": [[x / up for x in below], [x / up for x in error]],
+    }
+
+
+def _shift(axes: Any, line: Any, places: float) -> None:
+    """Shift a line, so that error bars of several solvers are drawn side by side.
+
+    The limits of the axes must have been set by its data before.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    inches = places * BESIDE / 72
+    beside = ScaledTranslation(inches, 0, axes.figure.dpi_scale_trans)
+    for artist in line.get_children():
+        artist.set_transform(axes.transData + beside)
+
+
 def _ticks(axes: Any, values: Sequence[float]) -> None:
-    """Set a tick for each of few *values*; a logarithmic axis for several magnitudes."""
+    """Set a tick for each of few *values*; a logarithmic axis for several
+    magnitudes.
+    """
     if len(values) < 2 or len(values) > MOST_VALUES:
         return
     from matplotlib.ticker import FixedLocator, NullLocator

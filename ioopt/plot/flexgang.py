@@ -1,4 +1,6 @@
-"""Draw plans of flexible gangs: one frame of columns and windows, one cycle of slots."""
+"""Draw plans of flexible gangs: one frame of columns and windows, one cycle of
+slots.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise

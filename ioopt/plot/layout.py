@@ -121,7 +121,9 @@ def patches(kinds: Iterable[str]) -> list[Any]:
 
 
 def headline(result: Result, more: str = "") -> str:
-    """The title of a result's picture: instance, solver, and what else there is to say."""
+    """The title of a result's picture: instance, solver, and what else there is to
+    say.
+    """
     title = f"{shortened(result.instance, 48)}: {result.solver}"
     if more:
         title += f", {more}"

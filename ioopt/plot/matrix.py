@@ -41,7 +41,9 @@ def plot_gang(result: Result) -> Any:
 def fullest(
     updates: Iterable[Mapping[str, Any]],
 ) -> tuple[float, list[Mapping[str, Any]]]:
-    """Return the first instant at which home instances fill most slots, and the jobs."""
+    """Return the first instant at which home instances fill most slots, and the
+    jobs.
+    """
     places: dict[Any, Mapping[str, Any]] = {}
     best = -1
     seconds = 0.0

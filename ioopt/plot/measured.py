@@ -15,7 +15,8 @@ MILLISECONDS = 1000.0
 
 
 def plot_quantum_model(found: QuantumMeasures, title: str = "") -> Any:
-    """Draw slowdown (left) and fragmentation (right) against the quantum that varies more.
+    """Draw slowdown (left) and fragmentation (right) against the quantum that varies
+    more.
 
     There is one curve for each value of the other quantum. Returns the left axes.
     """

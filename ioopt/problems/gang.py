@@ -18,16 +18,17 @@ from ioopt.units import exact
 
 _CEIL_SLACK = Fraction(1, 10**9)
 
-MAX_LEVELS, MAX_CELLS = 1 << 12, 1 << 28
-"""Most rows of a matrix, and most cells: they are kept as bits, 32 MiB of them."""
+MAX_LEVELS = 1 << 12
+"""Most rows of a matrix."""
+MAX_CELLS = 1 << 28
+"""Most cells of a matrix: they are kept as bits, 32 MiB of them."""
 RemainingFraction = Annotated[
     float, Field(gt=0, le=1, strict=True, allow_inf_nan=False)
 ]
 
 
 class Machine(base.Record):
-    """P nodes, M rows of the Ousterhout matrix, the quantum T, and what migration
-    costs.
+    """P nodes, M rows of the Ousterhout matrix, the quantum T, the cost of migration.
 
     ``migration_seconds`` is C, paid once by a migrated job;
     ``migration_tasks_per_quantum`` is Q, the tasks that may change node within one
@@ -111,12 +112,14 @@ class GangProblem(base.Problem):
     @cached_property
     def times(self) -> tuple[tuple[float, float], ...]:
         """Per job, L and R in seconds."""
-        return tuple(
-            (job.local_seconds, job.remote_seconds)
-            if job.local_seconds is not None and job.remote_seconds is not None
-            else tuple(map(float, _times(job, self.io)))  # type: ignore[misc]
-            for job in self.jobs
-        )
+        times: list[tuple[float, float]] = []
+        for job in self.jobs:
+            if job.local_seconds is not None and job.remote_seconds is not None:
+                times.append((job.local_seconds, job.remote_seconds))
+            else:
+                local, remote = _times(job, self.io)
+                times.append((float(local), float(remote)))
+        return tuple(times)
 
     @cached_property
     def fcfs(self) -> tuple[int, ...]:
@@ -134,7 +137,7 @@ def _times(job: Job, io: BlockTimes | None) -> tuple[Fraction, Fraction]:
         job.io_interarrival_seconds is not None and job.blocks_per_request is not None
     )
     compute = exact(job.compute_seconds)
-    # An exact multiple must not round up because its decimal text is a hair too large.
+    # An exact multiple must not round up because its decimal text is slightly larger.
     requests = math.ceil(compute / exact(job.io_interarrival_seconds) - _CEIL_SLACK)
     blocks = requests * job.blocks_per_request
     return (
@@ -144,30 +147,32 @@ def _times(job: Job, io: BlockTimes | None) -> tuple[Fraction, Fraction]:
 
 
 DIRECT = ("local_seconds", "remote_seconds")
+"""Keys of a job that gives its times."""
 DERIVED = ("compute_seconds", "io_interarrival_seconds", "blocks_per_request")
-"""The two ways to tell how long a job takes."""
+"""Keys of a job from which its times follow."""
 
 
 def _check_times(where: str, job: Job, io: BlockTimes | None) -> None:
-    given = {key for key in (*DIRECT, *DERIVED) if getattr(job, key) is not None}
-    direct, derived = (any(key in given for key in keys) for keys in (DIRECT, DERIVED))
+    """Raise ValueError for times that are missing or contradict each other."""
+    direct = any(getattr(job, key) is not None for key in DIRECT)
+    derived = any(getattr(job, key) is not None for key in DERIVED)
     if direct == derived:
         raise ValueError(
             f"{where}: give either local_seconds and remote_seconds, or "
             "compute_seconds, io_interarrival_seconds and blocks_per_request"
         )
-    for key in DIRECT if direct else DERIVED:
-        if key not in given:
+    wanted: tuple[str, ...] = DIRECT
+    if derived:
+        wanted = DERIVED
+    for key in wanted:
+        if getattr(job, key) is None:
             raise ValueError(f"{where}: {key} is missing")
     if derived and io is None:
         raise ValueError(
             f"{where}: compute_seconds needs io.local_seconds_per_block and "
             "io.remote_seconds_per_block at the top of the file"
         )
-    if derived:
-        local, remote = _times(job, io)
-    else:
-        local, remote = (getattr(job, key) for key in DIRECT)
+    local, remote = _times(job, io)
     if remote < local:
         raise ValueError(
             f"{where}: remote_seconds {float(remote):g} is less than "
@@ -193,7 +198,7 @@ def _check_nodes(where: str, nodes: tuple[int, ...], count: int) -> None:
 
 
 def mask_of(nodes: Iterable[int]) -> int:
-    """Bitmask of a set of nodes or rows.
+    """Return the bitmask of a set of nodes or rows.
 
     >>> mask_of([0, 2])
     5
@@ -205,7 +210,7 @@ def mask_of(nodes: Iterable[int]) -> int:
 
 
 def nodes_of(mask: int) -> tuple[int, ...]:
-    """The nodes or rows of a bitmask, ascending.
+    """Return the nodes or rows of a bitmask, ascending.
 
     >>> nodes_of(5)
     (0, 2)
@@ -219,16 +224,14 @@ def nodes_of(mask: int) -> tuple[int, ...]:
 
 
 class GangPlan(base.Plan):
-    """The plan of a workload is a policy with its settings; replaying it gives the
-    schedule.
-    """
+    """A policy with its settings: replaying it on the workload gives the schedule."""
 
     policy: base.Name
     settings: base.Json = Field(default_factory=dict)
 
 
 class MatrixJob(base.Record):
-    """A job that waits, as a snapshot tells it: speeds, work left, service it has had."""
+    """A waiting job in a snapshot: its times, the work left, the service it has had."""
 
     id: base.JobId
     file_nodes: tuple[base.Count, ...]
@@ -253,8 +256,7 @@ class RunningJob(MatrixJob):
 
 
 class GangMatrixProblem(base.Problem):
-    """One scheduling decision: the matrix at home rows, the queue, and what may still
-    migrate.
+    """One scheduling decision: the matrix of home instances, the queue, the migrations.
 
     ``running`` is in start order, ``waiting`` in FCFS order; ``migration_tasks_left``
     is what is left of Q in this slice (None: unlimited; absent: all of Q).
@@ -318,10 +320,9 @@ def _check_home(where: str, job: RunningJob, nodes: int, rows: list[int]) -> Non
 
 
 class PlacedJob(base.Record):
-    """Where a job stands in a matrix: its columns, its home row, and all rows that hold
-    it.
+    """The place of a job in a matrix: columns, home row, and all rows that hold it.
 
-    ``local`` says for readers that the columns are its file nodes (None: not said).
+    ``local`` tells readers whether the columns are its file nodes (None: not told).
     """
 
     id: base.JobId
@@ -332,6 +333,6 @@ class PlacedJob(base.Record):
 
 
 class GangMatrixPlan(base.Plan):
-    """The new matrix: jobs in start order, those that start now after those that ran."""
+    """The new matrix: jobs in start order, running ones before those that start now."""
 
     jobs: tuple[PlacedJob, ...] = ()

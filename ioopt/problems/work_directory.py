@@ -209,7 +209,9 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """Per task, the producers of its inputs, each once, in the order of its inputs."""
+        """Per task, the producers of its inputs, each once, in the order of its
+        inputs.
+        """
         writer = {f: k for k, files in enumerate(self.outputs) for f in files}
         return tuple(
             tuple(dict.fromkeys(writer[f] for f in files)) for files in self.inputs

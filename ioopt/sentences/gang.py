@@ -22,8 +22,8 @@ def told(problem: GangProblem, result: Result) -> list[str]:
     away = sum(not row["local"] for row in rows)
     lost = response - wait - work
     times = (
-        f"Mean response of a job: {percent(wait / response)} waiting for a first slice, "
-        f"{percent(work / response)} running as if alone at its files, "
+        f"Mean response of a job: {percent(wait / response)} waiting for a first "
+        f"slice, {percent(work / response)} running as if alone at its files, "
         f"{percent(lost / response)} lost to other jobs' slices, remote files and "
         "migration."
     )

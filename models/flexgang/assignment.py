@@ -3,24 +3,26 @@
 Lee et al., Section 7, sketch strict and loose rounds; the model is ours (F5, rules 10
 and 11).
 
-Sets: jobs j (compute) and i (I/O), aligned blocks b, columns c, strict rows r = 1 .. R = K - k.
-Data: quantum q, frame L = K q, sizes n of P, weights w, gangedness gamma, floors phi; S and beta
-of every I/O job at (on, off) when loose and at (q, L - q) in a strict row.
+Sets: jobs j (compute) and i (I/O), aligned blocks b, columns c,
+  strict rows r = 1 .. R = K - k.
+Data: quantum q, frame L = K q, sizes n of P, weights w, gangedness gamma, floors phi;
+  S and beta of every I/O job at (on, off) when loose and at (q, L - q) in a strict row.
 Variables:
   s[j,b] 0/1     home of compute job j is block b
-  x[i,b] 0/1     I/O job i holds one strict row at b;  y[i,b] 0/1: it is loose at b
-  n[j,b] integer strict rows that compute job j holds at b (the sum over r of the x[j,r,b])
-  tau[j,b] >= 0  loose and fragment CPU of every process of j per frame, with home b, in quanta
-  t[j,b,c] >= 0  the same in column c, for a self-balancing job (tau is then their mean)
+  x[i,b] 0/1     I/O job i holds one strict row at b
+  y[i,b] 0/1     I/O job i is loose at b
+  n[j,b] integer strict rows of compute job j at b (the sum over r of the x[j,r,b])
+  tau[j,b] >= 0  loose and fragment CPU of every process of j a frame, home b, in quanta
+  t[j,b,c] >= 0  the same in column c, for a self-balancing job (tau is their mean)
 Times are in quanta (q = 1, L = K), so that solvers' tolerances are small beside them.
 
 Departures from the rules as written, all of them exact:
 - Rows are counted, not numbered. Aligned blocks of powers of two are a
   laminar family, so counts that fit every column can always be laid out in rows (see
   :func:`ioopt.models.flexgang.frame.lay_out`); numbered rows only add symmetry.
-- Fairness tau_j <= t[j,c] + L (1 - s_{j,c}) and t[j,c] <= L s_{j,c} become tau[j,b] <= L s[j,b]
-  with t[j,c] = sum of tau[j,b] over the blocks that hold c: giving a column more than tau has no
-  use. There is no big M left to weaken the bound.
+- Fairness tau_j <= t[j,c] + L (1 - s_{j,c}) and t[j,c] <= L s_{j,c} become
+  tau[j,b] <= L s[j,b] with t[j,c] = sum of tau[j,b] over the blocks that hold c:
+  more than tau in a column is of no use. No big M is left to weaken the bound.
 """
 
 from collections.abc import Iterable, Mapping
@@ -54,6 +56,7 @@ class AssignmentModel:
         self._add_floors()
 
     def _add_variables(self) -> None:
+        """Add all variables, by job and block."""
         rows = self.pattern.strict_rows
         frame = self.pattern.rows
         for j, job in enumerate(self.problem.jobs):
@@ -76,7 +79,7 @@ class AssignmentModel:
                         self.t[j, b, c] = self.program.real(f"t_{at}_{c}", 0, frame)
 
     def _set_objective(self) -> None:
-        """max sum w (n/P) pr - lambda sum w (n/P)(S_i - 1)."""
+        """Set the objective: max sum w (n/P) pr - lambda sum w (n/P)(S_i - 1)."""
         goal = self.program.objective
         for j in self.data.compute_jobs():
             share = self.problem.share(j)
@@ -90,7 +93,7 @@ class AssignmentModel:
             goal.update(_nonzero(costs))
 
     def progress(self, job: int) -> list[Term]:
-        """pr_j = (q rows_j + (1 - gamma_j) tau_j) / L as terms."""
+        """Return pr_j = (q rows_j + (1 - gamma_j) tau_j) / L as terms."""
         frame = self.pattern.rows
         loose = 1.0 - (self.problem.jobs[job].gamma or 0.0)
         rows = [(at, 1.0 / frame) for (j, _), at in self.n.items() if j == job]
@@ -98,39 +101,37 @@ class AssignmentModel:
         return _nonzero([*rows, *tau])
 
     def _add_homes(self) -> None:
-        """One home a job, and strict rows there.
+        """Give each job one home, and strict rows there.
 
-        I/O job: sum_b x[i,b] + sum_b y[i,b] = 1 (a coordinated job has no y). Compute job:
-        sum_b s[j,b] = 1, and x[j,r,b] <= s[j,b] summed over the rows: n[j,b] <= R s[j,b]. Each
-        (row, column) holds at most one job: the rows held in a column are at most R.
+        I/O job: sum_b x[i,b] + sum_b y[i,b] = 1 (a coordinated job has no y).
+        Compute job: sum_b s[j,b] = 1.
+        x[j,r,b] <= s[j,b] summed over the rows: n[j,b] <= R s[j,b].
+        Each (row, column) holds at most one job: the rows held in a column are <= R.
         """
         for i in self.data.io_jobs():
-            places = [
-                at
-                for family in (self.x, self.y)
-                for (j, _), at in family.items()
-                if j == i
-            ]
-            self.program.add(f"placed_{i}", [(at, 1) for at in places], 1, 1)
+            places = [*self._of_job(self.x, i), *self._of_job(self.y, i)]
+            self.program.add(f"placed_{i}", places, 1, 1)
         for j in self.data.compute_jobs():
-            homes = [(at, 1) for (job, _), at in self.s.items() if job == j]
-            self.program.add(f"home_{j}", homes, 1, 1)
+            self.program.add(f"home_{j}", self._of_job(self.s, j), 1, 1)
         for (j, b), at in self.n.items():
             terms = [(at, 1), (self.s[j, b], -self.pattern.strict_rows)]
             self.program.add(f"rows_at_home_{j}_{b}", terms, most=0)
-        for c in (
-            range(self.problem.machine.num_columns) if self.pattern.strict_rows else ()
-        ):
-            held = [
-                (at, 1) for family in (self.n, self.x) for _, at in self._at(family, c)
-            ]
+        if not self.pattern.strict_rows:
+            return
+        for c in range(self.problem.machine.num_columns):
+            held = [(at, 1) for _, at in (*self._at(self.n, c), *self._at(self.x, c))]
             self.program.add(f"column_rows_{c}", held, most=self.pattern.strict_rows)
 
-    def _add_loose_cpu(self) -> None:
-        """What loose CPU there is, and who may have it.
+    def _of_job(self, family: dict[tuple[int, int], int], job: int) -> list[Term]:
+        """Return the sum of the variables of a job over its blocks."""
+        return [(at, 1) for (j, _), at in family.items() if j == job]
 
-        tau[j,b] <= L s[j,b]; a self-balancing job's tau is the mean of its columns' t. In every
-        column sum_j t[j,c] <= k q - loose I/O + idle cells + fragments of strict I/O rows, and
+    def _add_loose_cpu(self) -> None:
+        """Share the loose CPU among the jobs that can use it.
+
+        tau[j,b] <= L s[j,b]; a self-balancing job's tau is the mean of its columns' t.
+        In every column:
+        sum_j t[j,c] <= k q - loose I/O + idle cells + fragments of strict I/O rows,
         sum_i beta_i(on, off) L y_ic <= 0.6 k q.
         """
         for (j, b), at in self.tau.items():
@@ -146,17 +147,15 @@ class AssignmentModel:
             used: list[Term] = [(at, 1.0) for _, at in self._at(self.n, c)]
             for (i, _), at in self._at(self.x, c):
                 used.append((at, 1.0 - self.data.fragment(i) / self.quantum))
-            loads.append(
-                [
-                    (at, self.data.loose_cpu(i) / self.quantum)
-                    for (i, _), at in self._at(self.y, c)
-                ]
-            )
-            used += loads[c]
+            load: list[Term] = []
+            for (i, _), at in self._at(self.y, c):
+                load.append((at, self.data.loose_cpu(i) / self.quantum))
+            loads.append(load)
+            used += load
             for (j, b), at in self._at(self.tau, c):
-                used.append(
-                    (self.t[j, b, c] if self.problem.jobs[j].self_balancing else at, 1)
-                )
+                if self.problem.jobs[j].self_balancing:
+                    at = self.t[j, b, c]
+                used.append((at, 1))
             self.program.add(f"capacity_{c}", _nonzero(used), most=self.pattern.rows)
         limit = self.problem.loose_io_limit * self.pattern.k
         for c, load in enumerate(loads):
@@ -164,7 +163,7 @@ class AssignmentModel:
                 self.program.add(f"loose_io_{c}", _nonzero(load), most=limit)
 
     def _add_floors(self) -> None:
-        """pr_j >= phi_j; without loose CPU the rows must reach the next whole number."""
+        """Add pr_j >= phi_j; without loose CPU, rows of the next whole number."""
         for j in self.data.compute_jobs():
             if self.problem.jobs[j].takes_loose_cpu:
                 self.program.add(
@@ -177,6 +176,7 @@ class AssignmentModel:
     def _at(
         self, family: dict[tuple[int, int], int], column: int
     ) -> list[tuple[tuple[int, int], int]]:
+        """Return the variables of blocks that hold *column*."""
         return [
             ((j, b), at)
             for (j, b), at in family.items()
@@ -184,7 +184,7 @@ class AssignmentModel:
         ]
 
     def placement(self, values: Mapping[int, Number]) -> Placement:
-        """Homes, row counts and loose jobs of a solution."""
+        """Return homes, row counts and loose jobs of a solution."""
         found = Placement()
         for family in (self.s, self.x, self.y):
             for (j, b), var in family.items():
@@ -201,7 +201,7 @@ class AssignmentModel:
         return found
 
     def start_values(self, plan: FlexibleGangPlan) -> dict[int, float]:
-        """Values of all variables that state *plan*."""
+        """Return the values of all variables for *plan*."""
         placement, tau, by_column = _by_position(self.problem, plan)
         families = (
             (self.s, dict.fromkeys(placement.home, 1.0)),
@@ -210,26 +210,28 @@ class AssignmentModel:
             (self.n, {j: float(rows) for j, rows in placement.rows.items()}),
             (self.tau, {j: seconds / self.quantum for j, seconds in tau.items()}),
         )
-        values = {
-            var: found.get(j, 0.0) if placement.home.get(j) == b else 0.0
-            for family, found in families
-            for (j, b), var in family.items()
-        }
+        values: dict[int, float] = {}
+        for family, found in families:
+            for (j, b), var in family.items():
+                values[var] = 0.0
+                if placement.home.get(j) == b:
+                    values[var] = found.get(j, 0.0)
         for (j, b, c), var in self.t.items():
-            here = placement.home.get(j) == b
-            values[var] = by_column[j, c] / self.quantum if here else 0.0
+            values[var] = 0.0
+            if placement.home.get(j) == b:
+                values[var] = by_column[j, c] / self.quantum
         return values
 
 
 def _nonzero(terms: Iterable[Term]) -> list[Term]:
-    """Without what counts nothing: backends count their effort in coefficients."""
+    """Return the terms without zeros, because backends count effort by coefficients."""
     return [(at, factor) for at, factor in terms if factor]
 
 
 def _by_position(
     problem: FlexibleGangProblem, plan: FlexibleGangPlan
 ) -> tuple[Placement, dict[int, float], dict[tuple[int, int], float]]:
-    """*plan* by positions: its placement, tau by job, and seconds by job and column."""
+    """Return *plan* by positions: placement, tau by job, seconds by job and column."""
     index = problem.job_index
     home = {index[name]: block for name, block in plan.home.items()}
     tau = {index[name]: seconds for name, seconds in plan.tau_seconds.items()}
@@ -237,8 +239,7 @@ def _by_position(
     for name in plan.home:
         j = index[name]
         granted = plan.granted_seconds(name, problem.job_columns(j))
-        by_column |= {
-            (j, c): granted[at] for at, c in enumerate(problem.block(j, home[j]))
-        }
+        for at, c in enumerate(problem.block(j, home[j])):
+            by_column[j, c] = granted[at]
     rows = {index[name]: len(held) for name, held in plan.rows.items()}
     return Placement(home, rows, {index[name] for name in plan.loose}), tau, by_column

@@ -29,16 +29,16 @@ from ioopt.problems.flexgang.quantum_selection import (
 FLOOR_SLACK = 1e-9
 """Shares this little below the floor count as reaching it (rounding of f q / L)."""
 CHAIN = 0.999
-"""Part of a slowdown that is sure: the chain is good to a thousandth."""
+"""Share of a slowdown that is certain: the chain is accurate to a thousandth."""
 
 
 def least_cost(problem: QuantumSelectionProblem) -> float:
-    """No plan predicts a lower cost: a bound in closed form, before any response is
-    computed.
+    """Return a lower bound of the predicted cost, in closed form.
 
-    A process that computes the part r of an iteration on its own machine, and here has the part x of
-    the cycle, has S >= r / x, whatever its quantum; floors of compute jobs leave F to all x. The
-    least of sum w (r / x - 1) is (sum sqrt(w r))^2 / F - sum w, where x is as sqrt(w r).
+    A process that computes the share r of an iteration on its own machine, and here has
+    the share x of the cycle, has S >= r / x for any quantum; the floors of compute jobs
+    leave F to all x. The least of sum w (r / x - 1) is (sum sqrt(w r))^2 / F - sum w,
+    where x is proportional to sqrt(w r).
     """
     rows = [
         (job.weight, job.burst_seconds / job.dedicated_seconds)
@@ -54,14 +54,16 @@ def least_cost(problem: QuantumSelectionProblem) -> float:
 
 @dataclass
 class QuantumCosts:
-    """Costs of one instance, remembered by (job, option, cycle length in ticks)."""
+    """Costs of one instance, cached by (job, option, cycle length in ticks)."""
 
     problem: QuantumSelectionProblem
     _known: dict[tuple[int, Option, int], float] = field(default_factory=dict)
 
     def cost(self, job: int, option: Option, cycle: int) -> float:
-        """c[j,o,L]; infinity where the option does not fit the cycle or misses the
-        job's floor.
+        """Return c[j,o,L].
+
+        It is infinite where the option does not fit the cycle or misses the job's
+        floor.
         """
         key = (job, option, cycle)
         if key not in self._known:
@@ -87,18 +89,18 @@ class QuantumCosts:
         return cost
 
     def total(self, options: Sequence[Option]) -> float:
-        """Cost of one option a job with L = sum f q; infinity where a floor is missed."""
+        """Return the cost of one option a job; infinity where a floor is missed."""
         cycle = self.cycle(options)
         return math.fsum(
             self.cost(job, option, cycle) for job, option in enumerate(options)
         )
 
     def cycle(self, options: Sequence[Option]) -> int:
-        """L = sum f q in ticks."""
+        """Return L = sum f q in ticks."""
         return sum(self.problem.ticks(q) * f for q, f in options)
 
     def plan(self, options: Sequence[Option]) -> QuantumPlan:
-        """The plan of one option a job."""
+        """Return the plan of one option a job."""
         chosen = {
             job.id: Choice(quantum_seconds=q, visits=f)
             for job, (q, f) in zip(self.problem.jobs, options)
@@ -144,11 +146,11 @@ class QuantumModel:
             self.program.add(f"full_{length}", [*used[length], (y, -length)], 0, 0)
 
     def option(self, job: int, o: int) -> Option:
-        """Option number *o* of a job."""
+        """Return option number *o* of a job."""
         return self.problem.options(job)[o]
 
     def options(self, values: Mapping[int, Number]) -> list[Option]:
-        """One option a job of a solution."""
+        """Return the options that a solution chooses, one a job."""
         chosen: list[Option] = [(0.0, 0)] * len(self.problem.jobs)
         for (job, o, _), var in self.z.items():
             if values[var] > 0.5:
@@ -156,7 +158,9 @@ class QuantumModel:
         return chosen
 
     def start_values(self, options: Sequence[Option]) -> dict[int, float]:
-        """Values of all variables that state *options*, whose cycle is in the grid."""
+        """Return the values of all variables for *options*, whose cycle is in the
+        grid.
+        """
         cycle = self.costs.cycle(options)
         values = {var: float(length == cycle) for length, var in self.y.items()}
         for (job, o, length), var in self.z.items():

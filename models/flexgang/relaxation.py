@@ -1,10 +1,9 @@
-"""Linear programs: the relaxation of a pattern's model, the loose CPU of a placement
-(F5).
+"""Linear programs (F5): the relaxation of a pattern, and the loose CPU of a placement.
 
 Columns are alike, so an optimum uses every block of a job alike
-(docs/flexgang-assignment.md):
+(docs/flexgang-assignment.md). With n_j strict rows, tau_j loose CPU, x_i / y_i for I/O
+job i strict / loose, and a = columns of a job / C:
 
-  n_j strict rows, tau_j loose CPU, x_i / y_i I/O job i strict / loose; a = columns of a job / C
   sum a n + sum a x <= R
   sum a (n + tau) + sum a (1 - fragment) x + sum a beta L y <= K
   sum a beta L y <= 0.6 k;   x_i + y_i = 1;   n_j + (1 - gamma_j) tau_j >= K phi_j
@@ -18,8 +17,9 @@ from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 
 def universal_bound(problem: FlexibleGangProblem) -> float:
-    """No plan of any pattern has a higher objective: compute jobs share the machine by
-    weight.
+    """Return a bound on the objective of every plan of every pattern.
+
+    Compute jobs share the machine in the order of their weights; I/O jobs cost nothing.
     """
     free = 1.0
     value = 0.0
@@ -32,8 +32,9 @@ def universal_bound(problem: FlexibleGangProblem) -> float:
 
 
 class RelaxedModel:
-    """The little program of one pattern; ``feasible`` is False where it plainly has no
-    solution.
+    """The relaxed program of one pattern.
+
+    ``feasible`` is False where a job fits nowhere; there is no solution then.
     """
 
     def __init__(self, data: PatternData) -> None:
@@ -59,8 +60,8 @@ class RelaxedModel:
             self.program.add(name, terms, 1.0, 1.0)
 
     def _add_compute(self, job: int) -> bool:
-        """Rows and loose CPU of a compute job; False when its floor needs more rows
-        than there are.
+        """Add rows and loose CPU of a compute job; False when its floor needs more
+        rows.
         """
         problem = self.data.problem
         pattern = self.data.pattern
@@ -85,7 +86,7 @@ class RelaxedModel:
         return True
 
     def _add_io(self, job: int) -> bool:
-        """An I/O job strict or loose; False when it can be neither."""
+        """Add an I/O job, strict or loose; False when it can be neither."""
         problem = self.data.problem
         quantum = self.data.problem.machine.quantum_seconds
         width = problem.job_columns(job) / problem.machine.num_columns
@@ -109,16 +110,18 @@ class RelaxedModel:
         return bool(places)
 
 
-OVERFULL, SHORT = 1e-7, 1e-9
-"""Quanta by which rounding may overfill a column, or leave rows below a floor."""
+OVERFULL = 1e-7
+"""Quanta by which rounding may overfill a column."""
+SHORT = 1e-9
+"""Quanta by which rounding may leave rows below a floor."""
 
 
 class TauModel:
-    """The program of one placement; times are in quanta, small numbers for small
-    tolerances.
+    """The program of one placement.
 
-    Floors of progress may be missed by *slack*. ``feasible`` is False where a column is
-    overfull or a job without loose CPU misses its floor; there is no program then.
+    Times are in quanta, so that numbers are small beside tolerances. Floors of progress
+    may be missed by *slack*. ``feasible`` is False where a column is overfull or a job
+    without loose CPU misses its floor; there is no program then.
     """
 
     def __init__(
@@ -142,41 +145,44 @@ class TauModel:
             self.program.add(name, terms, least=least)
 
     def _add(self, job: int) -> bool:
-        """The variables of one job: its tau, or its t in every column; False where it
-        falls short.
+        """Add the variables of one job: its tau, or its t in every column.
+
+        Returns False where a job without loose CPU misses its floor.
         """
         problem = self.data.problem
         frame = self.data.pattern.rows
         item = problem.jobs[job]
-        short = (problem.phi(job) - self.slack) * frame - self.placement.rows.get(
-            job, 0
-        )
+        wanted = (problem.phi(job) - self.slack) * frame
+        short = wanted - self.placement.rows.get(job, 0)
         if not item.takes_loose_cpu:
             return short <= SHORT
         assert item.gamma is not None
         least = max(0.0, short) / (1.0 - item.gamma)
         block = problem.block(job, self.placement.home[job])
         gain = problem.share(job) * (1.0 - item.gamma) / frame
-        parts: list[int | None] = list(block) if item.self_balancing else [None]
-        mean: list[Term] = []
-        for part in parts:
-            at = self.program.real(
-                f"t_{job}_{part}", 0.0 if item.self_balancing else least
-            )
-            self.program.objective[at] = gain / len(parts)
-            self.parts.append((job, part))
-            mean.append((at, 1.0 / len(parts)))
-            for column in block if part is None else (part,):
+        if not item.self_balancing:
+            at = self.program.real(f"t_{job}_None", least)
+            self.program.objective[at] = gain
+            self.parts.append((job, None))
+            for column in block:
                 self._loads[column].append((at, 1.0))
-        if item.self_balancing:
-            self._means.append((f"mean_{job}", mean, least))
+            return True
+        mean: list[Term] = []
+        for column in block:
+            at = self.program.real(f"t_{job}_{column}", 0.0)
+            self.program.objective[at] = gain / len(block)
+            self.parts.append((job, column))
+            mean.append((at, 1.0 / len(block)))
+            self._loads[column].append((at, 1.0))
+        self._means.append((f"mean_{job}", mean, least))
         return True
 
     def read(
         self, values: Mapping[int, Number]
     ) -> tuple[dict[int, float], dict[int, list[float]]]:
-        """Seconds of tau by job, and seconds by column of self-balancing jobs, of a
-        solution.
+        """Return, of a solution, the seconds of tau by job.
+
+        For self-balancing jobs also the seconds by column.
         """
         tau: dict[int, float] = {}
         by_column: dict[int, list[float]] = {}

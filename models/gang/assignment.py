@@ -58,7 +58,9 @@ class AssignmentModel:
             self.program.add(f"slots_{r}", terms, most=question.nodes)
 
     def _add_rows(self) -> None:
-        """Add (2): an option has rows if and only if it is taken; a remote one has one."""
+        """Add (2): an option has rows if and only if it is taken; a remote one has
+        one.
+        """
         for o, (option, taken) in enumerate(zip(self.question.options, self.taken)):
             cells = [(cell, 1) for cell in self.cells[o]]
             if taken is None:

@@ -99,7 +99,9 @@ def _add_guard(program: Program, question: Question, taken: list[int | None]) ->
 
 
 class RowFreeModel:
-    """The row-free program of a question; :attr:`program` maximises the sum of worths."""
+    """The row-free program of a question; :attr:`program` maximises the sum of
+    worths.
+    """
 
     def __init__(self, question: Question, replicated: bool = False) -> None:
         self.question = question
@@ -166,7 +168,9 @@ class ReplicatedModel(RowFreeModel):
             self.add_columns(self.add_row_counts())
 
     def add_row_counts(self) -> list[list[tuple[int, int]]]:
-        """Add z[o,k] with (7); return, by k, the (variable, tasks) of remote options."""
+        """Add z[o,k] with (7); return, by k, the (variable, tasks) of remote
+        options.
+        """
         levels = self.question.levels
         program = self.program
         counted: list[list[tuple[int, int]]] = [[] for _ in range(levels)]
@@ -182,7 +186,9 @@ class ReplicatedModel(RowFreeModel):
         return counted
 
     def add_columns(self, counted: list[list[tuple[int, int]]]) -> None:
-        """Add (8) and (9) for every class of columns, and that each task has one (7)."""
+        """Add (8) and (9) for every class of columns, and that each task has one
+        (7).
+        """
         program = self.program
         levels = self.question.levels
         classes = self._classes()

@@ -23,7 +23,9 @@ MOST_EXACT = 1 << 62
 """Bytes up to which an array of 64-bit whole numbers holds every sum."""
 DUAL_FUNCTIONS = 6
 Item = tuple[int, int, int]
-"""Head, tail and area: it is there from its head to the makespan less its tail at most."""
+"""Head, tail and area: it is there from its head to the makespan less its tail at
+most.
+"""
 
 
 @dataclass(frozen=True)
@@ -237,15 +239,12 @@ def makespan_bounds(
     """
     ticks = problem.ticks
     s = ticks.all_of(task.compute_seconds for task in problem.tasks)
-    head = ticks.all_of(task.release_seconds for task in problem.tasks)
-    tail = [0] * len(s)
-    for k in problem.topological:
-        head[k] = max([head[k], *(head[p] + s[p] for p in problem.predecessors[k])])
-    for k in reversed(problem.topological):
-        tail[k] = max((s[j] + tail[j] for j in problem.successors[k]), default=0)
+    head, tail = _heads_and_tails(problem, s)
 
     def swept(rows: list[Item], per: int) -> Fraction:
-        """Return the sweep, in seconds, of rows whose areas are *per* times too large."""
+        """Return the sweep, in seconds, of rows whose areas are *per* times too
+        large.
+        """
         scaled = [(h * per, t * per, area) for h, t, area in rows if area > 0]
         return Fraction(_sweep(scaled), per * ticks.per_second)
 
@@ -274,6 +273,19 @@ def makespan_bounds(
     return MakespanBound(seconds, core_area, byte_area, max(crowds))
 
 
+def _heads_and_tails(
+    problem: WorkDirectoryProblem, s: list[int]
+) -> tuple[list[int], list[int]]:
+    """Return ES and q of rule B11, by task, in ticks; *s* are the compute times."""
+    head = problem.ticks.all_of(task.release_seconds for task in problem.tasks)
+    tail = [0] * len(s)
+    for k in problem.topological:
+        head[k] = max([head[k], *(head[p] + s[p] for p in problem.predecessors[k])])
+    for k in reversed(problem.topological):
+        tail[k] = max((s[j] + tail[j] for j in problem.successors[k]), default=0)
+    return head, tail
+
+
 def _held(
     problem: WorkDirectoryProblem,
     s: list[int],
@@ -281,7 +293,8 @@ def _held(
     tail: list[int],
     deadline: Deadline | None,
 ) -> list[tuple[int, int, int, int]] | None:
-    """Return (head, tail, ticks, bytes) of what every plan has inside for so many ticks.
+    """Return (head, tail, ticks, bytes) of what every plan has inside for so many
+    ticks.
 
     *s*, *head* and *tail* are by task. None where the *deadline* passes first.
     """

@@ -16,7 +16,11 @@ from ioopt.metrics import mean_and_standard_error
 from ioopt.models.flexgang.frame import PatternData, covered, model_objective
 from ioopt.options import Deadline
 from ioopt.problems.base import Json, Record
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
+from ioopt.problems.flexgang.flexible_gang import (
+    FlexibleGangPlan,
+    FlexibleGangProblem,
+    Pattern,
+)
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.flexgang.flexible_gang import measure, num_bursts_drawn
 from ioopt.solvers.flexgang.greedy import best_of, greedy_plans
@@ -70,7 +74,8 @@ def rerank(
     seconds: float = SELECTION_SECONDS,
     deadline: Deadline | None = None,
 ) -> list[Ranked]:
-    """Return the candidates, the winner first, the others by falling simulated objective.
+    """Return the candidates, the winner first, the others by falling simulated
+    objective.
 
     Baselines and the model's best plan are simulated first, the others while *deadline*
     leaves time. The list is empty where the time does not suffice for the former. The
@@ -158,19 +163,14 @@ class Settings(Record):
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[Settings, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """Solve all patterns within the deadline and return the plan that simulates best."""
+    """Solve all patterns within the deadline and return the plan that simulates
+    best.
+    """
     settings = request.settings or Settings()
     begun = request.deadline.elapsed()
     # The greedy plans come first, so that they have the time of the greedy solver.
     greedy = list(greedy_plans(problem, request.deadline, GREEDY_RESERVE))
-    wanted = list(problem.patterns())
-    if settings.patterns == "strict":
-        wanted = [item for item in wanted if item.k == 0]
-    patterns = [item for item in wanted if covered(problem, item)]
-    notes: list[str] = []
-    skipped = " ".join(item.key for item in wanted if item not in patterns)
-    if skipped:
-        notes.append(f"patterns without an entry in the surface: {skipped}")
+    patterns, notes = _patterns(problem, settings)
     search = PatternSearch(problem, patterns, request)
     baselines = _baselines(problem, search, greedy)
     build = request.deadline.elapsed() - begun
@@ -178,12 +178,7 @@ def solve(
     reserve = RESERVE_FRACTION * (request.options.time_limit_seconds or 0.0)
     search.relax()
     search.run(gap, reserve)
-    metrics: Json = {
-        "per_pattern": {state.pattern.key: state.row() for state in search.states},
-        "model_best": None,
-    }
-    if math.isfinite(search.best):
-        metrics["model_best"] = search.best
+    metrics = _metrics(search)
     outcome: Outcome[FlexibleGangPlan] = Outcome(
         None,
         stop=search.stop_reason(gap),
@@ -204,6 +199,29 @@ def solve(
             plan = ranked[0].candidate.plan
             _forget_better(request, ranked[0].candidate.model_objective)
     return replace(outcome, plan=plan, bound=search.bound, notes=tuple(notes))
+
+
+def _patterns(
+    problem: FlexibleGangProblem, settings: Settings
+) -> tuple[list[Pattern], list[str]]:
+    """Return the patterns to solve, and notes on those that the surface lacks."""
+    wanted = list(problem.patterns())
+    if settings.patterns == "strict":
+        wanted = [item for item in wanted if item.k == 0]
+    patterns = [item for item in wanted if covered(problem, item)]
+    skipped = " ".join(item.key for item in wanted if item not in patterns)
+    if skipped:
+        return patterns, [f"patterns without an entry in the surface: {skipped}"]
+    return patterns, []
+
+
+def _metrics(search: PatternSearch) -> Json:
+    """Return what the search found of each pattern, and the best objective."""
+    per_pattern = {state.pattern.key: state.row() for state in search.states}
+    best = None
+    if math.isfinite(search.best):
+        best = search.best
+    return {"per_pattern": per_pattern, "model_best": best}
 
 
 def _simulates(problem: FlexibleGangProblem, settings: Settings) -> bool:
@@ -234,7 +252,9 @@ def _ranking_notes(ranked: list[Ranked], count: int, model_best: float) -> list[
 
 
 def _forget_better(request: SolveRequest, objective: float) -> None:
-    """Take plans above *objective* from the trace: only the model ranked them higher."""
+    """Take plans above *objective* from the trace: only the model ranked them
+    higher.
+    """
     trace = request.incumbents.trace
     trace[:] = [row for row in trace if row[1] <= objective * (1 + 1e-9)]
 
@@ -273,7 +293,9 @@ def _baselines(
 def _candidates(
     search: PatternSearch, plans: dict[str, FlexibleGangPlan]
 ) -> list[Candidate]:
-    """Return the baselines, the plan of the strict model among them, then the models'."""
+    """Return the baselines, the plan of the strict model among them, then the
+    models'.
+    """
     found: list[Candidate] = []
     for name, plan in plans.items():
         data = search.by_key[f"{plan.k},{plan.d}"].data

@@ -50,7 +50,9 @@ def solve(
 
 
 def best_of(plans: list[tuple[PatternData, FlexibleGangPlan]]) -> FlexibleGangPlan:
-    """Return the plan with the highest objective; of equals that of the first pattern."""
+    """Return the plan with the highest objective; of equals that of the first
+    pattern.
+    """
     in_order = sorted(plans, key=lambda item: item[0].pattern)
     return max(in_order, key=lambda item: model_objective(*item))[1]
 

@@ -75,7 +75,9 @@ class PatternState:
 
 
 class PatternSearch:
-    """All patterns of one instance, and what is known of each; :meth:`run` solves them."""
+    """All patterns of one instance, and what is known of each; :meth:`run` solves
+    them.
+    """
 
     def __init__(
         self,

@@ -55,7 +55,9 @@ def greedy_options(
 def _if_floors_kept(
     options: list[Option], key: tuple[int, float]
 ) -> list[Option] | None:
-    """Return *options*, or None where their *key* says that a job is below its floor."""
+    """Return *options*, or None where their *key* says that a job is below its
+    floor.
+    """
     below_floor, _ = key
     if below_floor:
         return None
@@ -65,7 +67,8 @@ def _if_floors_kept(
 def cycle_grid(
     costs: QuantumCosts, deadline: Deadline | None = None
 ) -> tuple[int, ...]:
-    """Return the cycle lengths in ticks for the program: the instance's and the greedy's.
+    """Return the cycle lengths in ticks for the program: the instance's and the
+    greedy's.
 
     Without the greedy's the greedy could beat the program.
     """
@@ -143,7 +146,8 @@ def realised_outcome(
     stop: StopReason = StopReason.FINISHED,
     deadline: Deadline | None = None,
 ) -> Outcome:
-    """Simulate several plans; return the outcome of the one with the least realised cost.
+    """Simulate several plans; return the outcome of the one with the least realised
+    cost.
 
     They are *options*; the options of *again*, which solves the one-visit problem,
     where several visits a cycle cost much more than predicted; and the best uniform

@@ -77,7 +77,9 @@ def _realised(
     stop: StopReason,
     bound: float | None = None,
 ) -> Outcome:
-    """Simulate *options*; where one visit a cycle is needed, solve the program again."""
+    """Simulate *options*; where one visit a cycle is needed, solve the program
+    again.
+    """
 
     def again(once: QuantumSelectionProblem) -> Sequence[Option] | None:
         single = QuantumCosts(once)
@@ -95,7 +97,9 @@ def _realised(
 
 
 def _start(costs: QuantumCosts, request: SolveRequest) -> Sequence[Option] | None:
-    """Return the greedy's options or those of the request's plan, whichever cost less."""
+    """Return the greedy's options or those of the request's plan, whichever cost
+    less.
+    """
     start: Sequence[Option] | None = greedy_options(costs, request.incumbents)
     if request.start is None:
         return start

@@ -53,7 +53,8 @@ from ioopt.units import exact
 
 
 def urgent_rows_first(state: State, kind: Weight) -> State:
-    """Renumber the rows by urgency, so that the most urgent runs at this instant (rule 1).
+    """Renumber the rows by urgency, so that the most urgent runs at this instant (rule
+    1).
 
     The urgency of a row is the sum over its jobs of weight x speed / number of rows of
     the job: a job with a single row depends on it. Ties go to the lowest old index.
@@ -92,7 +93,9 @@ SNAPSHOT_LIMIT = 2.0
 GREEDY_SECONDS_PER_JOB = 2e-3
 """Seconds of a time limit kept for the greedy to finish the workload."""
 PROVEN = 1e-9
-"""Relative distance from the bound, for the rounding of worths, that counts as proven."""
+"""Relative distance from the bound, for the rounding of worths, that counts as
+proven.
+"""
 
 
 class Settings(run.Settings):
@@ -101,12 +104,13 @@ class Settings(run.Settings):
     ``weight`` and ``queue`` as for index-iogs (``fcfs``: a job starts only if the one
     before it does). ``guard``: running jobs and remote starts may have this share of
     all slots, as for guarded-iogs (1: no guard). ``limit`` is the CP-SAT deterministic
-    time of each of a decision's two programs (default 0.1; 2 for a snapshot). ``window``
-    is the number of waiting jobs, first come first, that the program contains, which
-    keeps it small at high load; jobs behind them start when the queue has moved up, or
-    where the greedy, which sees them all, is better. ``row_order``: ``urgent`` renumbers
-    the rows of every matrix so that the most urgent runs now. ``exact_events``: the
-    greedy decides after so many events, which repeats a run that its deadline stopped.
+    time of each of a decision's two programs (default 0.1; 2 for a snapshot).
+    ``window`` is the number of waiting jobs, first come first, that the program
+    contains, which keeps it small at high load; jobs behind them start when the queue
+    has moved up, or where the greedy, which sees them all, is better. ``row_order``:
+    ``urgent`` renumbers the rows of every matrix so that the most urgent runs now.
+    ``exact_events``: the greedy decides after so many events, which repeats a run that
+    its deadline stopped.
     """
 
     weight: Weight = "las"
@@ -349,9 +353,9 @@ def _decide(
         stop = StopReason.FINISHED
         metrics |= {"model_bound": log[-1].bound, "model_gap": log[-1].gap}
         note = (
-            f"the matrix is {100 * log[-1].gap:.3g} % below the bound of its own model, "
-            "in which jobs that start remote have one row; bound and gap of the result "
-            "are for the matrices of every policy"
+            f"the matrix is {100 * log[-1].gap:.3g} % below the bound of its own "
+            "model, in which jobs that start remote have one row; bound and gap of the "
+            "result are for the matrices of every policy"
         )
     bound = None
     if weight != "las":  # solving.py bounds value_las, where a bound is asked for

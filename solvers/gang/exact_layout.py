@@ -88,7 +88,9 @@ def colour(
 def _in_rows(
     question: Question, counts: Mapping[int, int], spans: dict[int, int], partial: bool
 ) -> Placed | None:
-    """Put remote jobs, large ones first, into rows with the fewest sufficient free nodes."""
+    """Put remote jobs, large ones first, into rows with the fewest sufficient free
+    nodes.
+    """
     rows = _rows(
         question, {o: (question.options[o].columns, s) for o, s in spans.items()}
     )

@@ -133,7 +133,8 @@ class IndexSettings(Settings):
 
 
 def index(settings: IndexSettings) -> Policy:
-    """Return index-iogs (ours): the job with the least service goes first in all phases.
+    """Return index-iogs (ours): the job with the least service goes first in all
+    phases.
 
     Weights order admission, migration and FillMatrix; a job gets all the replicas it
     can have at once. The queue is free (a job that does not fit is passed over) under

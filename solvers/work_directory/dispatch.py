@@ -1,4 +1,6 @@
-"""Run a policy of a work directory once, or the best of the safe runs (rules B5 to B9)."""
+"""Run a policy of a work directory once, or the best of the safe runs (rules B5 to
+B9).
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def require_time(problem: WorkDirectoryProblem, deadline: Deadline) -> None:
 
 
 def first_answer(problem: WorkDirectoryProblem, deadline: Deadline) -> Deadline:
-    """Return until when to search, so that time is left to replay and check the plan."""
+    """Return until when to search, so that time is left to replay and check the
+    plan.
+    """
     return deadline.within(deadline.remaining() - TASK_SECONDS * len(problem.tasks))
 
 
@@ -120,7 +124,8 @@ class Question:
         order: list[int] | None = None,
         deadline: Deadline | None = None,
     ) -> Question:
-        """Return the question of the problem's quota, or with *peak* of what *order* needs.
+        """Return the question of the problem's quota, or with *peak* of what *order*
+        needs.
 
         *order* None: the reference order, or with *peak* the order of the least peak
         that is known. Past the *deadline* fewer orders are tried, and the bounds are
@@ -151,7 +156,9 @@ class Question:
 
     @classmethod
     def asked(cls, problem: WorkDirectoryProblem, request: SolveRequest) -> Question:
-        """Return the question of a *request*; OutOfTime where its limit is too short."""
+        """Return the question of a *request*; OutOfTime where its limit is too
+        short.
+        """
         require_time(problem, request.deadline)
         deadline = first_answer(problem, request.deadline)
         with collector_paused():
@@ -184,7 +191,9 @@ class Question:
         return float(self.bound)
 
     def one_by_one(self) -> Starts | None:
-        """Return the starts one by one in ``order``; None where that exceeds the quota."""
+        """Return the starts one by one in ``order``; None where that exceeds the
+        quota.
+        """
         if self.no_order_known:
             return None
         return one_by_one(self.problem, self.order)

@@ -19,7 +19,9 @@ from ioopt.solvers.work_directory.dispatch import Question
 from ioopt.solvers.work_directory.search import Asked, Settings, search
 
 SHARES = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10))
-"""Quotas where none are given, as shares of the peak of ``submission`` without quota."""
+"""Quotas where none are given, as shares of the peak of ``submission`` without
+quota.
+"""
 
 
 def unlimited(problem: WorkDirectoryProblem) -> Json:

@@ -124,34 +124,41 @@ class Search:
         """Run what the search begins with; keep the best."""
         part = self.deadline.within(self.deadline.remaining() * STARTS_SHARE)
         quiet = [0] * len(self.groups)
-        ticks = self.runs.ticks
         for runs in self.first:
             starts = runs.question.one_by_one()
             if starts is not None:
                 self.keep(quiet, None, starts)
         if self.request.start is not None:
-            at = {
-                name: int(exact(seconds) * ticks.per_second)
-                for seconds, name in self.request.start.starts
-            }
-            begins = [at.get(task.id, 0) for task in self.question.problem.tasks]
-            self.attempt(begins, quiet, None, until=part)
+            self.attempt(self._begins_of(self.request.start), quiet, None, until=part)
         if self.best is not None and part.expired():
             return
-        if len(self.runs.length) > LARGE:
-            for policy in BASIC:
-                self.attempt(policy, quiet, None, modes=(False,), until=part)
-        for runs in self.first:
-            for cap, policy in runs.in_flight():
-                self.attempt(policy, quiet, cap, runs, (True,), until=part)
-                if part.expired():
-                    break
+        self._run_policies(quiet, part)
         if not self.groups:
             return
         for _ in range(STAGGERS):
             if part.expired():
                 break
             self.stagger()
+
+    def _begins_of(self, plan: WorkDirectoryPlan) -> list[int]:
+        """Return the starts of *plan* by task in ticks; 0 for a task without one."""
+        per_second = self.runs.ticks.per_second
+        at = {name: int(exact(seconds) * per_second) for seconds, name in plan.starts}
+        return [at.get(task.id, 0) for task in self.question.problem.tasks]
+
+    def _run_policies(self, quiet: list[int], until: Deadline) -> None:
+        """Run the policies with every cap of samples in flight.
+
+        *quiet* are delays of 0. Large instances are first run without admission.
+        """
+        if len(self.runs.length) > LARGE:
+            for policy in BASIC:
+                self.attempt(policy, quiet, None, modes=(False,), until=until)
+        for runs in self.first:
+            for cap, policy in runs.in_flight():
+                self.attempt(policy, quiet, cap, runs, (True,), until=until)
+                if until.expired():
+                    break
 
     def advance(self, evaluations: int, deadline: Deadline) -> StopReason:
         """Change the best point until *evaluations* are made or it is proven optimal.

@@ -14,8 +14,7 @@ from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
 TOLERANCE = 1e-6
-"""Tolerance for that of the backends: of times relative to the frame, of progress absolute.
-"""
+"""Tolerance for rounding: relative to the frame for times, absolute for progress."""
 
 
 def check(
@@ -23,7 +22,9 @@ def check(
     plan: FlexibleGangPlan | Json,
     schedule: Json | None = None,
 ) -> CheckReport:
-    """Check *plan*, and recompute the objective of F5 (``weighted_progress``, maximised)."""
+    """Check *plan*, and recompute the objective of F5 (``weighted_progress``,
+    maximised).
+    """
     if isinstance(plan, dict):
         plan = FlexibleGangPlan.model_validate(plan)
     return _Checker(problem, plan).report()
@@ -195,7 +196,9 @@ class _Checker:
         return self.problem.jobs[self.problem.job_index[name]]
 
     def _response(self, job: FlexibleJob, pattern: Pattern) -> Response:
-        """Return how an I/O job responds to its place: loose windows or a strict row."""
+        """Return how an I/O job responds to its place: loose windows or a strict
+        row.
+        """
         machine = self.problem.machine
         on = machine.quantum_seconds
         off = pattern.frame_seconds - on
@@ -231,7 +234,9 @@ class _Checker:
                 self._add("capacity", f"column {column}", text, over)
 
     def _loose_load(self, pattern: Pattern) -> None:
-        """Check that loose I/O uses at most its share of the loose windows of a column."""
+        """Check that loose I/O uses at most its share of the loose windows of a
+        column.
+        """
         limit = (
             self.problem.loose_io_limit
             * pattern.k
@@ -267,7 +272,9 @@ class _Checker:
         return progress
 
     def _terms(self, pattern: Pattern, progress: dict[str, float]) -> list[float]:
-        """Return what each job adds to the objective: w (n/P) pr, or -lambda w (n/P) (S-1)."""
+        """Return what each job adds to the objective: w (n/P) pr, or -lambda w (n/P)
+        (S-1).
+        """
         terms = []
         for job in self.problem.jobs:
             share = job.weight * job.processes / self.problem.machine.processors

@@ -138,7 +138,9 @@ def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
 def _predicted(
     problem: QuantumSelectionProblem, plan: QuantumPlan
 ) -> tuple[float, float]:
-    """Return the predicted cost, and the sum of w S, to which its rounding is relative."""
+    """Return the predicted cost, and the sum of w S, to which its rounding is
+    relative.
+    """
     machine = problem.machine
     costs = []
     size = 0.0

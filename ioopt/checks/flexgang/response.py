@@ -51,7 +51,9 @@ def respond(
     processors: int,
     table: tuple[SurfaceEntry, ...] | None,
 ) -> Response:
-    """Return the response of *job*, from the instance's own *table* where it has one."""
+    """Return the response of *job*, from the instance's own *table* where it has
+    one.
+    """
     for entry in table or ():
         if abs(entry.on_seconds - on) < CLOCK and abs(entry.off_seconds - off) < CLOCK:
             return Response(entry.slowdown, entry.beta, entry.fragmentation)
@@ -133,8 +135,8 @@ def _stationary(
 def _lands(burst: float, shape: int, width: float, cells: int) -> tuple[Array, Array]:
     """Return the chances that a burst ends d cells later, around the slot.
 
-    The first are of bursts that begin at the edge of the slot, the second of bursts that
-    begin within a cell.
+    The first are of bursts that begin at the edge of the slot, the second of bursts
+    that begin within a cell.
     """
     import numpy as np
     from scipy.special import gammainc

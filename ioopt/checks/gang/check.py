@@ -15,7 +15,9 @@ from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
 SAME_INSTANT_SECONDS = 1e-7
-"""Events this close are one; work this short is done at a slice's end (rules 3 and 4)."""
+"""Events this close are one; work this short is done at a slice's end (rules 3 and
+4).
+"""
 IS_LOCAL = "is local if and only if its columns are its file nodes"
 """What the key ``local`` of an entry must be."""
 RELATIVE = 1e-9
@@ -23,7 +25,9 @@ RELATIVE = 1e-9
 
 
 def _slack(seconds: float) -> float:
-    """Return the tolerance of an instant: rule 3 for both ends, and rounding of sums."""
+    """Return the tolerance of an instant: rule 3 for both ends, and rounding of
+    sums.
+    """
     return 2 * SAME_INSTANT_SECONDS + 64 * math.ulp(seconds)
 
 
@@ -137,7 +141,9 @@ class _Place:
 
 
 class _Replay:
-    """Rebuild the matrix update by update, and advance every job's work by the clock."""
+    """Rebuild the matrix update by update, and advance every job's work by the
+    clock.
+    """
 
     def __init__(
         self, problem: GangProblem, entries: Mapping[JobId, Json], found: _Report
@@ -360,7 +366,8 @@ def times_metrics(
 
 
 def limits_of(problem: GangProblem) -> dict[str, float]:
-    """Return the metrics of jobs that never wait and run where they are fastest (rule 16).
+    """Return the metrics of jobs that never wait and run where they are fastest (rule
+    16).
 
     No schedule is better.
     """

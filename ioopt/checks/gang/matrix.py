@@ -19,7 +19,9 @@ WEIGHTS = ("las", "hdf", "one")
 def check(
     problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: Json | None
 ) -> CheckReport:
-    """Return violations of the matrix *plan*, its value under every weight, and metrics."""
+    """Return violations of the matrix *plan*, its value under every weight, and
+    metrics.
+    """
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
     violations = [*_membership(problem, plan, jobs), *_cells(problem, plan)]
     known = [placed for placed in plan.jobs if placed.id in jobs]
@@ -50,7 +52,8 @@ def check(
 
 
 def limits_of(problem: GangMatrixProblem) -> dict[str, float]:
-    """Return the values of an impossible matrix: every job in every row, local and remote.
+    """Return the values of an impossible matrix: every job in every row, local and
+    remote.
 
     No matrix is better.
     """
@@ -69,7 +72,8 @@ def limits_of(problem: GangMatrixProblem) -> dict[str, float]:
 def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> float:
     """Return the sum over jobs of weight x speed x rows.
 
-    The speed is 1 for local and L/R for remote jobs, less C/(2T) for those that migrate.
+    The speed is 1 for local and L/R for remote jobs, less C/(2T) for those that
+    migrate.
     """
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
     machine = problem.machine

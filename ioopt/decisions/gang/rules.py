@@ -57,12 +57,12 @@ class Rules(NamedTuple):
     ``weight`` the heaviest job goes first in MigrateMatrix and FillMatrix.
 
     ``free_queue`` passes over jobs that do not fit, but not over those that have waited
-    longer than ``age`` seconds (0: no such limit). A remote start may not fill more than
-    the share ``guard`` of all slots until the job has waited ``patience`` (R - L); the
-    queue passes over it until then. With ``break_even`` it may always fill the share
-    L/R, because a machine full of remote jobs does as much work. Jobs whose R/L is at
-    most ``pack_ratio`` gain little from their files: they start where they run most,
-    unguarded, and never migrate.
+    longer than ``age`` seconds (0: no such limit). A remote start may not fill more
+    than the share ``guard`` of all slots until the job has waited ``patience`` (R - L);
+    the queue passes over it until then. With ``break_even`` it may always fill the
+    share L/R, because a machine full of remote jobs does as much work. Jobs whose R/L
+    is at most ``pack_ratio`` gain little from their files: they start where they run
+    most, unguarded, and never migrate.
     """
 
     place: int
@@ -77,7 +77,9 @@ class Rules(NamedTuple):
     pack_ratio: Fraction = Fraction(0)
 
     def numbers(self, nodes: int, levels: int, quantum: Number) -> RuleNumbers:
-        """Return the rules for *nodes* x *levels* slots and slices of *quantum* seconds."""
+        """Return the rules for *nodes* x *levels* slots and slices of *quantum*
+        seconds.
+        """
         patience: Number = self.patience
         if not isinstance(quantum, Fraction):
             patience = float(self.patience)

@@ -28,8 +28,9 @@ from ioopt.units import exact
 
 
 class Gang(NamedTuple):
-    """A job as the phases see it; ``key`` is its FCFS position, ``files`` its file-node
-    mask.
+    """A job as the phases see it.
+
+    ``key`` is its FCFS position, ``files`` the mask of its file nodes.
     """
 
     key: int
@@ -41,7 +42,7 @@ class Gang(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """The instant of a decision, and the service jobs have had, for policies that ask.
+    """The instant of a decision, and the service that jobs have had.
 
     ``attained`` and ``need`` are lists (or mappings) by job key: scheduled seconds
     received, and scheduled seconds still needed at the present speed.
@@ -80,11 +81,11 @@ class State(NamedTuple):
 
 
 class GangPolicy(Protocol):
-    """A scheduler: one matrix update from what stands. ``name`` is the one of the
-    registry.
+    """A scheduler: it makes one matrix update from the present state.
 
-    ``rules`` tells how it runs the phases of :mod:`ioopt.sim.gang.phases`, which
-    simulators then do in place, compiled or not; None for one that does anything else.
+    ``name`` is that of the registry. ``rules`` tells how it runs the phases of
+    :mod:`ioopt.sim.gang.phases`, which simulators then do in place, compiled or not;
+    None for a policy that does anything else.
     """
 
     @property
@@ -103,10 +104,10 @@ class GangPolicy(Protocol):
 
 
 class Timing(NamedTuple):
-    """T, C, Q and the shape of the matrix in one arithmetic; ``tolerance`` joins
-    instants.
+    """T, C, Q and the shape of the matrix in one arithmetic.
 
-    ``at_boundary``: matrix updates are held to the slice boundaries (rule 2).
+    Instants within ``tolerance`` are one. ``at_boundary``: the matrix is updated at
+    slice boundaries only (rule 2).
     """
 
     nodes: int
@@ -121,59 +122,68 @@ class Timing(NamedTuple):
     def of(
         cls, machine: Machine, arithmetic: str = "float", recompute: str = "event"
     ) -> Timing:
-        """The numbers of *machine* as floats or, with ``exact``, as Fractions."""
-        number: Callable[[float], Number] = exact if arithmetic == "exact" else float
-        quantum = number(machine.quantum_seconds)
-        migration = number(machine.migration_seconds)
+        """Return the numbers of *machine* as floats or, with ``exact``, as
+        Fractions.
+        """
+        number = _number_of(arithmetic)
         budget = machine.migration_tasks_per_quantum
-        limit = UNLIMITED if budget is None else budget
-        held = recompute == "boundary"
+        if budget is None:
+            budget = UNLIMITED
         return cls(
-            machine.nodes, machine.levels, quantum, migration, limit, number(1e-7), held
+            nodes=machine.nodes,
+            levels=machine.levels,
+            quantum=number(machine.quantum_seconds),
+            migration=number(machine.migration_seconds),
+            budget=budget,
+            tolerance=number(1e-7),
+            at_boundary=recompute == "boundary",
         )
 
 
 def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
-    """The jobs of a workload in FCFS order, keyed by it."""
-    use_exact = arithmetic == "exact"
-    times = problem.exact_times if use_exact else problem.times
-    number: Callable[[float], Number] = exact if use_exact else float
-    jobs = ((problem.jobs[k], times[k]) for k in problem.fcfs)
-    return [
-        Gang(
-            key,
-            job.size,
-            mask_of(job.file_nodes),
-            local,
-            remote,
-            number(job.arrival_seconds),
-        )
-        for key, (job, (local, remote)) in enumerate(jobs)
-    ]
+    """Return the jobs of a workload in FCFS order, keyed by it."""
+    number = _number_of(arithmetic)
+    times: Sequence[tuple[Number, Number]] = problem.times
+    if arithmetic == "exact":
+        times = problem.exact_times
+    gangs = []
+    for key, k in enumerate(problem.fcfs):
+        job = problem.jobs[k]
+        local, remote = times[k]
+        arrival = number(job.arrival_seconds)
+        files = mask_of(job.file_nodes)
+        gangs.append(Gang(key, job.size, files, local, remote, arrival))
+    return gangs
+
+
+def _number_of(arithmetic: str) -> Callable[[float], Number]:
+    """Return the function that makes a number of the *arithmetic* from a float."""
+    if arithmetic == "exact":
+        return exact
+    return float
 
 
 def state_of(problem: GangMatrixProblem) -> State:
-    """The state that a snapshot describes, nothing replicated; keys count running jobs
-    first.
+    """Return the state that a snapshot describes, without replicas.
+
+    Keys count running jobs first.
     """
     everyone = [*problem.running, *problem.waiting]
     now = problem.now_seconds or 0.0
-    gangs = [
-        Gang(
-            key,
-            job.size,
-            mask_of(job.file_nodes),
-            job.local_seconds,
-            job.remote_seconds,
-            job.arrival_seconds if job.arrival_seconds is not None else now,
-        )
-        for key, job in enumerate(everyone)
-    ]
+    gangs = []
     need = []
-    for job, gang in zip(everyone, gangs):
-        away = isinstance(job, RunningJob) and mask_of(job.columns) != gang.files
-        speed = job.remote_seconds if away else job.local_seconds
-        need.append(job.stall_seconds + job.remaining_fraction * speed)
+    for key, job in enumerate(everyone):
+        files = mask_of(job.file_nodes)
+        arrival = job.arrival_seconds
+        if arrival is None:
+            arrival = now
+        local = job.local_seconds
+        remote = job.remote_seconds
+        gangs.append(Gang(key, job.size, files, local, remote, arrival))
+        seconds = local
+        if isinstance(job, RunningJob) and mask_of(job.columns) != files:
+            seconds = remote
+        need.append(job.stall_seconds + job.remaining_fraction * seconds)
     columns = [mask_of(job.columns) for job in problem.running]
     homes = [job.home_row for job in problem.running]
     rows = [0] * problem.machine.levels

@@ -162,7 +162,9 @@ class BatsimDecider:
         return self._cluster is not None
 
     def _begin(self, data: Json) -> None:
-        """Take the machine, its profiles, and whether transfers can be admitted singly."""
+        """Take the machine, its profiles, and whether transfers can be admitted
+        singly.
+        """
         now = self._now
         self.forget()
         self._now = now
@@ -209,7 +211,9 @@ class BatsimDecider:
         self._events = []
 
     def _submitted(self, data: Json) -> None:
-        """Let a new job join the queue; execute a dynamic one that Batsim acknowledges."""
+        """Let a new job join the queue; execute a dynamic one that Batsim
+        acknowledges.
+        """
         name = data["job_id"]
         if name in self._parts:
             self._execute(name, self._jobs[self._parts[name]].alloc)
@@ -371,9 +375,9 @@ class BatsimDecider:
     def _ask_wake_up(self, transfers: Transfers) -> None:
         """Ask to be called when a job's walltime ends while its transfer waits.
 
-        A wake-up cannot be taken back and delays the end of Batsim's simulation, so none
-        is later than the end of a transfer under way; where that end is only a bound, it
-        is computed again by then.
+        A wake-up cannot be taken back and delays the end of Batsim's simulation, so
+        none is later than the end of a transfer under way; where that end is only a
+        bound, it is computed again by then.
         """
         jobs = [self._jobs[name] for name in transfers.waiting()]
         due = min((job.start + job.walltime for job in jobs), default=math.inf)
@@ -418,7 +422,9 @@ class BatsimDecider:
         )
 
     def _launch(self, job: _Job) -> None:
-        """Register the dynamic job of a step; execute it unless Batsim acknowledges first."""
+        """Register the dynamic job of a step; execute it unless Batsim acknowledges
+        first.
+        """
         workload = job.id.partition("!")[0]
         profile = f"ioopt:{job.part}"
         body = self._profiles[workload][job.steps[job.step].profile]

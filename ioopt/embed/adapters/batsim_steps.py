@@ -111,7 +111,9 @@ class Transfers:
         del self._here[job]
 
     def under_way(self) -> tuple[float, int]:
-        """Return until when (s) some transfer lasts at least, and how many have begun."""
+        """Return until when (s) some transfer lasts at least, and how many have
+        begun.
+        """
         begun = (each for each in self._here.values() if each.rate)
         ends = [each.since + (each.size - each.moved) / each.peak for each in begun]
         return max(ends, default=0.0), len(ends)

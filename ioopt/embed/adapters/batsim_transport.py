@@ -26,8 +26,9 @@ MAX_MESSAGE_BYTES = 1 << 28
 class BatsimServer:
     """A server at *endpoint*, as of Batsim's ``--socket-endpoint``.
 
-    ``*`` is this machine alone; ``tcp://0.0.0.0:28000`` listens on every interface. Raises BackendMissingError
-    without pyzmq, UsageError when the endpoint cannot be bound.
+    ``*`` is this machine alone; ``tcp://0.0.0.0:28000`` listens on every interface.
+    Raises BackendMissingError without pyzmq, UsageError when the endpoint cannot be
+    bound.
     """
 
     def __init__(self, endpoint: str, decider: BatsimDecider) -> None:
@@ -92,7 +93,9 @@ class BatsimServer:
             self.close()
 
     def _watch(self) -> None:
-        """Note which connections have ended; that of the simulation does not come back."""
+        """Note which connections have ended; that of the simulation does not come
+        back.
+        """
         from zmq import EVENT_DISCONNECTED
         from zmq.utils.monitor import recv_monitor_message
 

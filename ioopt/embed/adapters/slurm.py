@@ -237,7 +237,9 @@ class SlurmPlacer:
     def _place_one(
         self, node: str, step: Step, staged: dict[tuple[str, str], int]
     ) -> Placement:
-        """Stage missing files, give the job its node and dependencies, and release it."""
+        """Stage missing files, give the job its node and dependencies, and release
+        it.
+        """
         waits = []
         for file, source in step.stage:
             if (file, node) not in staged:

@@ -1,5 +1,4 @@
-"""Flexible gang assignment (features F5 and F6): the instance, the patterns of a frame,
-the plan.
+"""Flexible gang assignment (features F5 and F6): instance, patterns of a frame, plan.
 
 A frame of ``K`` quanta holds ``k`` loose slots in ``d`` equal windows and ``K - k``
 strict rows. Lee et al., Section 7, propose strict and loose rounds; rules 10 and 11 are
@@ -21,8 +20,8 @@ from ioopt.problems import base
 
 @dataclass(frozen=True, order=True)
 class Pattern:
-    """A frame of ``rows`` quanta with ``k`` loose slots in ``d`` windows (k = 0: no
-    windows).
+    """A frame of ``rows`` quanta with ``k`` loose slots in ``d`` windows (k = 0:
+    none).
     """
 
     k: int
@@ -56,8 +55,9 @@ class Pattern:
         return self.strict_rows * self.quantum_seconds / self.d
 
     def windows(self) -> tuple[tuple[float, float], ...]:
-        """(start, length) in seconds of the loose windows of a frame, each followed by
-        R/d rows.
+        """Return (start, length) in seconds of the loose windows of a frame.
+
+        Each is followed by R/d strict rows.
         """
         if not self.k:
             return ()
@@ -65,7 +65,7 @@ class Pattern:
         return tuple((window * period, self.on_seconds) for window in range(self.d))
 
     def row_start(self, row: int) -> float:
-        """Start in seconds of strict row *row* of a frame."""
+        """Return the start in seconds of strict row *row* of a frame."""
         if not self.k:
             return row * self.quantum_seconds
         window, place = divmod(row, self.strict_rows // self.d)
@@ -77,14 +77,13 @@ Fraction01 = Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False
 """A number from 0 to 1."""
 
 NO_LOOSE_GAMMA = 0.95
-"""Jobs at least this ganged make no use of loose or fragmented time (F5)."""
+"""Gangedness from which a job makes no use of loose or fragmented time (F5)."""
 WINDOW_COUNTS = (1, 2, 4, 8)
 """Numbers of loose windows that a frame may have (F5)."""
 
 
 class SurfaceEntry(base.Record):
-    """Response of an I/O process that may run ``on`` seconds, then not for ``off``, and
-    so on.
+    """Response of an I/O process to ``on`` seconds of every ``on`` + ``off`` seconds.
 
     ``slowdown`` is S (mean iteration over the dedicated one), ``beta`` the fraction of
     the whole cycle in which the process holds its CPU; it is read, never derived from
@@ -121,9 +120,9 @@ class FlexibleMachine(base.Record):
 
 
 class IoBehaviour(base.Record):
-    """A process of an I/O job: Erlang CPU bursts, each followed by an I/O (Lee et al.,
-    Section 3.2).
+    """A process of an I/O job: Erlang CPU bursts, each followed by an I/O.
 
+    Lee et al., Section 3.2.
     ``burst_seconds`` is the mean of a burst of ``burst_shape`` phases; the I/O takes
     ``io_seconds`` on the wall clock.
     """
@@ -142,7 +141,9 @@ IO_KEYS = tuple(IoBehaviour.model_fields)
 
 
 class GangJob(IoBehaviour):
-    """A job of a gang-scheduled machine: a compute job, or an I/O job that behaves so."""
+    """A job of a gang-scheduled machine: a compute job, or an I/O job that behaves
+    so.
+    """
 
     id: base.Name
     kind: Literal["compute", "io"]
@@ -153,9 +154,7 @@ class GangJob(IoBehaviour):
         return self.kind == "io"
 
     def refuse(self, keys: tuple[str, ...]) -> None:
-        """Raise ValueError for a key among *keys* that is set to anything but its
-        default.
-        """
+        """Raise ValueError for one of *keys* that is not at its default."""
         for key in keys:
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(
@@ -185,8 +184,10 @@ class FlexibleJob(GangJob):
             raise ValueError(
                 "a compute job needs gamma (0: embarrassingly parallel, 1: strict)"
             )
-        own = ("gamma", "phi", "self_balancing")  # of compute jobs
-        self.refuse(own if self.is_io else ("coordinated", *IO_KEYS))
+        if self.is_io:
+            self.refuse(("gamma", "phi", "self_balancing"))
+        else:
+            self.refuse(("coordinated", *IO_KEYS))
         return self
 
     @property
@@ -248,40 +249,43 @@ class FlexibleGangProblem(base.Problem):
         return self.machine.processors // self.machine.num_columns
 
     def job_columns(self, job: int) -> int:
-        """Columns that the job at position *job* covers."""
+        """Return how many columns the job at position *job* covers."""
         return self.jobs[job].processes // self.column_processors
 
     def num_positions(self, job: int) -> int:
-        """Aligned blocks that the job at position *job* can take."""
+        """Return how many aligned blocks the job at position *job* can take."""
         return self.machine.num_columns // self.job_columns(job)
 
     def block(self, job: int, position: int) -> range:
-        """Columns of block *position* of the job at position *job*."""
+        """Return the columns of block *position* of the job at position *job*."""
         width = self.job_columns(job)
         return range(position * width, (position + 1) * width)
 
     def share(self, job: int) -> float:
-        """w (n/P), the weight of a job in the objective."""
+        """Return w (n/P), the weight of a job in the objective."""
         return (
             self.jobs[job].weight * self.jobs[job].processes / self.machine.processors
         )
 
     def phi(self, job: int) -> float:
-        """Floor of a compute job's progress: as given, or half its strict share, 0.5 /
-        K.
+        """Return the floor of a compute job's progress.
+
+        As given, or half its strict share, 0.5 / K.
         """
         given = self.jobs[job].phi
-        return 0.5 / self.num_rows if given is None else given
+        if given is None:
+            return 0.5 / self.num_rows
+        return given
 
     def by_size(self, jobs: Iterable[int]) -> list[int]:
-        """*jobs* by falling size, ties by position in the file."""
+        """Return *jobs* by falling size, ties by position in the file."""
         return sorted(jobs, key=lambda j: (-self.jobs[j].processes, j))
 
     def first_fit(self, job: int, rows: Iterable[set[int]]) -> tuple[int, int] | None:
-        """The first row, and in it the first aligned block, that is free: it is taken
-        for *job*.
+        """Take the first free aligned block of the first row for *job*.
 
-        *rows* are the columns taken in each; None where no row has room.
+        *rows* are the columns taken in each. Returns (row, position), None where no row
+        has room.
         """
         for row, taken in enumerate(rows):
             for position in range(self.num_positions(job)):
@@ -310,32 +314,33 @@ class FlexibleGangProblem(base.Problem):
         return self.machine.rows or 1 + max(row for row, _ in self.strict_packing)
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """All patterns of the frame (F5), k = 0 first.
+        """Return all patterns of the frame (F5), k = 0 first.
 
         k = 0; 0 < k < K with d windows, d <= min(k, K - k) and d dividing K - k; k = K,
         d = 1.
         """
         rows = self.num_rows
         quantum = self.machine.quantum_seconds
-        mixed = [
-            (k, d)
-            for k in range(1, rows)
-            for d in WINDOW_COUNTS
-            if d <= min(k, rows - k) and (rows - k) % d == 0
-        ]
-        return tuple(
-            Pattern(k, d, rows, quantum) for k, d in [(0, 1), *mixed, (rows, 1)]
-        )
+        found = [Pattern(0, 1, rows, quantum)]
+        for k in range(1, rows):
+            for d in WINDOW_COUNTS:
+                if d <= min(k, rows - k) and (rows - k) % d == 0:
+                    found.append(Pattern(k, d, rows, quantum))
+        found.append(Pattern(rows, 1, rows, quantum))
+        return tuple(found)
 
     def pattern(self, k: int, d: int) -> Pattern | None:
-        """The pattern with these numbers, None when the rules do not allow it."""
-        return next(
-            (item for item in self.patterns() if (item.k, item.d) == (k, d)), None
-        )
+        """Return the pattern with these numbers; None when the rules do not allow
+        it.
+        """
+        for pattern in self.patterns():
+            if (pattern.k, pattern.d) == (k, d):
+                return pattern
+        return None
 
 
 class FlexibleGangPlan(base.Plan):
-    """Who runs where and when in a frame.
+    """A plan: who runs where and when in a frame.
 
     ``k``, ``d`` name the pattern; ``home`` gives every job its block; ``rows`` the
     strict rows it holds (numbered 0 .. K-k-1 in the order of time); ``loose`` the I/O
@@ -361,8 +366,9 @@ class FlexibleGangPlan(base.Plan):
                 base.require_known(f"plan.{where}", name, problem.job_index, "job")
 
     def granted_seconds(self, job: str, width: int) -> tuple[float, ...]:
-        """t[j,c]: CPU seconds a frame for a process of *job* in each of its *width*
-        columns.
+        """Return t[j,c], by column of a job: CPU seconds a frame for a process.
+
+        The job has *width* columns.
         """
         if job in self.column_seconds:
             return self.column_seconds[job]
@@ -372,9 +378,9 @@ class FlexibleGangPlan(base.Plan):
 def useful_seconds(
     received: tuple[float, ...] | list[float], self_balancing: bool
 ) -> float:
-    """Useful progress of a gang whose processes received these CPU seconds (F5).
+    """Return the useful progress of processes that received these CPU seconds (F5).
 
-    n times the least of them, for a self-balancing job their sum.
+    It is n times the least of them, for a self-balancing job their sum.
 
     >>> useful_seconds([10, 10, 10, 0], False), useful_seconds([10, 10, 10, 0], True)
     (0, 30)

@@ -1,5 +1,4 @@
-"""Message counts of gangs (Lee et al., Section 5): what a gangedness monitor is
-fed, and its answer.
+"""Message counts of gangs (Lee et al., Section 5), and verdicts on gangedness.
 
 A count is the number of messages that one processor received in one quantum. Gang
 quanta are those in which all processes run; in a disturbed quantum some do not, and
@@ -22,7 +21,9 @@ Basis = Literal["non-running", "running"]
 
 
 def _form(value: object) -> str:
-    return "counts" if isinstance(value, (list, tuple)) else "mean"
+    if isinstance(value, (list, tuple)):
+        return "counts"
+    return "mean"
 
 
 Counted = Annotated[
@@ -69,10 +70,12 @@ class MessageCounts(base.Record):
         return self
 
     def rows(self, processors: int) -> Iterator[tuple[int, int, bool, bool, float]]:
-        """(quantum, processor, ganged, running, messages) of a recording with
-        ``absent``.
+        """Yield (quantum, processor, ganged, running, messages) of a whole
+        recording.
         """
-        gang, running, nonrunning = (iter(self.counts(name)) for name in QUANTA)
+        gang = iter(self.counts("gang"))
+        running = iter(self.counts("running"))
+        nonrunning = iter(self.counts("nonrunning"))
         for quantum, missing in enumerate(self.absent):
             for processor in range(processors):
                 runs = processor not in missing
@@ -90,20 +93,20 @@ class MessageCounts(base.Record):
         return isinstance(self.gang, float)
 
     def counts(self, quanta: Quanta) -> tuple[float, ...]:
-        """The counts of one kind of quanta; empty when there are none or only their
-        mean.
-        """
-        value = getattr(self, quanta)
-        return value if isinstance(value, tuple) else ()
-
-    def mean(self, quanta: Quanta) -> float | None:
-        """The mean of one kind of quanta, given or computed; None when it was not
-        recorded.
-        """
+        """Return the counts of one kind of quanta; none where only a mean is known."""
         value = getattr(self, quanta)
         if isinstance(value, tuple):
-            return math.fsum(value) / len(value) if value else None
-        return float(value)
+            return value
+        return ()
+
+    def mean(self, quanta: Quanta) -> float | None:
+        """Return the mean of one kind of quanta; None when it was not recorded."""
+        value = getattr(self, quanta)
+        if not isinstance(value, tuple):
+            return float(value)
+        if not value:
+            return None
+        return math.fsum(value) / len(value)
 
 
 class MessageCountsProblem(base.Problem):
@@ -122,9 +125,7 @@ class MessageCountsProblem(base.Problem):
         return self
 
     def _require_whole(self, item: MessageCounts) -> None:
-        """A recording with ``absent`` has all counts of each quantum, of processors
-        that exist.
-        """
+        """Raise ValueError unless a recording with ``absent`` has all counts."""
         size = self.processors
         for quantum, missing in enumerate(item.absent):
             if len(set(missing)) < len(missing) or max(missing, default=0) >= size:

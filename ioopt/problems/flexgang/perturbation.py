@@ -1,5 +1,4 @@
-"""The perturbation laboratory (Lee et al., Section 4): applications, environments and
-slopes.
+"""The perturbation laboratory (Lee et al., Section 4): applications and environments.
 
 P processes of one gang run alone; every now and then one processor loses a quantum
 (Sub) or gets an extra one (Add), always the same (FX) or in turn (RR). Times in quanta.
@@ -40,7 +39,7 @@ class Barrier(base.Record):
 
 
 class Workpile(base.Record):
-    """A fixed amount of work in units of ``unit_quanta``, fetched by whoever is free."""
+    """A fixed amount of work in units of ``unit_quanta``, taken by free processes."""
 
     kind: Literal["workpile"] = "workpile"
     id: base.Name = "Workpile"
@@ -63,9 +62,7 @@ class Msg(base.Record):
 
 
 class Blocking(base.Record):
-    """Requests at rate ``requests_per_quantum`` of own work (lambda); each waits for
-    its reply.
-    """
+    """Requests at rate ``requests_per_quantum`` of work (lambda), each with a wait."""
 
     kind: Literal["blocking"] = "blocking"
     id: base.Name = "Blocking"
@@ -73,16 +70,14 @@ class Blocking(base.Record):
 
 
 class Program(base.Record):
-    """Unequal work between barriers, and messages, as the applications of Table 2 (rule
-    13).
+    """Unequal work between barriers, with messages, as in Table 2 (rule 13).
 
-    In interval k, ``interval_quanta`` long, process p has the share ``loads[k %
-    len(loads)][p]`` of it as work; 1, the bottleneck's, where ``loads`` is empty. Each
+    In interval k, ``interval_quanta`` long, process p has work for the share
+    ``loads[k % len(loads)][p]`` of it; where ``loads`` is empty, for all of it. Each
     process receives ``messages_per_quantum`` of the run, sent by the others at random
-    in the first ``active_share`` of their work of an interval; where they are
-    ``blocking``, half are requests, whose senders wait, and half their replies. A
-    message that finds its process absent is buffered: ``buffer_instructions`` more to
-    do for it.
+    in the first ``active_share`` of their work of an interval. Where they are
+    ``blocking``, half are requests, whose senders wait, and half are replies. A message
+    to an absent process is buffered, which costs ``buffer_instructions`` more.
     """
 
     kind: Literal["program"] = "program"
@@ -101,7 +96,7 @@ Application = Annotated[
 
 
 def events_per_quantum(app: Application) -> float:
-    """How often a process of *app* synchronises."""
+    """Return how often a process of *app* synchronises in a quantum."""
     match app:
         case Emp():
             return 1.0
@@ -166,11 +161,11 @@ class PerturbationProblem(base.Problem):
         return self
 
     def _require_runnable(self) -> None:
-        """Times fit 64 bits of instructions, tables into memory, and a run ends."""
-        instructions = (
-            float(self.processors) * self.work_quanta * self.quantum_instructions
-        )
+        """Raise ValueError where times exceed 64 bits, tables the memory, or runs
+        last.
+        """
         quanta = float(self.processors) * self.work_quanta
+        instructions = quanta * self.quantum_instructions
         if instructions > MOST_INSTRUCTIONS or 2.5 * quanta > MOST_NUMBERS:
             raise ValueError(
                 f"work_quanta {self.work_quanta}: {self.processors} processors of "
@@ -192,7 +187,7 @@ class PerturbationProblem(base.Problem):
 
     @property
     def reserved_quanta(self) -> int:
-        """Quanta that a batch keeps to itself: from its first to its last perturbation."""
+        """Quanta of a batch, from its first to its last perturbation."""
         return (self.batch - 1) * self.spacing_quanta + 1
 
     @property
@@ -221,9 +216,7 @@ class ApplicationSlopes(base.Record):
 
 
 class PerturbationSlopes(base.Record):
-    """The slopes of every application of the instance, in its order, on P
-    ``processors``.
-    """
+    """The slopes of the applications, in the instance's order, on P ``processors``."""
 
     processors: base.PositiveCount
     applications: tuple[ApplicationSlopes, ...]

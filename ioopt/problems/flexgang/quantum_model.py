@@ -1,5 +1,4 @@
-"""The two-job quantum model (Lee et al., Figures 2 and 3): the instance, its
-measures and the plan.
+"""The two-job quantum model (Lee et al., Figures 2 and 3): instance and measures.
 
 An I/O-bound gang and a compute-bound gang share P processors in a cycle Q = qi + qc:
 the I/O slot [kQ, kQ + qi), then the compute slot. Times in seconds.
@@ -15,11 +14,11 @@ from ioopt.problems import base
 
 Donation = Literal["return", "irrevocable"]
 DEFAULT_ITERATIONS = 2400
-"""Iterations of each process that the event engine simulates unless told otherwise."""
+"""Iterations of each process that the event engine simulates by default."""
 
 
 class TwoJobMeasures(NamedTuple):
-    """What an engine finds for one pair of quanta.
+    """The measures of one pair of quanta.
 
     ``slowdown`` is the mean wall time of an iteration over that on a dedicated machine;
     ``beta`` the fraction of a CPU that one I/O process uses; ``fragmentation`` and
@@ -35,9 +34,7 @@ class TwoJobMeasures(NamedTuple):
 
 
 class QuantumPoint(base.Record):
-    """One pair of quanta: the I/O job's and the compute job's. A ``qc`` of 0 is a
-    dedicated machine.
-    """
+    """One pair of quanta, of I/O and compute job; ``qc`` 0 is a dedicated machine."""
 
     qi_seconds: base.PositiveSeconds
     qc_seconds: base.Seconds
@@ -65,19 +62,18 @@ class QuantumModelProblem(base.Problem):
     points: tuple[QuantumPoint, ...] = Field(min_length=1)
 
     def slowdown_bound(self, point: QuantumPoint) -> float:
-        """No I/O job can be faster than ``max(1, (c / (c + io)) (1 + qc / qi))``."""
+        """Return a lower bound of the slowdown, ``max(1, (c / (c + io)) (1 + qc /
+        qi))``.
+        """
         share = self.burst_seconds / (self.burst_seconds + self.io_seconds)
         return max(1.0, share * (1.0 + point.qc_seconds / point.qi_seconds))
 
     def horizon(self, point: QuantumPoint) -> float:
-        """Simulated seconds of the event engine at *point*."""
+        """Return the seconds that the event engine simulates at *point*."""
         if self.horizon_seconds is not None:
             return self.horizon_seconds
-        return (
-            DEFAULT_ITERATIONS
-            * self.slowdown_bound(point)
-            * (self.burst_seconds + self.io_seconds)
-        )
+        dedicated = self.burst_seconds + self.io_seconds
+        return DEFAULT_ITERATIONS * self.slowdown_bound(point) * dedicated
 
 
 class MeasuredPoint(QuantumPoint):
@@ -91,10 +87,9 @@ class MeasuredPoint(QuantumPoint):
     @classmethod
     def of(cls, point: QuantumPoint, found: TwoJobMeasures) -> MeasuredPoint:
         """Join a pair of quanta with its measures."""
-        shown = {
-            name: value for name, value in found._asdict().items() if name != "beta"
-        }
-        return cls(**dict(point), **shown)
+        measures = found._asdict()
+        del measures["beta"]
+        return cls(**dict(point), **measures)
 
 
 class QuantumMeasures(base.Record):

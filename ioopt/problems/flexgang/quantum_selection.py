@@ -103,7 +103,9 @@ class QuantumSelectionProblem(base.Problem):
         return self
 
     def _require_coarse_grid(self) -> None:
-        """Raise ValueError where the longest cycle has more than ``MOST_TICKS`` steps."""
+        """Raise ValueError where the longest cycle has more than ``MOST_TICKS``
+        steps.
+        """
         longest = Fraction(0)
         for job in range(len(self.jobs)):
             longest += max(exact(q) * f for q, f in self.options(job))
@@ -153,7 +155,9 @@ class QuantumSelectionProblem(base.Problem):
         return tuple(product(quanta, visits))
 
     def one_visit(self) -> QuantumSelectionProblem | None:
-        """Return the problem with every job visiting once; None where a menu lacks that."""
+        """Return the problem with every job visiting once; None where a menu lacks
+        that.
+        """
         for job in range(len(self.jobs)):
             if all(visits != 1 for _, visits in self.options(job)):
                 return None
@@ -161,7 +165,8 @@ class QuantumSelectionProblem(base.Problem):
         return self.model_copy(update={"visits": (1,), "jobs": jobs}, deep=False)
 
     def default_cycles(self) -> tuple[int, ...]:
-        """Return the cycle lengths in ticks: as given, else those that options can fill.
+        """Return the cycle lengths in ticks: as given, else those that options can
+        fill.
 
         The latter are evenly thinned to at most :data:`MAX_DEFAULT_CYCLES`.
         """

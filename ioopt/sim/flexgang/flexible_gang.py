@@ -1,8 +1,7 @@
-"""Timeline simulator of flexible gang plans (F6, rule 12): every processor, frame after
-frame.
+"""Simulate flexible gang plans on every processor, frame after frame (F6, rule 12).
 
-Useful progress of loose CPU is (1 - gamma) n times the least process, or the sum
-where self-balancing.
+The useful progress of loose CPU is (1 - gamma) n times that of the slowest process; of
+a self-balancing job it is (1 - gamma) times the sum.
 """
 
 from __future__ import annotations
@@ -44,27 +43,28 @@ from ioopt.timeline import Interval, Timeline
 def frame_schedule(
     problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern: Pattern
 ) -> Json:
-    """The frame in seconds: loose windows with who may run there, strict rows;
-    columns end one past.
+    """Return the frame in seconds: strict rows, loose windows, and who may run there.
+
+    Columns are given as [first, one past the last].
     """
     kinds = {job.id: job.kind for job in problem.jobs}
-    columns = {
-        name: [block.start, block.stop]
-        for name, position in plan.home.items()
-        for block in [problem.block(problem.job_index[name], position)]
-    }
-    cells = [
-        {
-            "job": name,
-            "kind": kinds[name],
-            "row": row,
-            "columns": columns[name],
-            "start_seconds": pattern.row_start(row),
-            "end_seconds": pattern.row_start(row) + pattern.quantum_seconds,
-        }
-        for name, rows in plan.rows.items()
-        for row in rows
-    ]
+    columns: dict[str, list[int]] = {}
+    for name, position in plan.home.items():
+        block = problem.block(problem.job_index[name], position)
+        columns[name] = [block.start, block.stop]
+    cells: list[Json] = []
+    for name, rows in plan.rows.items():
+        for row in rows:
+            start = pattern.row_start(row)
+            cell = {
+                "job": name,
+                "kind": kinds[name],
+                "row": row,
+                "columns": columns[name],
+                "start_seconds": start,
+                "end_seconds": start + pattern.quantum_seconds,
+            }
+            cells.append(cell)
     return {
         "frame_seconds": pattern.frame_seconds,
         "num_columns": problem.machine.num_columns,
@@ -86,20 +86,20 @@ def frame_schedule(
 def frame_timeline(
     problem: FlexibleGangProblem, schedule: Json, pattern: Pattern
 ) -> Timeline:
-    """One frame, a resource a column: strict cells by job, loose windows as ``loose``."""
+    """Return one frame as a timeline, a resource a column; windows are ``loose``."""
     names = [f"column {c}" for c in range(problem.machine.num_columns)]
-    intervals = [
-        Interval(
-            cell["start_seconds"],
-            cell["end_seconds"],
-            names[column],
-            cell["kind"],
-            cell["job"],
-            info={"row": cell["row"]},
-        )
-        for cell in schedule["rows"]
-        for column in range(*cell["columns"])
-    ]
+    intervals: list[Interval] = []
+    for cell in schedule["rows"]:
+        for column in range(*cell["columns"]):
+            interval = Interval(
+                cell["start_seconds"],
+                cell["end_seconds"],
+                names[column],
+                cell["kind"],
+                cell["job"],
+                info={"row": cell["row"]},
+            )
+            intervals.append(interval)
     for start, length in pattern.windows():
         for column, name in enumerate(names):
             members = [
@@ -114,17 +114,16 @@ def frame_timeline(
 
 DEFAULT_SECONDS = 40.0
 WARM_FRACTION = 0.1
-"""Part of the run that is left out at its start, where all processes ask at once."""
+"""Share of the run left out at its start, where all processes ask at once."""
 REPORT_SEEDS = tuple(range(70_001, 70_007))
-"""Seeds of reported figures; never those on which a plan was selected."""
+"""Seeds of reported figures; plans are selected on others."""
 FLOOR_TOLERANCE = 0.02
-"""Simulated floors are reported with this relative tolerance (F6)."""
+"""Relative tolerance with which simulated floors are reported (F6)."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One plan under one seed. Per job id; progress and utilisation are fractions of
-    time.
+    """Figures of one plan under one seed; progress and utilisation are shares of time.
 
     ``objective`` is sum w (n/P) progress - lambda sum w (n/P)(S - 1);
     ``cpu_utilisation`` the time in which a process runs over all CPU time,
@@ -156,7 +155,9 @@ def simulate(
     runs: list[Measured] = []
     bursts = num_bursts_drawn(problem, seconds)
     fast = use_compiled(bursts * len(seeds), deadline)
-    least = 0.0 if fast else SECONDS_PER_BURST * bursts
+    least = 0.0
+    if not fast:
+        least = SECONDS_PER_BURST * bursts
     for seed in seeds:
         if deadline is not None and deadline.remaining() <= least:
             break
@@ -168,21 +169,22 @@ def simulate(
     notes: tuple[str, ...] = ()
     if not runs:
         notes = (
-            "not simulated, for want of time: give more, or replay it with ioopt "
-            "simulate",
+            "not simulated: no time was left; give more, or run ioopt simulate on the "
+            "result",
         )
     elif len(runs) < len(seeds):
         notes = (
             f"simulated under {len(runs)} of {len(seeds)} seeds before the time limit",
         )
-    metrics = summary(problem, runs) if runs else {}
-    return Simulation(
-        schedule, metrics, frame_timeline(problem, schedule, pattern), notes
-    )
+    metrics: Json = {}
+    if runs:
+        metrics = summary(problem, runs)
+    timeline = frame_timeline(problem, schedule, pattern)
+    return Simulation(schedule, metrics, timeline, notes)
 
 
 def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
-    """The pattern that *plan* names; InstanceError when the frame has no such pattern."""
+    """Return the pattern that *plan* names; InstanceError when the frame lacks it."""
     pattern = problem.pattern(plan.k, plan.d)
     if pattern is None:
         raise InstanceError(
@@ -193,22 +195,21 @@ def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
 
 
 def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
-    """Means over *runs*, the standard error of the objective, and the floors."""
+    """Return means over *runs*, the standard error of the objective, and the floors."""
     objective, error = mean_and_standard_error([run.objective for run in runs])
-    per_job = {
-        key: {
-            name: fmean([getattr(run, key)[name] for run in runs])
-            for name in getattr(runs[0], key)
-        }
-        for key in ("progress", "slowdown", "response_seconds")
-    }
-    slowdowns = per_job["slowdown"]
-    responses = per_job["response_seconds"]
+    progress = _means([run.progress for run in runs])
+    slowdown = _means([run.slowdown for run in runs])
+    response = _means([run.response_seconds for run in runs])
+    io_slowdown = None
+    io_response = None
+    if slowdown:
+        io_slowdown = fmean(slowdown.values())
+        io_response = fmean(response.values())
     floors = []
     for at, job in enumerate(problem.jobs):
         if not job.is_io:
             phi = problem.phi(at)
-            got = per_job["progress"][job.id]
+            got = progress[job.id]
             kept = got >= phi * (1.0 - FLOOR_TOLERANCE)
             floors.append({"job": job.id, "phi": phi, "simulated": got, "kept": kept})
     return {
@@ -216,20 +217,27 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
         "simulated_stderr": error,
         "cpu_utilisation": fmean([run.cpu_utilisation for run in runs]),
         "useful_utilisation": fmean([run.useful_utilisation for run in runs]),
-        "io_slowdown": fmean(slowdowns.values()) if slowdowns else None,
-        "io_response_seconds": fmean(responses.values()) if responses else None,
+        "io_slowdown": io_slowdown,
+        "io_response_seconds": io_response,
         "compute_progress": math.fsum(
             problem.share(problem.job_index[name]) * value
-            for name, value in per_job["progress"].items()
+            for name, value in progress.items()
         ),
-        **per_job,
+        "progress": progress,
+        "slowdown": slowdown,
+        "response_seconds": response,
         "floors": floors,
         "floors_kept": all(item["kept"] for item in floors),
     }
 
 
+def _means(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean over *runs* of each job's value."""
+    return {name: fmean([run[name] for run in runs]) for name in runs[0]}
+
+
 def num_bursts_drawn(problem: FlexibleGangProblem, seconds: float) -> float:
-    """About the bursts of a run of so many *seconds*."""
+    """Return about how many bursts a run of *seconds* draws."""
     return sum(
         seconds / job.io_seconds * job.processes for job in problem.jobs if job.is_io
     )
@@ -242,8 +250,9 @@ def measure(
     seconds: float,
     fast: bool = False,
 ) -> Measured:
-    """Run *plan* under one seed, *fast* by machine code; whole frames, the first tenth
-    left out.
+    """Run *plan* under one seed for whole frames, the first tenth left out.
+
+    *fast*: by machine code.
     """
     return _Run(problem, plan, seed, seconds, fast).measured()
 
@@ -252,8 +261,10 @@ _bursts = lru_cache(maxsize=4096)(draw_bursts)
 
 
 class _Run:
-    """One plan, one seed: I/O processes served processor by processor, free time shared
-    out.
+    """Run one plan under one seed.
+
+    I/O processes are served processor by processor; what they leave is shared by the
+    compute jobs.
     """
 
     def __init__(
@@ -282,28 +293,30 @@ class _Run:
             self._column(column)
 
     def _column(self, column: int) -> None:
-        """Serve the processors of one column and share out what they leave free."""
+        """Serve the processors of one column, and share what they leave free."""
         problem = self.problem
         plan = self.plan
         pattern = self.pattern
         quantum = problem.machine.quantum_seconds
-        present = [
-            (j, job)
-            for j, job in enumerate(problem.jobs)
-            if column in problem.block(j, plan.home[job.id])
-        ]
-        loose = [(j, job) for j, job in present if job.id in plan.loose]
-        held = sum(len(plan.rows.get(job.id, ())) for _, job in present)
+        present: list[tuple[int, FlexibleJob]] = []
+        for j, job in enumerate(problem.jobs):
+            if column in problem.block(j, plan.home[job.id]):
+                present.append((j, job))
+        held = 0
+        own = 0.0
+        loose: list[tuple[int, FlexibleJob]] = []
+        strict: list[tuple[int, FlexibleJob]] = []
+        for j, job in present:
+            rows = len(plan.rows.get(job.id, ()))
+            held += rows
+            if not job.is_io:
+                own += rows * quantum
+            if job.id in plan.loose:
+                loose.append((j, job))
+            elif job.is_io:
+                strict.append((j, job))
         idle = (pattern.k + pattern.strict_rows - held) * quantum * self.frames
-        strict = [
-            (j, job) for j, job in present if job.is_io and job.id not in plan.loose
-        ]
         shares = self._shares(column, present)
-        own = sum(
-            len(plan.rows.get(job.id, ())) * quantum
-            for _, job in present
-            if not job.is_io
-        )
         width = problem.column_processors
         for processor in range(column * width, (column + 1) * width):
             free = idle
@@ -312,17 +325,19 @@ class _Run:
             for j, job in strict:
                 for row in plan.rows[job.id]:
                     slot = (pattern.row_start(row), quantum)
-                    free += quantum * self.frames - self._serve(
-                        [slot], [(j, job)], processor
-                    )
-            self.busy_seconds += own * self.frames + (free if shares else 0.0)
+                    used = self._serve([slot], [(j, job)], processor)
+                    free += quantum * self.frames - used
+            shared = free
+            if not shares:
+                shared = 0.0
+            self.busy_seconds += own * self.frames + shared
             for j, share in shares.items():
                 self.received.setdefault(j, []).append(free * share)
 
     def _shares(
         self, column: int, present: list[tuple[int, FlexibleJob]]
     ) -> dict[int, float]:
-        """Part of the column's free time by compute job."""
+        """Return the share of the column's free time that each compute job gets."""
         granted = {}
         for j, job in present:
             if not job.is_io:
@@ -341,7 +356,9 @@ class _Run:
         jobs: list[tuple[int, FlexibleJob]],
         processor: int,
     ) -> float:
-        """Serve I/O processes on one processor; CPU seconds they use after the warm-up."""
+        """Serve I/O processes on one processor; return the CPU seconds after
+        warm-up.
+        """
         windows = Windows.of(self.pattern.frame_seconds, open_spans)
         behaviours = [job for _, job in jobs]
         count = num_bursts(behaviours, self.horizon)
@@ -365,7 +382,7 @@ class _Run:
         return float((ends - np.clip(served.begin, first, last)).sum()) / NANOSECONDS
 
     def measured(self) -> Measured:
-        """Progress, slowdowns, utilisation and the objective."""
+        """Return progress, slowdowns, utilisation and the objective."""
         problem = self.problem
         progress: dict[str, float] = {}
         slowdown: dict[str, float] = {}
@@ -401,15 +418,11 @@ class _Run:
 
     def _progress(self, j: int, job: FlexibleJob) -> float:
         span = self.frames * self.pattern.frame_seconds
-        rows = (
-            len(self.plan.rows.get(job.id, ())) * self.problem.machine.quantum_seconds
-        )
-        received = self.received.get(j, [])
-        received = received + [0.0] * (
-            job.processes - len(received)
-        )  # columns without a share
+        quantum = self.problem.machine.quantum_seconds
+        rows = len(self.plan.rows.get(job.id, ())) * quantum
+        received = list(self.received.get(j, []))
+        while len(received) < job.processes:  # processes in columns without a share
+            received.append(0.0)
         useful = useful_seconds(received, job.self_balancing) / job.processes
-        return (
-            rows / self.pattern.frame_seconds
-            + (1.0 - (job.gamma or 0.0)) * useful / span
-        )
+        loose = (1.0 - (job.gamma or 0.0)) * useful / span
+        return rows / self.pattern.frame_seconds + loose

@@ -1,5 +1,4 @@
-"""A quantum selection carried out (rule 9): its slot sequence, cycle after cycle,
-with random I/O bursts.
+"""Simulate a quantum selection (rule 9): its slots, cycle after cycle, with I/O bursts.
 
 An I/O job's waste is the donated CPU that a strict compute job cannot use, because not
 all processors are free at once (F1's fragmentation, over the whole cycle).
@@ -36,9 +35,9 @@ from ioopt.timeline import Interval, Timeline
 DEFAULT_SECONDS = 100.0
 MIN_CYCLES = 200
 WARM_FRACTION = 0.05
-"""Part of the run that is left out at its start, where all processes ask at once."""
+"""Share of the run left out at its start, where all processes ask at once."""
 SIMULATION_SEED = 90_001
-"""Default seed of replays; not among the seeds of any test or selection."""
+"""Default seed of replays; no test or selection uses it."""
 
 
 def simulate(
@@ -72,8 +71,8 @@ def simulate(
     for at, job in io:
         if deadline is not None and deadline.expired():
             note = (
-                "not simulated, for want of time: give more, or replay it with ioopt "
-                "simulate"
+                "not simulated: no time was left; give more, or run ioopt simulate on "
+                "the result"
             )
             return Simulation(schedule, {}, timeline, (note,))
         windows = Windows.of(
@@ -109,17 +108,13 @@ def _measure(
     horizon: int,
     fast: bool,
 ) -> dict[str, float]:
-    """Slowdown, response and waste of one I/O job in its *windows*, over all
-    processors.
-    """
+    """Measure slowdown, response and waste of one I/O job over all processors."""
     warm = int(horizon * WARM_FRACTION)
     count = num_bursts([job], horizon, processors)
-    runs = [
-        serve(
-            windows, [job], draw_bursts(job, seed, at, p, count)[None, :], horizon, fast
-        )
-        for p in range(processors)
-    ]
+    runs = []
+    for processor in range(processors):
+        bursts = draw_bursts(job, seed, at, processor, count)[None, :]
+        runs.append(serve(windows, [job], bursts, horizon, fast))
     response = np.concatenate(
         [(run.finish - run.ready)[run.ready >= warm] for run in runs]
     )
@@ -132,7 +127,7 @@ def _measure(
 
 
 def _waste(runs: list[Served], windows: Windows, warm: int, horizon: int) -> float:
-    """Donated CPU less what a strict compute job can use, over all CPU time."""
+    """Return donated CPU less what a strict compute job can use, over all CPU time."""
     first = warm // windows.cycle * windows.open_per_cycle
     last = horizon // windows.cycle * windows.open_per_cycle
     begins = np.concatenate([run.begin for run in runs])
@@ -146,7 +141,7 @@ def _waste(runs: list[Served], windows: Windows, warm: int, horizon: int) -> flo
 
 
 def _union(begins: np.ndarray, ends: np.ndarray) -> int:
-    """Total length covered by at least one of the intervals."""
+    """Return the total length covered by at least one of the intervals."""
     order = np.argsort(begins, kind="stable")
     starts = begins[order]
     reach = np.maximum.accumulate(ends[order])
@@ -157,7 +152,7 @@ def _union(begins: np.ndarray, ends: np.ndarray) -> int:
 def _schedule(
     problem: QuantumSelectionProblem, plan: QuantumPlan, slots: tuple[Slot, ...]
 ) -> Json:
-    """The slots of one cycle by job, in seconds."""
+    """Return the slots of one cycle by job, in seconds."""
     return {
         "cycle_seconds": plan.cycle_seconds,
         "slots": [

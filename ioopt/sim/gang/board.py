@@ -1,9 +1,8 @@
-"""The state of a gang simulation as flat lists, or as arrays where machine code runs
-it.
+"""The state of a gang simulation: flat lists, or arrays for machine code.
 
 Jobs are numbered by key (FCFS position). All changes are made in place, so that the
-kernels of :mod:`ioopt.sim.gang.phases` and :mod:`ioopt.sim.gang.clock` allocate
-nothing.
+kernels of :mod:`ioopt.sim.gang.phases` and :mod:`ioopt.sim.gang.clock` allocate no
+memory.
 """
 
 from collections.abc import Sequence
@@ -13,24 +12,48 @@ from ioopt.decisions.gang.rules import Number, Rules
 from ioopt.decisions.gang.state import Gang
 from ioopt.sim.gang.nodes import Sets
 
-RUNNING, STARTED, HEAD, TAIL, MOVED, BUDGET, BUDGET_SLICE, TASKS, UPDATES = range(9)
-SLICE, GONE, LEFT, DONE, SLOTS, DUE = range(9, 15)
-"""Places of :attr:`Board.tally`. Jobs: running, of them before this update's starts;
-the queue is ``queue[HEAD:TAIL]``, TAIL all that have arrived; moved in this update.
-Tasks that may still migrate in the slice BUDGET_SLICE, and all that did; updates. The
-slice; jobs that finished and are still in the matrix, that left in this update, that
-are done; occupied node slots; an update is due.
-"""
-NOW, SLOT_SECONDS = 0, 1
-"""Places of :attr:`Board.clock`: the time, and the integral of occupied slots over it.
-"""
+# Places of Board.tally.
+RUNNING = 0
+"""Number of running jobs."""
+STARTED = 1
+"""Number of jobs that ran before this update's starts."""
+HEAD = 2
+"""Begin of the queue, ``queue[HEAD:TAIL]``."""
+TAIL = 3
+"""End of the queue: the number of jobs that have arrived."""
+MOVED = 4
+"""Number of jobs that migrated in this update."""
+BUDGET = 5
+"""Tasks that may still migrate in the slice BUDGET_SLICE."""
+BUDGET_SLICE = 6
+TASKS = 7
+"""Number of tasks that have migrated."""
+UPDATES = 8
+"""Number of matrix updates."""
+SLICE = 9
+"""The present slice."""
+GONE = 10
+"""Number of jobs that have finished and are still in the matrix."""
+LEFT = 11
+"""Number of jobs that left in this update."""
+DONE = 12
+"""Number of jobs that have finished."""
+SLOTS = 13
+"""Number of occupied node slots."""
+DUE = 14
+"""1 if an update is due."""
+# Places of Board.clock.
+NOW = 0
+"""The time."""
+SLOT_SECONDS = 1
+"""The integral of occupied node slots over time."""
 
 
 class Jobs(NamedTuple):
-    """The jobs by key, seconds throughout; from ``columns`` on what changes.
+    """The jobs by key; times in seconds. Fields from ``columns`` on change.
 
-    ``packed`` ones hardly need their files; ``span`` is the mask of rows that hold the
-    job, ``local`` whether its columns are its file nodes (rule 8); ``need`` the
+    ``packed`` jobs gain little from their files; ``span`` is the mask of rows that hold
+    the job, ``local`` whether its columns are its file nodes (rule 8), and ``need`` the
     scheduled time still needed.
     """
 
@@ -51,11 +74,11 @@ class Jobs(NamedTuple):
 
 
 class Board(NamedTuple):
-    """The matrix and the queue; from ``group`` on scratch space.
+    """The matrix and the queue; fields from ``group`` on are scratch space.
 
-    ``run`` are the keys of running jobs in start order (rule 10); ``homes`` and
-    ``population`` the nodes and their number in each row without replicas, ``filled``
-    the nodes with them.
+    ``run`` are the keys of running jobs in start order (rule 10). ``homes`` are the
+    occupied nodes of each row without replicas, ``population`` their number, and
+    ``filled`` the occupied nodes with replicas.
     """
 
     nodes: int
@@ -77,24 +100,25 @@ class Board(NamedTuple):
 
 
 def make_jobs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
-    """The table of *gangs*, keyed by position, for plain Python; nothing placed yet."""
+    """Return the table of *gangs* for plain Python, keyed by position; none is
+    placed.
+    """
     num = len(gangs)
-    # The fields of the jobs as columns at once: a live policy makes a
-    # table at every event.
+    # All fields become columns in one step, because a live policy makes a table at
+    # every event.
     columns = map(list, zip(*gangs)) if gangs else ([],) * 6
     _, size, files, local, remote, arrival = columns
+    packed = [False] * num
     above, below = rules.pack_ratio.as_integer_ratio()
     if above:
         packed = [away * below <= near * above for near, away in zip(local, remote)]
-    else:
-        packed = []
     return Jobs(
         size=size,
         files=files,
         at_files=local,
         remote=remote,
         arrival=arrival,
-        packed=packed or [False] * num,
+        packed=packed,
         columns=[0] * num,
         home=[0] * num,
         span=[0] * num,
@@ -107,27 +131,28 @@ def make_jobs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
 
 
 def make_board(num_jobs: int, nodes: int, levels: int, zero: Number = 0.0) -> Board:
-    """An empty matrix of *nodes* x *levels* for plain Python; *zero* in the
-    arithmetic of times.
+    """Return an empty matrix of *nodes* x *levels* for plain Python.
+
+    *zero* is a 0 in the arithmetic of times.
     """
     room = min(num_jobs, nodes * levels) + 1
     tally = [0] * (DUE + 1)
     tally[BUDGET_SLICE] = -1
     return Board(
-        nodes,
-        levels,
-        [0] * room,
-        list(range(num_jobs)),
-        [0] * levels,
-        [0] * levels,
-        [0] * levels,
-        [0] * room,
-        [0] * room,
-        tally,
-        [zero, zero],
-        [0] * room,
-        [0] * (levels + 1),
-        [zero] * num_jobs,
-        [0] * levels,
-        [0] * levels,
+        nodes=nodes,
+        levels=levels,
+        run=[0] * room,
+        queue=list(range(num_jobs)),
+        homes=[0] * levels,
+        population=[0] * levels,
+        filled=[0] * levels,
+        moved=[0] * room,
+        gone=[0] * room,
+        tally=tally,
+        clock=[zero, zero],
+        group=[0] * room,
+        layers=[0] * (levels + 1),
+        worth=[zero] * num_jobs,
+        ascending=[0] * levels,
+        descending=[0] * levels,
     )

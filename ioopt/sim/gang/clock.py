@@ -15,13 +15,13 @@ from ioopt.sim.gang.nodes import drop, in_row, num_rows
 from ioopt.sim.gang.phases import clean, compact, fill, migrate, schedule, take_out
 
 NEVER = 1 << 60
-"""More cycles than any run has."""
+"""A number of cycles that no run reaches."""
 
 
 def simulate(
     board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers, steps: int
 ) -> None:
-    """At most *steps* steps of the event loop, with a matrix update at every event."""
+    """Make at most *steps* steps of the event loop, with an update at every event."""
     tally = board.tally
     while steps > 0 and tally[at.DONE] < len(jobs.size):
         steps = advance(board, jobs, timing, steps)
@@ -30,7 +30,9 @@ def simulate(
 
 
 def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None:
-    """One matrix update: departures leave, the phases run, what they did takes effect."""
+    """Update the matrix: finished jobs leave, the phases run, moves and starts
+    count.
+    """
     open_update(board, jobs, timing)
     now = board.clock[at.NOW]
     clean(board, jobs, rules, now)
@@ -43,7 +45,9 @@ def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None
 
 
 def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
-    """Take finished jobs out of the matrix and give a new slice its migration budget."""
+    """Take finished jobs out of the matrix and give a new slice its migration
+    budget.
+    """
     tally = board.tally
     for j in board.gone[: tally[at.GONE]]:
         take_out(board, jobs, j)
@@ -59,16 +63,13 @@ def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
 
 
 def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
-    """What an update means for the time that jobs need: stalls of those that moved,
-    starts.
-    """
+    """Set the time that jobs need after an update: of those that moved or started."""
     tally = board.tally
     now = board.clock[at.NOW]
     for j in board.moved[: tally[at.MOVED]]:
-        # The fraction of work that is left stays (rule 7).
-        jobs.need[j] = (
-            timing.migration + jobs.need[j] * jobs.at_files[j] / jobs.remote[j]
-        )
+        # The fraction of work left does not change (rule 7).
+        left = jobs.need[j] * jobs.at_files[j] / jobs.remote[j]
+        jobs.need[j] = timing.migration + left
     for j in board.run[tally[at.STARTED] : tally[at.RUNNING]]:
         jobs.start[j] = max(now, jobs.arrival[j])
         if jobs.local[j]:
@@ -80,7 +81,7 @@ def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
 
 
 def advance(board: Board, jobs: Jobs, timing: Timing, steps: int) -> int:
-    """Let time pass until an update is due or *steps* steps are made; returns the steps
+    """Let time pass until an update is due or *steps* are made; return the steps
     left.
     """
     tally = board.tally
@@ -116,17 +117,15 @@ def advance(board: Board, jobs: Jobs, timing: Timing, steps: int) -> int:
             arrived += 1
         held = timing.at_boundary and now != index * quantum
         due = not held and (tally[at.GONE] > 0 or fresh != arrived)
-    clock[at.NOW], tally[at.SLICE], tally[at.TAIL], tally[at.DUE] = (
-        now,
-        index,
-        arrived,
-        int(due),
-    )
+    clock[at.NOW] = now
+    tally[at.SLICE] = index
+    tally[at.TAIL] = arrived
+    tally[at.DUE] = int(due)
     return steps
 
 
 def slice_of(instant: Number, timing: Timing) -> int:
-    """The slice of an instant; one on a boundary belongs to the later slice."""
+    """Return the slice of an instant; one on a boundary belongs to the later slice."""
     index = math.floor(instant / timing.quantum)
     if (index + 1) * timing.quantum - instant <= timing.tolerance:
         index += 1
@@ -134,8 +133,9 @@ def slice_of(instant: Number, timing: Timing) -> int:
 
 
 def skip_cycles(board: Board, jobs: Jobs, timing: Timing, gap: Number) -> int:
-    """Let whole cycles pass in which nothing happens, *gap* being the time to the next
-    arrival.
+    """Let whole cycles without an event pass; return the number of slices.
+
+    *gap* is the time to the next arrival.
     """
     quantum = timing.quantum
     cycle = timing.levels * quantum
@@ -163,9 +163,9 @@ def run_row(
 ) -> Number:
     """Run the row of slice *index* to the next instant at which anything can change.
 
-    *following* is the next arrival. Finished jobs go to ``gone`` (rule 4).
-    With ``at_boundary`` jobs end inside the slice, but the matrix stands
-    until its end (rule 2).
+    *following* is the next arrival. Finished jobs go to ``gone`` (rule 4). With
+    ``at_boundary`` jobs end inside the slice, but the matrix changes at its end only
+    (rule 2).
     """
     tally = board.tally
     need = jobs.need

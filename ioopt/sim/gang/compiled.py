@@ -1,6 +1,7 @@
-"""The simulator of :mod:`ioopt.sim.gang.simulate` as machine code, equal to the bit.
+"""Run the simulator of :mod:`ioopt.sim.gang.simulate` as machine code, equal to the
+bit.
 
-Nodes are 64-bit words, at most 62 rows.
+Sets of nodes are 64-bit words; a matrix has at most 62 rows.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from ioopt.sim.pace import Pace
 STEPS_PER_CALL = 2_000
 """Steps between two looks at the deadline."""
 MAX_LEVELS = 62
-"""Rows of a matrix; their masks are signed 64-bit words."""
+"""Most rows of a matrix: their masks are signed 64-bit words."""
 
 _KINDS: dict[type, frozenset[str]] = {
     np.uint64: frozenset({"homes", "filled", "layers", "files", "columns"}),
@@ -40,8 +41,9 @@ _KINDS: dict[type, frozenset[str]] = {
     ),
     np.bool_: frozenset({"packed", "local"}),
 }
-"""The fields by what their arrays hold, int64 but for these; sets of nodes are rows of
-words.
+"""Element type -> fields of that type; all others are int64.
+
+Sets of nodes are rows of words.
 """
 TableT = TypeVar("TableT", Board, Jobs)
 _simulate = compiled(clock.__name__, "simulate", whole=True)
@@ -50,8 +52,9 @@ _simulate = compiled(clock.__name__, "simulate", whole=True)
 def run(
     gangs: Sequence[Gang], timing: Timing, rules: Rules, pace: Pace | None = None
 ) -> Trajectory:
-    """As :class:`ioopt.sim.gang.simulate.GangSimulation`, compiled; OutOfTime where
-    *pace* ends it.
+    """Run :class:`ioopt.sim.gang.simulate.GangSimulation` as machine code.
+
+    Raises OutOfTime where *pace* ends it.
     """
     total = len(gangs)
     board = in_arrays(make_board(total, timing.nodes, timing.levels), timing.nodes)
@@ -62,37 +65,37 @@ def run(
         _simulate(board, jobs, timing, numbers, STEPS_PER_CALL)
         if tally[at.DONE] < total and pace:
             pace.look(int(tally[at.TAIL]), int(tally[at.DONE]), total)
-    start, finish, local = (
-        np.asarray(c).tolist() for c in (jobs.start, jobs.finish, jobs.local)
-    )
-    slot_seconds = float(board.clock[at.SLOT_SECONDS])
     return Trajectory(
-        start, finish, local, int(tally[at.TASKS]), slot_seconds, int(tally[at.UPDATES])
+        start=np.asarray(jobs.start).tolist(),
+        finish=np.asarray(jobs.finish).tolist(),
+        local=np.asarray(jobs.local).tolist(),
+        tasks_moved=int(tally[at.TASKS]),
+        occupied=float(board.clock[at.SLOT_SECONDS]),
+        updates=int(tally[at.UPDATES]),
     )
 
 
 def compile_kernels() -> None:
-    """Compile the kernel, or load it, by a run of one job."""
+    """Compile or load the kernel by a run of one job."""
     run([Gang(0, 1, 1, 1.0, 1.0)], Timing(1, 1, 1.0, 0.0, 0, 1e-7), Rules(BEST_FIT))
 
 
 def in_arrays(table: TableT, nodes: int) -> TableT:
-    """The board or the jobs of a machine of *nodes* with arrays in the place of lists."""
+    """Return the board or the jobs of a machine of *nodes* with arrays for lists."""
     found: dict[str, Any] = {}
     for name, value in table._asdict().items():
         kind = next((kind for kind, names in _KINDS.items() if name in names), np.int64)
         if kind is np.uint64:
             found[name] = words_of(value, nodes)
+        elif isinstance(value, int):
+            found[name] = value
         else:
-            if isinstance(value, int):
-                found[name] = value
-            else:
-                found[name] = np.array(value, kind)
+            found[name] = np.array(value, kind)
     return table._replace(**found)
 
 
 def words_of(masks: Sequence[int], nodes: int) -> Words:
-    """Masks of nodes as rows of words; bit k of word w is node 64 w + k."""
+    """Return masks of nodes as rows of words; bit k of word w is node 64 w + k."""
     words = (nodes + 63) // 64
     data = b"".join(mask.to_bytes(8 * words, "little") for mask in masks)
     return np.frombuffer(data, "<u8").astype(np.uint64).reshape(-1, words)

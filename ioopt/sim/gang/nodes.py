@@ -1,9 +1,8 @@
-"""Sets of nodes, and lists of jobs that depend on them, as the rules of the matrix use
-them.
+"""Operations on sets of nodes, and on lists of jobs, for the rules of the matrix.
 
 A list of sets is a list of whole numbers (bit k of one is node k).
 :mod:`ioopt.sim.gang.words` has the same operations for machine code, where a set is a
-row of 64-bit words; the rules are one text.
+row of 64-bit words; the rules themselves are written once.
 """
 
 from collections.abc import Sequence
@@ -26,39 +25,37 @@ def remove(rows: Sets, row: int, sets: Sets, j: int) -> None:
 
 
 def copy_rows(rows: Sets, to: Sets) -> None:
-    """Make *to* what *rows* is."""
+    """Copy *rows* to *to*."""
     to[:] = rows
 
 
 def assign(sets: Sets, j: int, source: Sets) -> None:
-    """Make set *j* that of *source*."""
+    """Copy set *j* of *source* to *sets*."""
     sets[j] = source[j]
 
 
 def equal(sets: Sets, others: Sets, j: int) -> bool:
-    """Whether both sets *j* are the same."""
+    """Return whether both sets *j* are the same."""
     return sets[j] == others[j]
 
 
 def num_outside(sets: Sets, others: Sets, j: int) -> int:
-    """Number of nodes in set *j* that are not in that of *others*."""
+    """Count the nodes in set *j* that are not in that of *others*."""
     return (sets[j] & ~others[j]).bit_count()
 
 
 def num_rows(span: int) -> int:
-    """Number of rows in a mask of rows."""
+    """Count the rows in a mask of rows."""
     return span.bit_count()
 
 
 def is_free(rows: Sets, row: int, sets: Sets, j: int) -> bool:
-    """Whether *row* holds none of the nodes of set *j*."""
+    """Return whether *row* holds none of the nodes of set *j*."""
     return not rows[row] & sets[j]
 
 
 def add_where_free(rows: Sets, sets: Sets, j: int) -> int:
-    """Put set *j* into the first row that holds none of its nodes; that row, or -1 for
-    none.
-    """
+    """Put set *j* into the first row that is free for it; return the row, or -1."""
     wanted = sets[j]
     for row, taken in enumerate(rows):
         if not taken & wanted:
@@ -68,12 +65,15 @@ def add_where_free(rows: Sets, sets: Sets, j: int) -> int:
 
 
 def first_free_but_own(rows: Sets, sets: Sets, j: int, own: Sets, home: int) -> int:
-    """The first row that holds none of set *j*, own nodes in the row
-    *home* not counted; or -1.
+    """Return the first row that is free for set *j*, or -1.
+
+    The job's *own* nodes in the row *home* count as free.
     """
     wanted = sets[j]
     for row, taken in enumerate(rows):
-        if not (taken & ~own[j] if row == home else taken) & wanted:
+        if row == home:
+            taken &= ~own[j]
+        if not taken & wanted:
             return row
     return -1
 
@@ -86,9 +86,7 @@ def first_to_fit(
     rows: Sets,
     row: int,
 ) -> int:
-    """The first of the *keys* at *home* whose set is free in *row*,
-    -1 when there is none.
-    """
+    """Return the first of the *keys* at *home* whose set is free in *row*, or -1."""
     taken = rows[row]
     for j in keys:
         if homes[j] == home and not taken & sets[j]:
@@ -99,7 +97,7 @@ def first_to_fit(
 def in_row(
     keys: Sequence[int], spans: Sequence[int], row: int, found: list[int]
 ) -> int:
-    """The *keys* whose *spans* hold *row*, into *found*; their number."""
+    """Write the *keys* whose *spans* hold *row* to *found*; return their number."""
     held = [j for j in keys if spans[j] >> row & 1]
     found[: len(held)] = held
     return len(held)
@@ -117,9 +115,7 @@ def drop(keys: list[int], count: int, j: int) -> None:
 def sort_keys(
     keys: list[int], count: int, value: Sequence[Number], descending: bool
 ) -> None:
-    """Sort the first *count* of the *keys* by their *value*; equal ones keep their
-    order.
-    """
+    """Sort the first *count* of the *keys* by *value*; equal ones keep their order."""
     keys[:count] = sorted(keys[:count], key=value.__getitem__, reverse=descending)
 
 
@@ -139,8 +135,9 @@ def clear(sets: Sets, j: int) -> None:
 
 
 def take_lowest(layers: Sets, k: int, sets: Sets, j: int, most: int) -> int:
-    """Add to set *j* the lowest nodes of layer *k* that it lacks, at most
-    *most*; their number.
+    """Add to set *j* the lowest nodes of layer *k* that it lacks; return their number.
+
+    At most *most* are added.
     """
     fresh = layers[k] & ~sets[j]
     count = fresh.bit_count()

@@ -44,8 +44,10 @@ from ioopt.sim.gang.nodes import (
     take_lowest,
 )
 
-NO_ROOM, REFUSED = -1, -2
-"""Instead of a row: none that fits, or the guard says no."""
+NO_ROOM = -1
+"""Instead of a row: none fits."""
+REFUSED = -2
+"""Instead of a row: the guard refuses the job."""
 
 
 def take_out(board: Board, jobs: Jobs, j: int) -> None:
@@ -55,7 +57,9 @@ def take_out(board: Board, jobs: Jobs, j: int) -> None:
 
 
 def put(board: Board, jobs: Jobs, j: int, row: int) -> None:
-    """Put job *j*, columns as they are, into *row* and call that its home."""
+    """Put job *j* into *row*, without changing its columns; the row becomes its
+    home.
+    """
     add(board.homes, row, jobs.columns, j)
     board.population[row] += jobs.size[j]
     jobs.home[j] = row
@@ -88,9 +92,9 @@ def sort_by_worth(board: Board, jobs: Jobs, rules: RuleNumbers, num: int) -> Non
 
 
 def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """MigrateMatrix: remote jobs move to their file nodes where a row has them free
-    (rule 12).
+    """MigrateMatrix: move remote jobs to their file nodes where a row has them free.
 
+    Rule 12.
     A job's own columns in its home row count as free. A move that costs more tasks than
     the budget is skipped whole; passes repeat until one changes nothing.
     """
@@ -127,15 +131,17 @@ def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 
 def compact(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """CompactMatrix: jobs move, columns unchanged, from sparse to populated rows,
-    one by one (rule 13).
+    """CompactMatrix: move jobs from sparse to full rows, columns unchanged (rule
+    13).
     """
     while move_one(board, jobs):
         pass
 
 
 def move_one(board: Board, jobs: Jobs) -> bool:
-    """The first feasible move of CompactMatrix, made; False when there is none."""
+    """Make the first feasible move of CompactMatrix; return False when there is
+    none.
+    """
     population = board.population
     ascending = board.ascending
     descending = board.descending
@@ -164,9 +170,7 @@ def move_one(board: Board, jobs: Jobs) -> bool:
 
 
 def file_row(board: Board, jobs: Jobs, j: int) -> int:
-    """The IOGS row: fewest free nodes with all file nodes free;
-    -1 when there is none.
-    """
+    """Return the IOGS row: all file nodes free, fewest free nodes; -1 for none."""
     best = -1
     fullest = -1
     for row in range(board.levels):
@@ -179,7 +183,7 @@ def file_row(board: Board, jobs: Jobs, j: int) -> int:
 
 
 def best_fit_row(board: Board, size: int) -> int:
-    """The GS row: fewest free nodes that suffice for *size*; -1 when there is none."""
+    """Return the GS row: fewest free nodes that suffice for *size*; -1 for none."""
     best = -1
     fullest = -1
     for row in range(board.levels):
@@ -192,8 +196,9 @@ def best_fit_row(board: Board, size: int) -> int:
 def choose_nodes(
     rows: Sets, row: int, nodes: int, size: int, layers: Sets, columns: Sets, j: int
 ) -> None:
-    """Make *columns* [j] *size* nodes free in *row*: those free in most rows, then the
-    lowest.
+    """Make *columns* [j] *size* nodes free in *row*.
+
+    Nodes free in most rows come first, then the lowest.
     """
     find_layers(rows, row, nodes, layers)
     clear(columns, j)
@@ -204,7 +209,7 @@ def choose_nodes(
 
 
 def rows_free(board: Board, sets: Sets, j: int) -> int:
-    """Number of rows that hold none of the nodes of set *j*."""
+    """Count the rows that hold none of the nodes of set *j*."""
     count = 0
     for row in range(board.levels):
         if is_free(board.homes, row, sets, j):
@@ -213,10 +218,13 @@ def rows_free(board: Board, sets: Sets, j: int) -> int:
 
 
 def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> int:
-    """Choose columns for *j*, packed jobs where they run most; its row, negative: none
-    (rule 14).
+    """Choose columns for *j*; return its row, negative for none (rule 14).
+
+    A packed job is placed where it runs most.
     """
-    row = -1 if rules.place == BEST_FIT else file_row(board, jobs, j)
+    row = NO_ROOM
+    if rules.place != BEST_FIT:
+        row = file_row(board, jobs, j)
     packed = jobs.packed[j]
     if rules.place == FILE_NODES or (row >= 0 and not packed):
         if row >= 0:
@@ -247,8 +255,9 @@ def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> 
 
 
 def passes(jobs: Jobs, rules: RuleNumbers, now: Number, j: int, row: int) -> bool:
-    """Whether the queue passes over *j*: a free one till it is old, others where
-    the guard refuses it.
+    """Return whether the queue passes over *j*.
+
+    A free queue does until the job is old, others where the guard refuses it.
     """
     if rules.free_queue:
         return rules.age <= 0 or now - jobs.arrival[j] <= rules.age
@@ -256,12 +265,14 @@ def passes(jobs: Jobs, rules: RuleNumbers, now: Number, j: int, row: int) -> boo
 
 
 def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """Schedule: FCFS, stopping at the first job that does not start nor is passed over
-    (rule 14).
+    """Schedule: start jobs in FCFS order (rule 14).
+
+    It stops at the first job that neither starts nor is passed over.
     """
     queue = board.queue
     tally = board.tally
-    at = kept = tally[HEAD]
+    at = tally[HEAD]
+    kept = at
     while at < tally[TAIL]:
         j = queue[at]
         row = place(board, jobs, rules, now, j)
@@ -275,7 +286,7 @@ def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
         else:
             break
         at += 1
-    while kept > tally[HEAD]:  # those passed over close up to those behind
+    while kept > tally[HEAD]:  # jobs passed over move up to those behind them
         kept -= 1
         at -= 1
         queue[at] = queue[kept]
@@ -283,7 +294,7 @@ def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 
 def fill(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """FillMatrix from the home instances alone (rule 15)."""
+    """FillMatrix: add replicas to the home instances (rule 15)."""
     copy_rows(board.homes, board.filled)
     add_replicas(board, jobs, rules)
     slots = 0
@@ -293,11 +304,10 @@ def fill(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 
 def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
-    """FillMatrix into the cells left: the heaviest job first, or passes over the jobs
-    in order.
+    """Fill the cells left with replicas: the heaviest job first, or all jobs in turn.
 
-    The heaviest gets all replicas that it can have, in a pass each job gets one; each
-    stands in the first row that has its columns free.
+    The heaviest gets all replicas that it can have; in turn, each job gets one. A
+    replica is in the first row that has the job's columns free.
     """
     running = board.run[: board.tally[RUNNING]]
     group = board.group
@@ -305,7 +315,10 @@ def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
     filled = board.filled
     columns = jobs.columns
     span = jobs.span
-    for turn in range(2 if rules.local_first else 1):
+    turns = 1
+    if rules.local_first:
+        turns = 2
+    for turn in range(turns):
         num = 0
         for j in running:
             if not rules.local_first or local[j] == (turn == 0):
@@ -323,7 +336,7 @@ def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
 
 
 def add_in_turns(board: Board, jobs: Jobs, num: int) -> None:
-    """A replica of each of the first *num* of the group in turn, until nothing fits."""
+    """Add replicas of the first *num* of the group in turn, until nothing fits."""
     while num > 0:
         found = 0
         for j in board.group[:num]:

@@ -1,7 +1,6 @@
-"""Simulator of a time-sliced machine under a gang-scheduling policy, and what it
-reports.
+"""Simulate a time-sliced machine under a gang-scheduling policy.
 
-Policies that run the phases (:class:`~ioopt.decisions.gang.rules.Rules`) do so in
+Policies made of rules (:class:`~ioopt.decisions.gang.rules.Rules`) run the phases in
 place; any other is asked with a :class:`~ioopt.decisions.gang.state.State` at every
 event. The same code runs on floats and on Fractions; :mod:`ioopt.sim.gang.compiled`
 runs it as machine code.
@@ -31,14 +30,12 @@ STEPS_PER_LOOK = 64
 """Steps between two looks at the deadline."""
 
 Observer = Callable[[Number, int, State, "tuple[int, ...]"], None]
-"""Called after each update with (time, slice index, new state, keys of the jobs that
-left).
-"""
+"""Called after each update: (time, slice index, new state, keys of jobs that left)."""
 
 
 @dataclass
 class Trajectory:
-    """What a simulation yields, by job key (FCFS position); times in seconds.
+    """The result of a simulation by job key (FCFS position); times in seconds.
 
     ``occupied`` is the integral of occupied node slots, replicas included, over time.
     """
@@ -70,9 +67,10 @@ class GangSimulation:
         self.in_place = rules is not None and rules.weight != HDF
         self.rules = rules or Rules(ADAPTIVE)
         self.jobs = make_jobs(gangs, self.rules)
-        self.board = make_board(
-            len(gangs), timing.nodes, timing.levels, timing.quantum * 0
-        )
+        zero: Number = 0.0
+        if isinstance(timing.quantum, Fraction):
+            zero = Fraction(0)
+        self.board = make_board(len(gangs), timing.nodes, timing.levels, zero)
 
     def run(self, pace: Pace | None = None) -> Trajectory:
         """Simulate to the last finish.
@@ -88,21 +86,27 @@ class GangSimulation:
                 break
             if pace:
                 pace.look(tally[at.TAIL], tally[at.DONE], total)
-            if (
-                tally[at.TAIL] == total
-                and tally[at.HEAD] < total
-                and not tally[at.RUNNING] + tally[at.GONE]
-            ):
-                head = self.gangs[self.board.queue[tally[at.HEAD]]]
-                raise SimulationError(
-                    f"{self.policy.name}: the job at FCFS position {head.key} with "
-                    f"{head.size} tasks fits no row of an empty matrix"
-                )
+            self._require_progress()
         jobs = self.jobs
         moved = tally[at.TASKS]
         updates = tally[at.UPDATES]
         occupied = self.board.clock[at.SLOT_SECONDS]
         return Trajectory(jobs.start, jobs.finish, jobs.local, moved, occupied, updates)
+
+    def _require_progress(self) -> None:
+        """Raise SimulationError where jobs wait for an empty matrix with none to
+        come.
+        """
+        tally = self.board.tally
+        all_arrived = tally[at.TAIL] == len(self.gangs)
+        waiting = tally[at.HEAD] < len(self.gangs)
+        empty = tally[at.RUNNING] + tally[at.GONE] == 0
+        if all_arrived and waiting and empty:
+            head = self.gangs[self.board.queue[tally[at.HEAD]]]
+            raise SimulationError(
+                f"{self.policy.name}: the job at FCFS position {head.key} with "
+                f"{head.size} tasks fits no row of an empty matrix"
+            )
 
     def _pass(self, steps: int) -> None:
         """Make *steps* steps of the event loop."""
@@ -128,7 +132,7 @@ class GangSimulation:
                 self.observer(board.clock[at.NOW], board.tally[at.SLICE], after, gone)
 
     def _state(self) -> State:
-        """What a policy sees, replicas left out of ``rows``."""
+        """Return what a policy sees; ``rows`` are without replicas."""
         board = self.board
         jobs = self.jobs
         timing = self.timing
@@ -152,7 +156,7 @@ class GangSimulation:
         )
 
     def _ask(self) -> State:
-        """One update by the policy, from state to state."""
+        """Make one update by the policy, from state to state."""
         board = self.board
         jobs = self.jobs
         tally = self.board.tally
@@ -164,11 +168,9 @@ class GangSimulation:
         for job, columns, home, span in zip(
             after.jobs, after.columns, after.homes, after.spans
         ):
-            jobs.columns[job.key], jobs.home[job.key], jobs.span[job.key] = (
-                columns,
-                home,
-                span,
-            )
+            jobs.columns[job.key] = columns
+            jobs.home[job.key] = home
+            jobs.span[job.key] = span
             jobs.local[job.key] = columns == job.files
         tally[at.MOVED] = len(after.moved)
         board.moved[: tally[at.MOVED]] = after.moved
@@ -224,12 +226,13 @@ class History:
 
 
 BIG_JOB_TASKS = 64
+"""Tasks from which a job counts in ``big_job_slowdown``."""
 
 
 def simulation_of(
     problem: GangProblem, trajectory: Trajectory, history: History | None
 ) -> Simulation:
-    """The schedule, metrics and timeline; jobs in the order of the instance."""
+    """Return schedule, metrics and timeline, with jobs in the order of the instance."""
     order = sorted(range(len(problem.jobs)), key=problem.fcfs.__getitem__)
     start = [trajectory.start[key] for key in order]
     finish = [trajectory.finish[key] for key in order]
@@ -254,9 +257,8 @@ def simulation_of(
     metrics["matrix_utilisation"] = None
     if problem.jobs:
         machine = problem.machine
-        span = metrics["makespan_seconds"] - min(
-            job.arrival_seconds for job in problem.jobs
-        )
+        first = min(job.arrival_seconds for job in problem.jobs)
+        span = metrics["makespan_seconds"] - first
         slots = machine.nodes * machine.levels * span
         metrics["matrix_utilisation"] = float(trajectory.occupied) / slots
     metrics["matrix_updates"] = trajectory.updates
@@ -264,8 +266,8 @@ def simulation_of(
 
 
 def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) -> Json:
-    """Metrics that follow from start and finish times alone, slowdowns from arrival
-    (rule 16).
+    """Return the metrics of start and finish times; slowdowns from arrival (rule
+    16).
     """
     import numpy as np
 
@@ -278,31 +280,36 @@ def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) ->
     wait = begun - arrival
     big = np.array([job.size >= BIG_JOB_TASKS for job in problem.jobs], dtype=bool)
 
-    def mean(values: Any) -> float | None:
-        return float(values.mean()) if len(values) else None
+    def mean(values: np.ndarray) -> float | None:
+        if not len(values):
+            return None
+        return float(values.mean())
 
-    return {
+    metrics: Json = {
         "mean_slowdown": mean(slowdown),
         "mean_slowdown_from_start": mean(np.maximum(ended - begun, quantum) / floor),
-        "p99_slowdown": float(np.quantile(slowdown, 0.99)) if len(slowdown) else None,
+        "p99_slowdown": None,
         "big_job_slowdown": mean(slowdown[big]),
         "mean_wait_seconds": mean(wait),
-        "max_wait_seconds": float(wait.max()) if len(wait) else None,
-        "makespan_seconds": float(ended.max()) if len(ended) else None,
+        "max_wait_seconds": None,
+        "makespan_seconds": None,
     }
+    if problem.jobs:
+        metrics["p99_slowdown"] = float(np.quantile(slowdown, 0.99))
+        metrics["max_wait_seconds"] = float(wait.max())
+        metrics["makespan_seconds"] = float(ended.max())
+    return metrics
 
 
 def _timeline(jobs: list[Json]) -> Timeline:
-    """One interval a job from its start to its finish, on a resource of its own."""
+    """Return one interval a job, from start to finish, on a resource of its own."""
     rows = {f"job {job['id']}": job for job in jobs}
-    intervals = (
-        Interval(
-            job["start_seconds"],
-            job["finish_seconds"],
-            name,
-            "local" if job["local"] else "remote",
-            str(job["id"]),
-        )
-        for name, job in rows.items()
-    )
+    intervals = []
+    for name, job in rows.items():
+        kind = "remote"
+        if job["local"]:
+            kind = "local"
+        start = job["start_seconds"]
+        finish = job["finish_seconds"]
+        intervals.append(Interval(start, finish, name, kind, str(job["id"])))
     return Timeline.of(intervals, rows)

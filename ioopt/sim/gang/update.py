@@ -1,11 +1,10 @@
-"""How policies decide live: a matrix update, or some of its phases, from state to
-state.
+"""Run a matrix update, or some of its phases, from state to state: for live
+policies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, takewhile
 from operator import eq
 from typing import TypeVar
 
@@ -36,15 +35,17 @@ PHASES: dict[str, Phase] = {
 
 
 def phases_of(rules: Rules) -> dict[str, Phase]:
-    """The phases that a policy of these rules runs."""
-    return {
-        name: run for name, run in PHASES.items() if name != "migrate" or rules.migrate
-    }
+    """Return the phases that a policy of these rules runs."""
+    phases = dict(PHASES)
+    if not rules.migrate:
+        del phases["migrate"]
+    return phases
 
 
 def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> State:
-    """*state* after *phases* under *rules*, whose replicas are ignored; *full*:
-    FillMatrix is the last.
+    """Return *state*, without its replicas, after *phases* under *rules*.
+
+    *full*: FillMatrix is the last of them.
     """
     gangs = [*state.jobs, *_queue(state, rules)]
     board, jobs = _begin(state, gangs, rules)
@@ -53,26 +54,26 @@ def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> 
     for phase in phases:
         if phase is not clean:  # a board begins with home instances only
             phase(board, jobs, numbers, state.clock.now)
-    return state_of_board(
-        board, jobs, gangs, board.filled if full else board.homes, state
-    )
+    rows = board.homes
+    if full:
+        rows = board.filled
+    return state_of_board(board, jobs, gangs, rows, state)
 
 
 def with_replicas(state: State, rules: Rules) -> State:
-    """*state*, replicas and all, with the cells that are left filled under *rules*."""
+    """Return *state*, with its replicas, and the cells left filled under *rules*."""
     board, jobs = _begin(state, state.jobs, rules)
     board.filled[:] = state.rows
     jobs.span[:] = state.spans
-    add_replicas(
-        board, jobs, rules.numbers(state.nodes, len(state.rows), state.clock.quantum)
-    )
+    numbers = rules.numbers(state.nodes, len(state.rows), state.clock.quantum)
+    add_replicas(board, jobs, numbers)
     return state._replace(spans=jobs.span, rows=board.filled)
 
 
 def state_of_board(
     board: Board, jobs: Jobs, gangs: Sequence[Gang], rows: Sequence[int], before: State
 ) -> State:
-    """The state that *board* has come to from *before*; *gangs* are its jobs by key."""
+    """Return the state of *board*, which began at *before*; *gangs* are jobs by key."""
     tally = board.tally
     run = board.run[: tally[at.RUNNING]]
 
@@ -93,12 +94,13 @@ def state_of_board(
 
 
 def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jobs]:
-    """The home instances of *state* on a board; *gangs* are its running jobs first."""
+    """Put the home instances of *state* on a board; running *gangs* come first."""
     board = make_board(len(gangs), state.nodes, len(state.rows))
     jobs = make_jobs(gangs, rules)
     count = len(state.jobs)
     board.run[:count] = range(count)
-    jobs.columns[:count], jobs.home[:count] = state.columns, state.homes
+    jobs.columns[:count] = state.columns
+    jobs.home[:count] = state.homes
     jobs.local[:count] = map(eq, state.columns, jobs.files)
     homes = board.homes
     span = jobs.span
@@ -118,11 +120,10 @@ def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jo
 
 
 def _queue(state: State, rules: Rules) -> Sequence[Gang]:
-    """The waiting jobs that may start, in the order in which they may.
+    """Return the waiting jobs that may start, in the order in which they may.
 
-    A free queue has overdue jobs first, then the heaviest. Of one that stops at the
-    first job that does not fit, only those can start that together fit in the free
-    slots.
+    A free queue has overdue jobs first, then the heaviest. A queue that stops at the
+    first job that does not fit is cut after the jobs that together fill the free slots.
     """
     waiting = state.waiting
     clock = state.clock
@@ -137,7 +138,12 @@ def _queue(state: State, rules: Rules) -> Sequence[Gang]:
     if rules.free_queue:
         return sorted(waiting, key=order)
     if not waiting or rules.patience < UNLIMITED:
-        return waiting  # the guard may refuse some, which then take no slots
+        return waiting  # jobs that the guard refuses take no slots
     free = state.nodes * len(state.rows) - sum(job.size for job in state.jobs)
-    sums = accumulate(job.size for job in waiting)
-    return waiting[: sum(1 for _ in takewhile(lambda total: total <= free, sums))]
+    fitting = 0
+    for job in waiting:
+        free -= job.size
+        if free < 0:
+            break
+        fitting += 1
+    return waiting[:fitting]

@@ -16,7 +16,7 @@ Keys = NDArray[np.int64]
 
 @intrinsic
 def popcount(typing_context: Any, word: Any) -> Any:
-    """Number of set bits of a uint64 word, as an int64."""
+    """Count the set bits of a uint64 word, as an int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -37,20 +37,20 @@ def remove(rows: Words, row: int, sets: Words, j: int) -> None:
 
 
 def copy_rows(rows: Words, to: Words) -> None:
-    """Make *to* what *rows* is."""
+    """Copy *rows* to *to*."""
     for row in range(rows.shape[0]):
         for w in range(rows.shape[1]):
             to[row, w] = rows[row, w]
 
 
 def assign(sets: Words, j: int, source: Words) -> None:
-    """Make set *j* that of *source*."""
+    """Copy set *j* of *source* to *sets*."""
     for w in range(sets.shape[1]):
         sets[j, w] = source[j, w]
 
 
 def equal(sets: Words, others: Words, j: int) -> bool:
-    """Whether both sets *j* are the same."""
+    """Return whether both sets *j* are the same."""
     differing = np.uint64(0)
     for w in range(sets.shape[1]):
         differing |= sets[j, w] ^ others[j, w]
@@ -58,7 +58,7 @@ def equal(sets: Words, others: Words, j: int) -> bool:
 
 
 def num_outside(sets: Words, others: Words, j: int) -> int:
-    """Number of nodes in set *j* that are not in that of *others*."""
+    """Count the nodes in set *j* that are not in that of *others*."""
     count = 0
     for w in range(sets.shape[1]):
         count += popcount(sets[j, w] & ~others[j, w])
@@ -66,12 +66,12 @@ def num_outside(sets: Words, others: Words, j: int) -> int:
 
 
 def num_rows(span: int) -> int:
-    """Number of rows in a mask of rows."""
+    """Count the rows in a mask of rows."""
     return popcount(np.uint64(span))
 
 
 def is_free(rows: Words, row: int, sets: Words, j: int) -> bool:
-    """Whether *row* holds none of the nodes of set *j*."""
+    """Return whether *row* holds none of the nodes of set *j*."""
     taken = np.uint64(0)
     for w in range(sets.shape[1]):
         taken |= rows[row, w] & sets[j, w]
@@ -79,9 +79,7 @@ def is_free(rows: Words, row: int, sets: Words, j: int) -> bool:
 
 
 def add_where_free(rows: Words, sets: Words, j: int) -> int:
-    """Put set *j* into the first row that holds none of its nodes; that row, or -1 for
-    none.
-    """
+    """Put set *j* into the first row that is free for it; return the row, or -1."""
     for row in range(rows.shape[0]):
         if is_free(rows, row, sets, j):
             add(rows, row, sets, j)
@@ -90,8 +88,9 @@ def add_where_free(rows: Words, sets: Words, j: int) -> int:
 
 
 def first_free_but_own(rows: Words, sets: Words, j: int, own: Words, home: int) -> int:
-    """The first row that holds none of set *j*, own nodes in the row
-    *home* not counted; or -1.
+    """Return the first row that is free for set *j*, or -1.
+
+    The job's *own* nodes in the row *home* count as free.
     """
     for row in range(rows.shape[0]):
         taken = np.uint64(0)
@@ -108,9 +107,7 @@ def first_free_but_own(rows: Words, sets: Words, j: int, own: Words, home: int) 
 def first_to_fit(
     keys: Keys, homes: Keys, home: int, sets: Words, rows: Words, row: int
 ) -> int:
-    """The first of the *keys* at *home* whose set is free in *row*,
-    -1 when there is none.
-    """
+    """Return the first of the *keys* at *home* whose set is free in *row*, or -1."""
     for j in keys:
         if homes[j] == home and is_free(rows, row, sets, j):
             return j
@@ -118,7 +115,7 @@ def first_to_fit(
 
 
 def in_row(keys: Keys, spans: Keys, row: int, found: Keys) -> int:
-    """The *keys* whose *spans* hold *row*, into *found*; their number."""
+    """Write the *keys* whose *spans* hold *row* to *found*; return their number."""
     count = 0
     for j in keys:
         if spans[j] >> row & 1:
@@ -128,9 +125,7 @@ def in_row(keys: Keys, spans: Keys, row: int, found: Keys) -> int:
 
 
 def sort_keys(keys: Keys, count: int, value: NDArray[Any], descending: bool) -> None:
-    """Sort the first *count* of the *keys* by their *value*; equal ones keep their
-    order.
-    """
+    """Sort the first *count* of the *keys* by *value*; equal ones keep their order."""
     for i in range(1, count):
         j = keys[i]
         at = i

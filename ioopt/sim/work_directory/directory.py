@@ -49,7 +49,9 @@ class Directory:
         self.use += self.own[k]
 
     def end(self, k: int) -> None:
-        """Let the scratch of task *k* leave, and the products that no task needs now."""
+        """Let the scratch of task *k* leave, and the products that no task needs
+        now.
+        """
         self.use -= self.scratch[k]
         for f in self.touched[k]:
             self.left[f] -= 1

@@ -50,7 +50,9 @@ def positions(problem: WorkDirectoryProblem, names: Sequence[str]) -> list[int]:
 
 
 def ranked(problem: WorkDirectoryProblem, how: Policy | Rank | Sequence[str]) -> Rank:
-    """Return the rank for a policy's name or a list of all tasks; a function as it is."""
+    """Return the rank for a policy's name or a list of all tasks; a function as it
+    is.
+    """
     levels = problem.levels
     known: dict[object, Rank] = {
         "submission": lambda now, k: now,
@@ -127,7 +129,9 @@ class Dispatcher(Directory):
         return Walk(self.problem, order, quota)
 
     def released(self, k: int, now: float) -> None:
-        """Note that task *k* is ready: released, and all its predecessors have ended."""
+        """Note that task *k* is ready: released, and all its predecessors have
+        ended.
+        """
         self.row[k] = (self.rank(now, k), k)
         if self.sample[k] in self.opened:
             insort(self.ready, self.row[k])

@@ -1,4 +1,6 @@
-"""Orders of the tasks one at a time, and the admission of safe runs by them (rule B6)."""
+"""Orders of the tasks one at a time, and the admission of safe runs by them (rule
+B6).
+"""
 
 from __future__ import annotations
 

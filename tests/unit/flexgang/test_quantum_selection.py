@@ -424,7 +424,7 @@ def test_a_change_breaks_its_constraint_of_the_model(
 def test_without_time_there_is_a_plan_without_a_simulation(solver: str) -> None:
     late = ioopt.solve("quantum-mixed", solver, time_limit=1e-9)
     assert late.status == "feasible" and late.violations == ()
-    assert late.notes[-1].startswith("not simulated, for want of time")
+    assert late.notes[-1].startswith("not simulated: no time was left")
     assert "realised" not in late.metrics
     assert late.objective >= ioopt.solve("quantum-mixed", solver).objective - 1e-9
 
