@@ -21,7 +21,7 @@ from ioopt.registry import KindSpec
 from ioopt.solving import load, plan_of
 from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
-from ioopt.units import quantity, title
+from ioopt.units import is_number, quantity, title
 
 DISPATCHERS = ("fifo", "locality", "ready-min-min", "rolling")
 EPILOG = """\b
@@ -102,21 +102,14 @@ def simulate(
         "--set": settings or None,
     }
     for name, value in asked.items():
-        able = (
-            "replication",
-            *(["work-directory"] if name.startswith("--actual") else []),
-        )
-        if value is not None and kind.family not in able:
-            raise UsageError(
-                f"{name} belongs to {' and '.join(able)} instances, and {file} is "
-                f"{kind.kind}"
-            )
-    how: Json = {"link": link} if link else {}
-    how |= _actual(problem, sigma, seed, actual)
+        if value is not None:
+            _require_family(name, file, kind)
     if (result is None) == (solver is None):
         raise UsageError(
             "give either the RESULT to replay or a --solver to dispatch by"
         )
+    how: Json = {"link": link} if link else {}
+    how |= _actual(problem, sigma, seed, actual)
     decided: Mapping[str, Any] = {}
     if result is not None:
         replayed = _replayed(problem, kind, result, settings, how)
@@ -124,12 +117,11 @@ def simulate(
         from ioopt.sim.replication.dispatch import dispatch
 
         with reading(file):
-            policy_of = registry.load_target(
-                registry.solver(solver, kind).policy or ""
-            )(None)
+            row = registry.solver(solver, kind)
+            policy = registry.load_target(row.policy or "")(None)
             beyond = parse_settings(ReplayOptions, settings, "simulate")
             made, replayed = dispatch(
-                problem, policy_of, prefetch=prefetch, options=beyond, **how
+                problem, policy, prefetch=prefetch, options=beyond, **how
             )
         decided = {"solver": solver, "plan": made.to_dict()}
     document = {
@@ -147,16 +139,26 @@ def simulate(
     if output is not None:
         write_text(output, dump_json(document))
     if output != "-":
-        click.echo(
-            dump_json(document) if form == "json" else _table(replayed.metrics),
-            nl=False,
+        text = dump_json(document) if form == "json" else _table(replayed.metrics)
+        click.echo(text, nl=False)
+
+
+def _require_family(option: str, file: str, kind: KindSpec) -> None:
+    """Raise UsageError where *option* does not belong to instances of the kind."""
+    able = ["replication"]
+    if option.startswith("--actual"):
+        able.append("work-directory")
+    if kind.family not in able:
+        raise UsageError(
+            f"{option} belongs to {' and '.join(able)} instances, and {file} is "
+            f"{kind.kind}"
         )
 
 
 def _replayed(
     problem: Any, kind: KindSpec, result: str, settings: Mapping[str, str], how: Json
 ) -> Simulation:
-    """The plan in *result*, with the *settings* beyond the rules, replayed."""
+    """Replay the plan in *result*, with the *settings* that go beyond the rules."""
     plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
     if ("actual" in how or settings) and getattr(plan, "dispatches", None) is not None:
         raise UsageError(
@@ -171,7 +173,7 @@ def _replayed(
 
 
 def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) -> Json:
-    """The option that replaces compute times, where one is asked for."""
+    """Return the option that replaces compute times, where one is asked for."""
     from ioopt.sim.replication.simulate import noisy_seconds
 
     if sigma is None and source is None:
@@ -181,20 +183,19 @@ def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) ->
     if sigma is not None:
         raise UsageError("give either --actual-noise or --actual")
     times = read_json(source)
-    good = isinstance(times, dict) and all(
-        type(value) in (int, float) for value in times.values()
-    )
-    if not good:
+    if not isinstance(times, dict) or not all(map(is_number, times.values())):
         raise UsageError(f"{source}: wanted an object of compute seconds by task")
     return {"actual": times}
 
 
 def _table(metrics: Metrics) -> str:
+    """Return the metrics as a table, a line each."""
     cells = [(title(name), quantity(name, value)) for name, value in metrics.items()]
     return render(("metric", "value"), cells, width=terminal_width(), wrap=1)
 
 
 def _write_timeline(replayed: Simulation, target: str) -> None:
+    """Write the timeline in the form that the ending of *target* names."""
     if replayed.timeline is None:
         raise UsageError("this kind of instance has no timeline to write")
     ending = Path(target).suffix
