@@ -71,8 +71,8 @@ def compare(
     output: str | None,
     form: str,
 ) -> int:
-    """Solve each FILE with each solver, check and simulate every
-    answer, and print a table.
+    """Solve each FILE with each solver, check and simulate every answer, and print
+    a table.
     """
     problems = [load(source) for source in file]
     kinds = [registry.kind_of_problem(problem) for problem in problems]
@@ -83,14 +83,16 @@ def compare(
             raise UsageError(f"{said}; one comparison takes one kind")
     by = measure_of(kind, measure)
     chosen = [solvers or default_solvers(kind, problem) for problem in problems]
-    names = tuple(dict.fromkeys(name for some in chosen for name in some))
+    names: dict[str, None] = {}
+    for some in chosen:
+        names |= dict.fromkeys(some)
     if baseline is not None and baseline not in names:
         raise UsageError(
             f"--baseline {baseline!r} is not among the solvers: {', '.join(names)}"
         )
     if baseline is None and len(problems) > 1 and kind.baseline in names:
         baseline = kind.baseline
-    unlike = len({problem.name for problem in problems}) == len(problems)
+    all_differ = len({problem.name for problem in problems}) == len(problems)
     rows: list[Row] = []
     for source, problem, some in zip(file, problems, chosen):
         title = f"{problem.name}: {len(some)} solvers"
@@ -98,7 +100,9 @@ def compare(
             found = compare_rows(
                 problem, some, measure=measure, progress=listener, **how
             )
-        rows += found if unlike else [row | {"instance": source} for row in found]
+        if not all_differ:
+            found = [row | {"instance": source} for row in found]
+        rows += found
         if interrupted(rows):
             break
     if picture is not None:
@@ -145,19 +149,23 @@ def _render(
     parts.append(text.comparison_text(rows, kind, measure, width, shape))
     if baseline is not None and len(parts) == 1:
         parts.append(text.baseline_text(ratios, baseline, shape, width))
-    footnote = synthetic_footnote(
-        row["instance"]
-        for row in rows
-        if any(note.startswith(SYNTHETIC_IO) for note in row["notes"])
-    )
+    invented = [row["instance"] for row in rows if _has_synthetic_io(row)]
+    footnote = synthetic_footnote(invented)
+    if footnote and width is not None:
+        footnote = fill(footnote, width)
     if footnote:
-        parts.append((footnote if width is None else fill(footnote, width)) + "\n")
+        parts.append(f"{footnote}\n")
     return "\n".join(parts)
 
 
+def _has_synthetic_io(row: Row) -> bool:
+    """Return whether the row says that the I/O of its instance is invented."""
+    return any(note.startswith(SYNTHETIC_IO) for note in row["notes"])
+
+
 def _tell(rows: Sequence[Row]) -> None:
-    """Print notes and violations on standard error, each once a solver with
-    how often it was said.
+    """Print notes and violations on standard error, each once a solver, with the
+    number of its instances.
     """
     said: dict[tuple[str, str], list[str]] = {}
     for row in rows:
@@ -170,13 +178,16 @@ def _tell(rows: Sequence[Row]) -> None:
             said.setdefault((row["solver"], line), []).append(row["instance"])
     for (solver, line), names in said.items():
         say(f"note: {_where(names)}: {solver}: {line}")
-    for solver in dict.fromkeys(row["solver"] for row in rows if row["violations"]):
-        wrong = [row for row in rows if row["solver"] == solver and row["violations"]]
-        names = [row["instance"] for row in wrong]
+    broken: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["violations"]:
+            broken.setdefault(row["solver"], []).append(row)
+    for solver, wrong in broken.items():
         count = sum(len(row["violations"]) for row in wrong)
         such = ", such as" if count > 1 else ":"
         example = Violation(**wrong[0]["violations"][0])
         line = f"{counted(count, 'violation')}{such} {example}"
+        names = [row["instance"] for row in wrong]
         say(f"violation: {_where(names)}: {solver}: {line}")
 
 
@@ -187,10 +198,10 @@ def _where(instances: Sequence[str]) -> str:
 
 
 def _exit_code(rows: Sequence[Row]) -> int:
-    """Return the gravest of what the rows say.
+    """Return the exit code of the gravest row.
 
-    An answer of the user's own solver that is none is refused like one with violations;
-    a solver of ours that fails is a fault of ours.
+    A failure of the user's own solver counts as violations (exit 5; ``ioopt solve``
+    ends with 2), one of a listed solver as its own exit code.
     """
     if any(row["violations"] for row in rows):
         return ExitCode.VIOLATIONS
