@@ -250,8 +250,5 @@ def _stamp(kernel: Kernel) -> Path:
     )
     if "NUMBA_CACHE_DIR" not in os.environ and not os.access(folder.parent, os.W_OK):
         folder = Path.home() / ".cache" / "ioopt"
-    python = f"{sys.implementation.cache_tag}"
-    return (
-        folder
-        / f"{kernel.name.replace('/', '-').replace(' ', '-')}-{__version__}-{python}.made"
-    )
+    name = kernel.name.replace("/", "-").replace(" ", "-")
+    return folder / f"{name}-{__version__}-{sys.implementation.cache_tag}.made"
