@@ -27,22 +27,8 @@ def check(
     if isinstance(plan, Mapping):
         plan = IoGrantsPlan.model_validate(dict(plan))
     grants = {str(name): rate for name, rate in plan.grants.items()}
-    machine = problem.machine
-    peaks = {
-        str(request.id): machine.peak(
-            machine.allocated_nodes(request.nodes), request.io_bytes_per_second
-        )
-        for request in problem.requests
-    }
-    names = (name for name in grants if name not in peaks)
-    found = [
-        violation("unknown-request", name, "there is no such request") for name in names
-    ]
-    names = (name for name in peaks if name not in grants)
-    found += [
-        violation("request-missing", name, "has no grant (0 suspends)")
-        for name in names
-    ]
+    peaks = _peaks(problem)
+    found = _unmatched(grants, peaks)
     partial = []
     for name in peaks.keys() & grants.keys():
         if grants[name] > peaks[name] * (1 + RELATIVE):
@@ -50,7 +36,7 @@ def check(
             found.append(violation("peak", name, text, grants[name] - peaks[name]))
         if 0 < grants[name] < peaks[name] * (1 - RELATIVE):
             partial.append(name)
-    storage = machine.storage_bytes_per_second
+    storage = problem.machine.storage_bytes_per_second
     total = math.fsum(grants.values())
     excused: tuple[Violation, ...] = ()
     if total > storage * (1 + RELATIVE):
@@ -78,3 +64,29 @@ def check(
     return CheckReport(
         tuple(found), objectives, metrics, limits=limits, excused=excused
     )
+
+
+def _peaks(problem: IoRequestsProblem) -> dict[str, float]:
+    """Return the peak rates r_i by the text of the request's id (rules 5 and 24)."""
+    machine = problem.machine
+    peaks = {}
+    for request in problem.requests:
+        nodes = machine.allocated_nodes(request.nodes)
+        peaks[str(request.id)] = machine.peak(nodes, request.io_bytes_per_second)
+    return peaks
+
+
+def _unmatched(
+    grants: Mapping[str, float], peaks: Mapping[str, float]
+) -> list[Violation]:
+    """Return a violation for each grant without a request and the other way round."""
+    found = []
+    for name in grants:
+        if name not in peaks:
+            text = "there is no such request"
+            found.append(violation("unknown-request", name, text))
+    for name in peaks:
+        if name not in grants:
+            text = "has no grant (0 suspends)"
+            found.append(violation("request-missing", name, text))
+    return found

@@ -71,21 +71,8 @@ def simulate_trace(
         raise SimulationError(
             f"{policy.name}: {clock.outstanding} request(s) never get bandwidth"
         )
-    columns: dict[str, Box] = {
-        "request": tables.asked,
-        "grant": tables.grant,
-        "finish": tables.finish,
-    }
-    records: Box = tables.jobs
-    for name in ("start", "end", "killed", "block"):
-        if fast:
-            columns[name] = records[name][:jobs]
-        else:
-            columns[name] = [getattr(job, name) for job in records[:jobs]]
-    if fast:
-        columns = {name: column.tolist() for name, column in columns.items()}
     run = Run(
-        **columns,
+        **_columns(tables, fast),
         units=_units(tables) if tables.closed else None,
         useful=clock.useful if trace.limits.exact else float(clock.useful),
         events=int(clock.events),
@@ -97,6 +84,24 @@ def simulate_trace(
             found = np.concatenate(spans)
         run.rates = _spread(trace, run, found) if tables.shared else found
     return run
+
+
+def _columns(tables: Tables, fast: bool) -> dict[str, list[Any]]:
+    """Return the times of all requests and what became of all jobs, as lists."""
+    columns: dict[str, Box] = {
+        "request": tables.asked,
+        "grant": tables.grant,
+        "finish": tables.finish,
+    }
+    records: Box = tables.jobs
+    for name in ("start", "end", "killed", "block"):
+        if fast:
+            columns[name] = records[name]
+        else:
+            columns[name] = [getattr(job, name) for job in records]
+    if fast:
+        return {name: column.tolist() for name, column in columns.items()}
+    return {name: list(column) for name, column in columns.items()}
 
 
 def never_asked(view: KernelView, rates: Box) -> None:
