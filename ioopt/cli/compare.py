@@ -19,7 +19,7 @@ from ioopt.errors import ExitCode, UsageError
 from ioopt.families import Kind, Metric
 from ioopt.formats.native import dump_json, write_text
 from ioopt.plot.page import save
-from ioopt.problems.base import SYNTHETIC_IO, Json
+from ioopt.problems.base import SYNTHETIC_IO, Json, Problem
 from ioopt.registry import measure_of
 from ioopt.result import Status, Violation
 from ioopt.solving import COUNTED_VIOLATIONS, load
@@ -75,23 +75,10 @@ def compare(
     a table.
     """
     problems = [load(source) for source in file]
-    kinds = [registry.kind_of_problem(problem) for problem in problems]
-    kind = kinds[0]
-    for other, name in zip(kinds, file):
-        if other is not kind:
-            said = f"{name} is {other.kind} but {file[0]} is {kind.kind}"
-            raise UsageError(f"{said}; one comparison takes one kind")
+    kind = _common_kind(file, problems)
     by = measure_of(kind, measure)
     chosen = [solvers or default_solvers(kind, problem) for problem in problems]
-    names: dict[str, None] = {}
-    for some in chosen:
-        names |= dict.fromkeys(some)
-    if baseline is not None and baseline not in names:
-        raise UsageError(
-            f"--baseline {baseline!r} is not among the solvers: {', '.join(names)}"
-        )
-    if baseline is None and len(problems) > 1 and kind.baseline in names:
-        baseline = kind.baseline
+    baseline = _baseline(kind, chosen, baseline)
     all_differ = len({problem.name for problem in problems}) == len(problems)
     rows: list[Row] = []
     for source, problem, some in zip(file, problems, chosen):
@@ -111,6 +98,37 @@ def compare(
     if not quiet():
         _tell(rows)
     return _exit_code(rows)
+
+
+def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
+    """Return the kind of all *problems*; UsageError where they have several."""
+    kind = registry.kind_of_problem(problems[0])
+    for name, problem in zip(names, problems):
+        other = registry.kind_of_problem(problem)
+        if other is not kind:
+            raise UsageError(
+                f"{name} is {other.kind} but {names[0]} is {kind.kind}; one comparison "
+                "takes one kind"
+            )
+    return kind
+
+
+def _baseline(
+    kind: Kind, chosen: Sequence[Sequence[str]], given: str | None
+) -> str | None:
+    """Return the solver that ratios are to: the one *given*, else the kind's where
+    there are several instances; UsageError for one that does not run.
+    """
+    names: dict[str, None] = {}
+    for some in chosen:
+        names |= dict.fromkeys(some)
+    if given is None:
+        return kind.baseline if len(chosen) > 1 and kind.baseline in names else None
+    if given not in names:
+        raise UsageError(
+            f"--baseline {given!r} is not among the solvers: {', '.join(names)}"
+        )
+    return given
 
 
 def _render(
