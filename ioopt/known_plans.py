@@ -1,8 +1,7 @@
-"""What is known of a bundled instance: the best plan of each measure, and
-what is proven of it.
+"""The best known value and the best known bound of a bundled instance, by measure.
 
-An instance is one of the catalog's when all of it but its ``meta`` is equal; its
-name alone says nothing.
+An instance counts as bundled when all of it but its ``meta`` is equal to one of the
+catalog; its name alone is not enough.
 """
 
 import json
@@ -18,8 +17,8 @@ from ioopt.verdict import strongest
 
 
 def known_plans(problem: Problem) -> dict[str, Known]:
-    """Return the best known value and bound by measure; empty for an
-    instance of the user's own.
+    """Return the best known value and bound by measure; empty for an instance that is
+    not bundled.
     """
     entry = catalog.entries().get(problem.name)
     if entry is None or entry["kind"] != registry.format_of_problem(problem).kind:
@@ -38,19 +37,19 @@ def known_plans(problem: Problem) -> dict[str, Known]:
 
 
 def _same_content(one: Problem, other: Problem) -> bool:
-    """Whether two instances are equal, where they come from left out."""
-    return one.model_copy(update={"meta": None}) == other.model_copy(
-        update={"meta": None}
-    )
+    """Return whether two instances are equal, their ``meta`` left out."""
+    without = {"meta": None}
+    return one.model_copy(update=without) == other.model_copy(update=without)
 
 
 def _of_catalog(entry: Json) -> Iterator[tuple[str, Known]]:
+    """Yield the measure of the catalog's entry and what is known of it."""
     if is_number(entry.get("best_objective")):
         yield entry["objective"], Known(entry["best_objective"], entry.get("bound"))
 
 
 def _of_library(name: str) -> Iterator[tuple[str, Known]]:
-    """The entries of the library that are of the bundled instance *name* itself."""
+    """Yield what the library knows of the bundled instance called *name*."""
     for path in sorted((catalog.root() / "library").glob("*.json")):
         if not path.name.startswith(name):
             continue

@@ -1,4 +1,4 @@
-"""Numbers about schedules and comparisons that every family shares."""
+"""Means, intervals and ratios of metrics over several instances."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,8 +13,8 @@ TIE = 1e-9
 
 
 def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean, and standard error of the mean (sample variance); no
-    error below two values.
+    """Return the mean and its standard error (sample variance); no error below two
+    values.
 
     >>> mean_and_standard_error([1.0, 3.0])
     (2.0, 1.0)
@@ -30,8 +30,8 @@ def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | Non
 
 
 class PairedRatio(NamedTuple):
-    """Geometric mean over instances of solver / baseline for one metric,
-    with its 95 % interval.
+    """Geometric mean over instances of solver / baseline for one metric, with its
+    95 % interval.
 
     ``standard_error_of_log`` and the interval's ends ``low`` and ``high`` are None
     below :data:`LEAST_PAIRS` pairs; the mean too where a ratio is not above 0. A solver
@@ -51,8 +51,8 @@ class PairedRatio(NamedTuple):
 
 
 class GeometricMean(NamedTuple):
-    """Geometric mean of ratios, with the ends of its 95 % interval and the
-    error of its logarithm.
+    """Geometric mean of ratios, the ends of its 95 % interval, and the standard error
+    of its logarithm.
     """
 
     mean: float | None
@@ -83,8 +83,9 @@ def geometric_mean(ratios: Sequence[float]) -> GeometricMean:
 
 
 def mean_interval(values: Iterable[float]) -> tuple[float, float, float]:
-    """Mean and its 95 % interval by Student's t, lower and upper end;
-    equal for one value.
+    """Return the mean and the lower and upper end of its 95 % interval by Student's t.
+
+    For one value all three are equal.
 
     >>> [round(value, 3) for value in mean_interval([1.0, 3.0])]
     [2.0, -10.706, 14.706]
@@ -93,29 +94,33 @@ def mean_interval(values: Iterable[float]) -> tuple[float, float, float]:
 
     data = list(values)
     mean, error = mean_and_standard_error(data)
-    half = 0.0 if error is None else float(stats.t.ppf(0.975, len(data) - 1)) * error
+    if error is None:
+        return mean, mean, mean
+    half = float(stats.t.ppf(0.975, len(data) - 1)) * error
     return mean, mean - half, mean + half
 
 
 def ratios_to(
     rows: Sequence[Mapping[str, Any]], baseline: str, metric: str
 ) -> dict[str, list[float]]:
-    """Solver -> its *metric* over that of *baseline*, where that is above 0, an
-    instance after the other.
+    """Return, for each solver, its *metric* over that of *baseline* on each instance.
 
-    A row without a sound plan, such as one with violations, has no ratio.
+    An instance on which the baseline is not above 0 is left out. A row without a sound
+    plan, such as one with violations, has no ratio.
     """
-    values: dict[str, dict[Any, float]] = {row["solver"]: {} for row in rows}
+    values: dict[str, dict[tuple[str, int | None], float]] = {}
     for row in rows:
+        own = values.setdefault(row["solver"], {})
         value = measured(row, metric)
         if value is not None:
-            values[row["solver"]][row["instance"], row.get("seed")] = value
+            own[row["instance"], row.get("seed")] = value
     base = {key: value for key, value in values.get(baseline, {}).items() if value > 0}
-    found = {
-        solver: [known[key] / base[key] for key in base if key in known]
-        for solver, known in values.items()
-    }
-    return {solver: ratios for solver, ratios in found.items() if ratios}
+    found: dict[str, list[float]] = {}
+    for solver, own in values.items():
+        ratios = [own[key] / base[key] for key in base if key in own]
+        if ratios:
+            found[solver] = ratios
+    return found
 
 
 def paired_ratios(
@@ -124,34 +129,41 @@ def paired_ratios(
     metrics: Sequence[str],
     most: Collection[str] = (),
 ) -> list[PairedRatio]:
-    """:func:`ratios_to` *baseline* of each of *metrics* in short; of
-    *most* more is better.
+    """Return the ratios to *baseline* of each of *metrics*, summed up by solver.
+
+    Of the metrics in *most*, more is better.
     """
-    found = {}
+    found: dict[tuple[str, str], PairedRatio] = {}
     for metric in metrics:
-        up = 1 if metric in most else -1
         for solver, ratios in ratios_to(rows, baseline, metric).items():
-            better = [up * (ratio - 1) for ratio in ratios]
-            wins, losses = (
-                sum(sign * gain > TIE for gain in better) for sign in (1, -1)
-            )
-            middle = geometric_mean(ratios)
-            found[solver, metric] = PairedRatio(
-                solver=solver,
-                metric=metric,
-                mean_ratio=middle.mean,
-                standard_error_of_log=middle.standard_error_of_log,
-                pairs=len(ratios),
-                low=middle.low,
-                high=middle.high,
-                wins=wins,
-                ties=len(ratios) - wins - losses,
-                losses=losses,
-            )
-    solvers = dict.fromkeys(row["solver"] for row in rows)
-    return [
-        found[key]
-        for solver in solvers
-        for metric in metrics
-        if (key := (solver, metric)) in found
-    ]
+            pair = _paired_ratio(solver, metric, ratios, metric in most)
+            found[solver, metric] = pair
+    in_order = []
+    for solver in dict.fromkeys(row["solver"] for row in rows):
+        for metric in metrics:
+            if (solver, metric) in found:
+                in_order.append(found[solver, metric])
+    return in_order
+
+
+def _paired_ratio(
+    solver: str, metric: str, ratios: Sequence[float], more_is_better: bool
+) -> PairedRatio:
+    """Return the mean of one solver's *ratios*, and how often it wins and loses."""
+    above = sum(ratio - 1 > TIE for ratio in ratios)
+    below = sum(1 - ratio > TIE for ratio in ratios)
+    wins = above if more_is_better else below
+    losses = below if more_is_better else above
+    middle = geometric_mean(ratios)
+    return PairedRatio(
+        solver=solver,
+        metric=metric,
+        mean_ratio=middle.mean,
+        standard_error_of_log=middle.standard_error_of_log,
+        pairs=len(ratios),
+        low=middle.low,
+        high=middle.high,
+        wins=wins,
+        ties=len(ratios) - wins - losses,
+        losses=losses,
+    )

@@ -1,6 +1,4 @@
-"""The one result class: what was found, how good it is known to be, and
-why the search ended.
-"""
+"""The result class: what was found, how good it is known to be, why it ended."""
 
 import html
 import math
@@ -22,7 +20,9 @@ Span = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 SHOWN_LEAVES = 16
 """A metric with a value for each of more items than that is left to the JSON form."""
 TINY = 1e-9
+"""The least size that a gap is relative to."""
 OPTIMAL_RELATIVE_GAP = 1e-9
+"""A bound this near to the value, in parts of the larger one, proves it optimal."""
 
 
 class Status(StrEnum):
@@ -77,21 +77,23 @@ class Violation(BaseModel):
 def violation(
     rule: str, item: object, message: str, amount: float | None = None
 ) -> Violation:
-    """*item* breaks *rule*, by *amount*; *message* says it in one sentence."""
+    """Return the violation of *rule* by *item*; *message* says it in one sentence."""
     return Violation(rule=rule, item=str(item), message=message, amount=amount)
 
 
 def relative_gap(
     objective: float | None, bound: float | None, sense: Literal["min", "max"] = "min"
 ) -> float | None:
-    """``|objective - bound|`` over the objective, over the bound when
+    """Return ``|objective - bound|`` over the objective, or over the bound when
     maximising; None if unknown.
 
-    So a plan worth nothing is 100 % from the best. On two sides of 0 no percentage says
-    how far they are apart, and there is none.
+    A plan worth nothing is thus 100 % from the best. Where objective and bound lie on
+    two sides of 0, no percentage is meaningful, and the gap is None.
 
-    >>> relative_gap(10.0, 9.0), relative_gap(1.0, 1000.0, "max"), relative_gap(-1.2, 1.0, "max")
-    (0.1, 0.999, None)
+    >>> relative_gap(10.0, 9.0), relative_gap(1.0, 1000.0, "max")
+    (0.1, 0.999)
+    >>> print(relative_gap(-1.2, 1.0, "max"))
+    None
     """
     if objective is None or bound is None or not math.isfinite(bound):
         return None
@@ -147,9 +149,7 @@ class Result(BaseModel):
     plan: Json | None = None
     schedule: Json | None = None
     meta: Json | None = None
-    """Whatever its writer wants to keep beside the answer;
-    nothing of ioopt reads it.
-    """
+    """What its writer wants to keep beside the answer; ioopt does not read it."""
 
     @property
     def value(self) -> float | None:
@@ -159,60 +159,60 @@ class Result(BaseModel):
         )
 
     def plan_as(self, form: type[FormT]) -> FormT:
-        """The plan as an object of its class, such as ``ReplicationPlan``,
-        whose fields have types.
-        """
+        """Return the plan as an object of its class, such as ``ReplicationPlan``."""
         return form.model_validate(self.plan)
 
     def schedule_as(self, form: type[FormT]) -> FormT:
-        """The schedule as an object of its class, such as ``ReplicationSchedule``."""
+        """Return the schedule as an object of its class (``ReplicationSchedule``)."""
         return form.model_validate(self.schedule)
 
     def to_dict(self, without: set[str] | None = None) -> Json:
-        """The result as plain JSON values; unknown is None, infinities
-        and NaN become None.
+        """Return the result as plain JSON values; unknown is None, infinities and NaN
+        become None. *without* names parts to leave out.
         """
-        left_out = {*(without or ()), *(() if self.meta else ("meta",))}
+        left_out = set(without or ())
+        if not self.meta:
+            left_out.add("meta")
         # Through JSON text, which is faster than object by object and
         # knows no infinities.
         data: Json = from_json(self.model_dump_json(exclude=left_out))
         return data
 
     def summary(self) -> Json:
-        """:meth:`to_dict` without plan and schedule: one row of a comparison."""
+        """Return :meth:`to_dict` without plan and schedule: a row of a comparison."""
         return self.to_dict({"plan", "schedule"})
 
     def plot(self, picture: str = "default", ax: Any = None) -> Any:
-        """Draw it with matplotlib, into *ax* if given; returns the axes
-        (``ioopt plot --picture``).
+        """Draw it with matplotlib, into *ax* if given, and return the axes.
+
+        *picture* is one of those that ``ioopt plot --picture`` takes.
         """
         # By name: what draws knows results, not the other way round.
         return resolve_name("ioopt.pictures:draw_result")(self, picture, ax)
 
     def gantt(self, ax: Any = None) -> Any:
-        """The picture of who runs where and when; returns the axes."""
+        """Draw who runs where and when, and return the axes."""
         beside = resolve_name("ioopt.pictures:gantt_of")(self)
         return self.plot(beside, ax)
 
     def save(self, path: str) -> None:
-        """Write it: ``.json`` (also .gz) the result, ``.png``, ``.svg``, ``.pdf``,
-        ``.html`` its picture.
+        """Write the result (``.json``, ``.json.gz``) or its picture (``.png``,
+        ``.svg``, ``.pdf``, ``.html``).
         """
         resolve_name("ioopt.pictures:save_result")(self, path)
 
     def to_frame(self) -> Any:
-        """The schedule as a pandas DataFrame, a row for each task or job;
-        empty without a schedule.
+        """Return the schedule as a pandas DataFrame, a row for each task or job.
 
-        What has neither gives the first table that it has.
+        A schedule of neither gives its first list; without a schedule it is empty.
         """
         import pandas as pd
 
         schedule = self.schedule or {}
-        parts = [schedule.get("tasks"), schedule.get("jobs"), *schedule.values()]
-        return pd.DataFrame(
-            next((part for part in parts if part and isinstance(part, list)), [])
-        )
+        for part in (schedule.get("tasks"), schedule.get("jobs"), *schedule.values()):
+            if part and isinstance(part, list):
+                return pd.DataFrame(part)
+        return pd.DataFrame([])
 
     def rows(self) -> list[tuple[str, str]]:
         """Return what was found as (name, value with its unit).
@@ -238,7 +238,7 @@ class Result(BaseModel):
         return self.objective_name or "objective"
 
     def _status(self) -> str:
-        """Return the status, why the solver ended, and of which objective a proof is."""
+        """Return the status with why the solver ended, or what is proven optimal."""
         by_other = self.measure not in (None, self._own)
         if self.status is not Status.OPTIMAL or not by_other:
             return f"{self.status} ({self.stop})"
@@ -289,7 +289,7 @@ class Result(BaseModel):
         return f"<Result of {self.solver} on {self.instance}: {told}>"
 
     def _repr_html_(self) -> str:
-        """A table, and the picture where there is one (for notebooks)."""
+        """Return a table, and the picture where there is one (for notebooks)."""
         cells = "".join(
             f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
             for name, value in self.rows()
@@ -298,17 +298,19 @@ class Result(BaseModel):
 
 
 def measured(row: Mapping[str, Any], measure: str) -> float | None:
-    """Return the measure of a sound plan; None for other rows."""
+    """Return the measure of a row with a sound plan; None for other rows."""
     if row["status"] not in (Status.OPTIMAL, Status.FEASIBLE) or row.get("violations"):
         return None
-    own = row["objective_name"] == measure
-    value = row["objective"] if own else row["metrics"].get(measure)
+    if row["objective_name"] == measure:
+        value = row["objective"]
+    else:
+        value = row["metrics"].get(measure)
     return value if is_number(value) else None
 
 
 def plan_dict(plan: Any) -> Json | None:
-    """A plan as plain data: a dictionary as it is, a plan object
-    through its ``to_dict``.
+    """Return a plan as plain data: a dictionary as it is, an object by its
+    ``to_dict``, else by pydantic.
     """
     if plan is None or isinstance(plan, dict):
         return plan
@@ -320,7 +322,7 @@ def plan_dict(plan: Any) -> Json | None:
 
 
 def _leaves(name: str, value: Any, item: str = "") -> Iterator[tuple[str, Any]]:
-    """A metric by item, such as ``class LU``; lists are left to the JSON form."""
+    """Yield a metric by its items, such as ``class LU``; lists are left to JSON."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from _leaves(name, part, f"{item} {key}")
@@ -329,8 +331,10 @@ def _leaves(name: str, value: Any, item: str = "") -> Iterator[tuple[str, Any]]:
 
 
 class ComparisonRow(Result):
-    """A result without plan and schedule by the comparison's measure; a ``reference``
-    breaks a rule of the machine and has no ratio."""
+    """A result without plan and schedule, by the measure of its comparison.
+
+    A ``reference`` breaks a rule of the machine and has no ratio.
+    """
 
     model_config = ConfigDict(extra="ignore")
 

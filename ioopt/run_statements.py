@@ -1,7 +1,6 @@
-"""What a result says of its run: options, seed, seconds, why it ended, and
-the plans on the way.
+"""What a result says of its run: options, seed, seconds, why it ended, its trace.
 
-None of that can be recomputed. It is held against itself and against the
+None of that can be recomputed. Its parts are compared with each other and with the
 solver that is named.
 """
 
@@ -42,22 +41,26 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def leaves_out_copies(kind: Kind, data: Mapping[str, Any]) -> bool:
-    """Whether *data* answers for plans without copies between nodes alone,
-    and has such a plan.
+    """Return whether *data* is of a solver that forbids copies between nodes, with
+    such a plan.
 
-    Its bound is that of these plans, and other plans may be better.
+    Its bound holds for plans without copies only.
     """
     row = _row(kind, data.get("solver"))
     settings = (data.get("options") or {}).get("settings") or {}
-    fixed = row.fixed if row is not None else {}
-    without = fixed.get("replication", settings.get("replication", True)) is False
+    if not isinstance(settings, Mapping):
+        settings = {}  # refused by false_run
+    if row is not None:
+        settings = {**settings, **row.fixed}
     plan = data.get("plan")
-    return without and isinstance(plan, Mapping) and not plan.get("copies")
+    if settings.get("replication") is not False or not isinstance(plan, Mapping):
+        return False
+    return not plan.get("copies")
 
 
 def stated_of_run(data: Mapping[str, Any]) -> list[str]:
-    """Return the names of what a result says of its run, and of the solver
-    where no plan tells it.
+    """Return the names of what a result says of its run; ``solver`` too where its plan
+    does not name it.
     """
     if data.get("stop") is None:
         return []  # a plan, or a replay of one
@@ -68,9 +71,7 @@ def stated_of_run(data: Mapping[str, Any]) -> list[str]:
 
 
 def false_run(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """Yield a violation for every statement about the run that
-    another one contradicts.
-    """
+    """Yield a violation for every statement about the run that contradicts another."""
     row = _row(kind, data.get("solver"))
     yield from _options(data.get("options") or {}, data.get("seed"))
     if row is not None:
@@ -80,13 +81,15 @@ def false_run(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _row(kind: Kind, name: object) -> SolverSpec | None:
-    return next((row for row in solvers_for(kind.kind) if row.name == name), None)
+    """Return the listed solver called *name*; None where there is none."""
+    for row in solvers_for(kind.kind):
+        if row.name == name:
+            return row
+    return None
 
 
 def _options(options: Json, seed: object) -> Iterator[Violation]:
-    """The options are those that every solver understands, and they name
-    the seed of the result.
-    """
+    """The options are those that every solver has, and give the seed of the result."""
     known = {field.name for field in fields(SolveOptions)}
     for key in options.keys() - known - {"settings"}:
         yield violation(
@@ -94,11 +97,10 @@ def _options(options: Json, seed: object) -> Iterator[Violation]:
         )
     given = {key: options[key] for key in known & options.keys()}
     for key, value in given.items():
-        empty = value is None and key not in ("threads", "seed")
+        if value is None and key not in ("threads", "seed"):
+            continue
         wrong = isinstance(value, bool) or not isinstance(value, _TYPES[key])
-        if not empty and (
-            wrong or (isinstance(value, float) and not math.isfinite(value))
-        ):
+        if wrong or (isinstance(value, float) and not math.isfinite(value)):
             yield violation("options", key, f"{value!r} is no value of it")
             return
     try:
@@ -110,11 +112,10 @@ def _options(options: Json, seed: object) -> Iterator[Violation]:
 
 
 def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """Backend and settings are ones that the named solver has, and the
-    plan is made by them.
-    """
+    """The named solver has the backend and the settings; the plan is made by them."""
     options = data.get("options") or {}
-    backend, settings = options.get("backend"), options.get("settings")
+    backend = options.get("backend")
+    settings = options.get("settings")
     if backend is not None and backend not in row.backends:
         yield violation(
             "options", f"backend={backend}", f"{row.name} has no such backend"
@@ -138,8 +139,8 @@ def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
 def _by_settings(
     row: SolverSpec, settings: Json, data: Mapping[str, Any]
 ) -> Iterator[Violation]:
-    """A plan repeats the settings that it was made by, unless another
-    solver's plan was as good.
+    """The plan repeats the settings that it was made by, unless it is of another
+    solver.
     """
     plan = data.get("plan")
     policy = settings.get("policy", row.name)
@@ -156,7 +157,8 @@ def _by_settings(
 
 def _stop(data: Mapping[str, Any]) -> Iterator[Violation]:
     """Why the run ended fits its time limit and its notes."""
-    stop, notes = data.get("stop"), data.get("notes") or ()
+    stop = data.get("stop")
+    notes = data.get("notes") or ()
     options = data.get("options") or {}
     if stop == StopReason.FALLBACK and not notes:
         yield violation("stop", "fallback", "no note says which solver failed")
@@ -170,8 +172,8 @@ def _stop(data: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _trace(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """Each plan on the way comes after the one before it and is
-    better, all within the run.
+    """Each plan of the trace is later and better than the one before; all are within
+    the run.
     """
     trace = data.get("trace") or ()
     sense = kind.metric(data.get("objective_name") or kind.objective.name).sense

@@ -1,6 +1,4 @@
-"""Tables for people: aligned text that fits the terminal, Markdown and CSV
-from one list of rows.
-"""
+"""Tables: aligned text that fits the terminal, Markdown, or CSV."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ EVERYTHING = 100_000
 
 
 def terminal_width() -> int:
-    """Columns of the terminal (``COLUMNS`` where it is set); 80 where there is none."""
+    """Return the columns of the terminal (``COLUMNS`` where set); 80 without one."""
     return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
@@ -50,9 +48,8 @@ def render(
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(headers)
-        writer.writerows(
-            [["" if cell is None else cell for cell in row] for row in rows]
-        )
+        for row in rows:
+            writer.writerow(["" if cell is None else cell for cell in row])
         return out.getvalue()
     limit = EVERYTHING if width is None or form == "markdown" else width
     count = fitting(headers, rows, limit, keep) if limit < EVERYTHING else len(headers)
@@ -64,7 +61,7 @@ def render(
 def fitting(
     headers: Sequence[str], rows: Sequence[Row], width: int, keep: int | None
 ) -> int:
-    """How many of the columns, *keep* at least, fit into *width*."""
+    """Return how many of the columns, *keep* at least, fit into *width*."""
     count = len(headers)
     while keep is not None and count > keep:
         table = _table(headers[:count], [row[:count] for row in rows], "table", wrap=0)
@@ -76,7 +73,7 @@ def fitting(
 
 
 def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: int) -> Table:
-    """The table for rich: numbers to the right, the last *wrap* columns folded."""
+    """Return the table for rich: numbers to the right, the last *wrap* ones folded."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -100,6 +97,7 @@ def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: int) -
 
 
 def _text(table: Table, width: int) -> str:
+    """Return the text of a table of *width* columns at most."""
     from rich.console import Console
 
     text = io.StringIO()
@@ -108,8 +106,8 @@ def _text(table: Table, width: int) -> str:
 
 
 def say(text: str) -> None:
-    """One remark on standard error; on a terminal, and where COLUMNS is
-    set, it does not wrap.
+    """Print one remark to standard error, filled to the width of the terminal (or of
+    COLUMNS) where there is one.
     """
     if sys.stderr.isatty() or "COLUMNS" in os.environ:
         text = textwrap.fill(
@@ -122,7 +120,8 @@ def say(text: str) -> None:
 
 
 def percent(value: float | None) -> str | None:
-    """A ratio as percent with one digit, two below 1 %; None stays None.
+    """Return a ratio as percent with one decimal, two digits below 1 %; None stays
+    None.
 
     >>> percent(0.0123), percent(0.0012), percent(0.0), percent(1e-13)
     ('1.2 %', '0.12 %', '0 %', '0 %')

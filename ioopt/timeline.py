@@ -39,8 +39,8 @@ class Interval:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Intervals sorted by (start, end, resource, kind, label), and
-    instants such as evictions.
+    """Intervals sorted by (start, end, resource, kind, label), and instants such as
+    evictions.
 
     ``resources`` fixes the order in which rows are drawn. ``marks`` are intervals of no
     length. ``flows`` are pairs of intervals, the second of which needs what the first
@@ -60,8 +60,8 @@ class Timeline:
         resources: Iterable[str] = (),
         marks: Iterable[Interval] = (),
     ) -> Self:
-        """Sort *intervals* and *marks*; resources not named are appended in
-        order of appearance.
+        """Sort *intervals* and *marks*; append resources that are not named in order of
+        appearance.
         """
         ordered = tuple(sorted(intervals, key=_interval_key))
         instants = tuple(sorted(marks, key=_interval_key))
@@ -79,19 +79,20 @@ _interval_key = attrgetter("start", "end", "resource", "kind", "label")
 
 
 def steps_of(changes: Mapping[float, float]) -> list[list[float]]:
-    """[time, total] at each of the *changes*, without those at infinity."""
+    """Return [time, total] at each of the *changes*, without those at infinity."""
     times = sorted(time for time in changes if time < inf)
     totals = accumulate(changes[time] for time in times)
     return [[time, total] for time, total in zip(times, totals, strict=True)]
 
 
 def covered_seconds(spans: Iterable[tuple[float, float]]) -> float:
-    """How long at least one of the *spans* (start, end) lasted.
+    """Return for how long at least one of the *spans* (start, end) lasted.
 
     >>> covered_seconds([(0, 2), (5, 6), (1, 3)])
     4.0
     """
-    total, reached = 0.0, float("-inf")
+    total = 0.0
+    reached = float("-inf")
     for start, end in sorted(spans):
         total += max(0.0, end - max(start, reached))
         reached = max(reached, end)
@@ -103,12 +104,12 @@ def replication_timeline(
     nodes: Iterable[str] = (),
     sizes: Mapping[str, int] | None = None,
 ) -> Timeline:
-    """Of the ``schedule`` of a replication result, a resource a node: computing,
-    transfers, evictions.
+    """Return the timeline of the ``schedule`` of a replication result: computing,
+    transfers and evictions, each node a resource.
 
-    A save stands with its sender. With *sizes* (by file) every core has an interval of
-    its own, and transfers have their rates; else neighbouring cores are one, and what
-    is critical is marked.
+    A save is an interval of its sender. With *sizes* (bytes by file) every core has
+    intervals of its own and transfers have rates; without, neighbouring cores share one
+    interval, and critical ones are marked.
     """
 
     def told(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -260,8 +260,8 @@ def quantity(name: str, value: Any, *beside: Any, unit: Unit | None = None) -> s
 
     >>> quantity("makespan_seconds", 9.748), quantity("remote_bytes", 64000000)
     ('9.748 s', '64 MB')
-    >>> quantity("utilisation", 0.94), quantity("mean_slowdown", 1.5), quantity("evictions", 3)
-    ('94 %', '1.5', '3')
+    >>> quantity("utilisation", 0.94), quantity("mean_slowdown", 1.5)
+    ('94 %', '1.5')
     >>> quantity("wait_seconds", 91.5), quantity("wait_seconds", 91.5, 140)
     ('91.5 s', '1.525 min')
     """
@@ -278,8 +278,10 @@ def show(value: Any) -> str:
     """A cell: six significant digits for fractions, ``-`` for unknown, never
     more than 15 digits.
 
-    >>> show(5.184), show(None), show(1234567), show(0.00001), show(-8e-11), show(10**300)
-    ('5.184', '-', '1234567', '1e-05', '0', '1.00000e+300')
+    >>> show(5.184), show(None), show(1234567), show(0.00001), show(-8e-11)
+    ('5.184', '-', '1234567', '1e-05', '0')
+    >>> show(10**300)
+    '1.00000e+300'
     """
     if value is None:
         return "-"

@@ -1,6 +1,4 @@
-"""``ioopt check``: is the instance valid, is the plan feasible, is what it states
-true, and why is it so?
-"""
+"""``ioopt check``: judge an instance, a plan and all that its result states."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -96,7 +94,8 @@ def check(
     data = read_result(result, registry.kind_of_problem(problem))
     with reading(result):
         expected: dict[str, Any] = {key: _value(text) for key, text in settings.items()}
-        expected |= {"link": link} if link else {}
+        if link is not None:
+            expected["link"] = link
         found, left, excused = judgement(problem, data, result, expected)
     for violation in found:
         click.echo(str(violation))
@@ -107,29 +106,32 @@ def check(
     if found:
         return ExitCode.VIOLATIONS
     if excused:
-        text = (
-            "a reference, not a plan to run: it breaks a rule of the machine by design"
-        )
         places = counted(len(excused), "place")
-        click.echo(f"{result}: {text} ({places}, the first: {excused[0]})")
+        click.echo(
+            f"{result}: a reference, not a plan to run: it breaks a rule of the "
+            f"machine by design ({places}, the first: {excused[0]})"
+        )
         return ExitCode.ANSWER
     click.echo(f"{result}: no violation")
     return ExitCode.ANSWER
 
 
 def _tell_unjudged(data: Mapping[str, Any], result: str, left: list[str]) -> None:
-    """Name on standard error what the result states and nothing recomputes."""
+    """Name on standard error what the result states and no check recomputes."""
     names = [*left, *stated_of_run(data)]
     if not names:
         return
     click.echo(f"{result}: not recomputed: {', '.join(names)}", err=True)
     if "bound" in left and data.get("status") == Status.OPTIMAL:
-        text = f'"optimal" rests on the bound {data["bound"]!r}, which is the word of its solver'
-        click.echo(f"{result}: {text}", err=True)
+        click.echo(
+            f'{result}: "optimal" rests on the bound {data["bound"]!r}, which only its '
+            "solver states",
+            err=True,
+        )
 
 
 def _value(text: str) -> float | str:
-    """A number where *text* is one."""
+    """Return *text* as a number where it is one."""
     try:
         return float(text)
     except ValueError:
@@ -137,10 +139,9 @@ def _value(text: str) -> float | str:
 
 
 def _explain(problem: Problem, result: str, time_limit: float, form: str) -> None:
-    """Five sentences on a plan, and what a little more of each resource would bring."""
-    solved = result_to_draw(
-        read_result(result, registry.kind_of_problem(problem)), result
-    )
+    """Print five sentences on a plan, and what more of each resource would bring."""
+    kind = registry.kind_of_problem(problem)
+    solved = result_to_draw(read_result(result, kind), result)
     with printing_aside(), watching(f"{problem.name}: one solve a resource", None):
         found = explain(problem, solved, time_limit=time_limit)
     if form == "json":
@@ -150,11 +151,14 @@ def _explain(problem: Problem, result: str, time_limit: float, form: str) -> Non
         # A number stays beside its percent sign.
         text = click.wrap_text(sentence.replace(" %", "\0%"), terminal_width())
         click.echo(text.replace("\0%", " %"))
-    values = column(
-        found.measure, [row for knob in found.knobs for row in (knob.value, knob.bound)]
-    )
-    names = [knob.resource or "(as it is)" for knob in found.knobs]
-    gains = [percent(knob.gain) if knob.sure else "cannot tell" for knob in found.knobs]
+    # Values and bounds are one column, so that they are shown in one unit.
+    values = [knob.value for knob in found.knobs]
+    bounds = [knob.bound for knob in found.knobs]
+    texts = column(found.measure, [*values, *bounds])
+    rows = []
+    for k, knob in enumerate(found.knobs):
+        name = knob.resource or "(as it is)"
+        gain = percent(knob.gain) if knob.sure else "cannot tell"
+        rows.append((name, texts[k], gain, texts[len(values) + k]))
     headers = ("10 % more of", title(found.measure), "gain", "bound")
-    rows = list(zip(names, values[::2], gains, values[1::2]))
     click.echo(f"\n{render(headers, rows)}", nl=False)

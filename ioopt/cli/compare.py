@@ -19,7 +19,7 @@ from ioopt.errors import ExitCode, UsageError
 from ioopt.families import Kind, Metric
 from ioopt.formats.native import dump_json, write_text
 from ioopt.plot.page import save
-from ioopt.problems.base import SYNTHETIC_IO, Json
+from ioopt.problems.base import SYNTHETIC_IO, Json, Problem
 from ioopt.registry import measure_of
 from ioopt.result import Status, Violation
 from ioopt.solving import COUNTED_VIOLATIONS, load
@@ -71,26 +71,15 @@ def compare(
     output: str | None,
     form: str,
 ) -> int:
-    """Solve each FILE with each solver, check and simulate every
-    answer, and print a table.
+    """Solve each FILE with each solver, check and simulate every answer, and print
+    a table.
     """
     problems = [load(source) for source in file]
-    kinds = [registry.kind_of_problem(problem) for problem in problems]
-    kind = kinds[0]
-    for other, name in zip(kinds, file):
-        if other is not kind:
-            said = f"{name} is {other.kind} but {file[0]} is {kind.kind}"
-            raise UsageError(f"{said}; one comparison takes one kind")
+    kind = _common_kind(file, problems)
     by = measure_of(kind, measure)
     chosen = [solvers or default_solvers(kind, problem) for problem in problems]
-    names = tuple(dict.fromkeys(name for some in chosen for name in some))
-    if baseline is not None and baseline not in names:
-        raise UsageError(
-            f"--baseline {baseline!r} is not among the solvers: {', '.join(names)}"
-        )
-    if baseline is None and len(problems) > 1 and kind.baseline in names:
-        baseline = kind.baseline
-    unlike = len({problem.name for problem in problems}) == len(problems)
+    baseline = _baseline(kind, chosen, baseline)
+    all_differ = len({problem.name for problem in problems}) == len(problems)
     rows: list[Row] = []
     for source, problem, some in zip(file, problems, chosen):
         title = f"{problem.name}: {len(some)} solvers"
@@ -98,7 +87,9 @@ def compare(
             found = compare_rows(
                 problem, some, measure=measure, progress=listener, **how
             )
-        rows += found if unlike else [row | {"instance": source} for row in found]
+        if not all_differ:
+            found = [row | {"instance": source} for row in found]
+        rows += found
         if interrupted(rows):
             break
     if picture is not None:
@@ -107,6 +98,37 @@ def compare(
     if not quiet():
         _tell(rows)
     return _exit_code(rows)
+
+
+def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
+    """Return the kind of all *problems*; UsageError where they have several."""
+    kind = registry.kind_of_problem(problems[0])
+    for name, problem in zip(names, problems):
+        other = registry.kind_of_problem(problem)
+        if other is not kind:
+            raise UsageError(
+                f"{name} is {other.kind} but {names[0]} is {kind.kind}; one comparison "
+                "takes one kind"
+            )
+    return kind
+
+
+def _baseline(
+    kind: Kind, chosen: Sequence[Sequence[str]], given: str | None
+) -> str | None:
+    """Return the solver that ratios are to: the one *given*, else the kind's where
+    there are several instances; UsageError for one that does not run.
+    """
+    names: dict[str, None] = {}
+    for some in chosen:
+        names |= dict.fromkeys(some)
+    if given is None:
+        return kind.baseline if len(chosen) > 1 and kind.baseline in names else None
+    if given not in names:
+        raise UsageError(
+            f"--baseline {given!r} is not among the solvers: {', '.join(names)}"
+        )
+    return given
 
 
 def _render(
@@ -145,19 +167,23 @@ def _render(
     parts.append(text.comparison_text(rows, kind, measure, width, shape))
     if baseline is not None and len(parts) == 1:
         parts.append(text.baseline_text(ratios, baseline, shape, width))
-    footnote = synthetic_footnote(
-        row["instance"]
-        for row in rows
-        if any(note.startswith(SYNTHETIC_IO) for note in row["notes"])
-    )
+    invented = [row["instance"] for row in rows if _has_synthetic_io(row)]
+    footnote = synthetic_footnote(invented)
+    if footnote and width is not None:
+        footnote = fill(footnote, width)
     if footnote:
-        parts.append((footnote if width is None else fill(footnote, width)) + "\n")
+        parts.append(f"{footnote}\n")
     return "\n".join(parts)
 
 
+def _has_synthetic_io(row: Row) -> bool:
+    """Return whether the row says that the I/O of its instance is invented."""
+    return any(note.startswith(SYNTHETIC_IO) for note in row["notes"])
+
+
 def _tell(rows: Sequence[Row]) -> None:
-    """Print notes and violations on standard error, each once a solver with
-    how often it was said.
+    """Print notes and violations on standard error, each once a solver, with the
+    number of its instances.
     """
     said: dict[tuple[str, str], list[str]] = {}
     for row in rows:
@@ -170,13 +196,16 @@ def _tell(rows: Sequence[Row]) -> None:
             said.setdefault((row["solver"], line), []).append(row["instance"])
     for (solver, line), names in said.items():
         say(f"note: {_where(names)}: {solver}: {line}")
-    for solver in dict.fromkeys(row["solver"] for row in rows if row["violations"]):
-        wrong = [row for row in rows if row["solver"] == solver and row["violations"]]
-        names = [row["instance"] for row in wrong]
+    broken: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["violations"]:
+            broken.setdefault(row["solver"], []).append(row)
+    for solver, wrong in broken.items():
         count = sum(len(row["violations"]) for row in wrong)
         such = ", such as" if count > 1 else ":"
         example = Violation(**wrong[0]["violations"][0])
         line = f"{counted(count, 'violation')}{such} {example}"
+        names = [row["instance"] for row in wrong]
         say(f"violation: {_where(names)}: {solver}: {line}")
 
 
@@ -187,10 +216,10 @@ def _where(instances: Sequence[str]) -> str:
 
 
 def _exit_code(rows: Sequence[Row]) -> int:
-    """Return the gravest of what the rows say.
+    """Return the exit code of the gravest row.
 
-    An answer of the user's own solver that is none is refused like one with violations;
-    a solver of ours that fails is a fault of ours.
+    A failure of the user's own solver counts as violations (exit 5; ``ioopt solve``
+    ends with 2), one of a listed solver as its own exit code.
     """
     if any(row["violations"] for row in rows):
         return ExitCode.VIOLATIONS

@@ -81,10 +81,8 @@ def plot(
             raise UsageError(
                 "several results are drawn as Gantt charts; leave out --picture"
             )
-        save(
-            draw_beside([result_to_draw(read_json(name), name) for name in sources]),
-            output,
-        )
+        results = [result_to_draw(read_json(name), name) for name in sources]
+        save(draw_beside(results), output)
         return
     (result,) = sources
     data = read_json(result)
@@ -98,9 +96,7 @@ def plot(
 
 
 def _report(stores: tuple[str, ...], output: str, measure: str | None) -> None:
-    """Write the tables and pictures of the stores as a page, or
-    their rows as a table.
-    """
+    """Write tables and pictures of the stores as a page, or their rows as a table."""
     if Path(output).suffix.lower() == ".html":
         with reading(", ".join(stores)):
             text = report_html(stores, measure)
@@ -110,8 +106,9 @@ def _report(stores: tuple[str, ...], output: str, measure: str | None) -> None:
 
 
 def _is_store(path: str) -> bool:
+    """Return whether a file is a run store."""
     if not os.path.isfile(path):
-        # what a FIFO holds can be read once; the reader of results says the rest
+        # A FIFO can be read only once, which the reader of results does.
         return False
     try:
         with open(path, "rb") as stream:
@@ -121,25 +118,32 @@ def _is_store(path: str) -> bool:
 
 
 def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
-    """The picture of a comparison or of a result in JSON."""
+    """Return the picture of a comparison or of a result in JSON."""
     if data.get("format") == "ioopt/comparison":
         if picture is not None:
             raise UsageError(
                 f"{name}: a comparison has one picture; leave out --picture"
             )
-        document = validate(Comparison, data, name)
-        first = document.rows[0]
-        kind = registry.KINDS.get(first.kind or first.family)
-        given = document.measure or (measure_of(kind).name if kind else "objective")
-        rows = [
-            row.model_dump(mode="json")
-            | {"value": measured(row.__dict__, given)}
-            | ({} if row.objective_name == given else {"bound": None})
-            for row in document.rows
-        ]
-        return plot_comparison(rows, given, document.baseline)
+        return _comparison(validate(Comparison, data, name))
     result = result_to_draw(data, name)
     try:
         return draw_result(result, picture or DEFAULT)
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from None
+
+
+def _comparison(document: Comparison) -> Any:
+    """Return the picture of a comparison by its measure."""
+    first = document.rows[0]
+    kind = registry.KINDS.get(first.kind or first.family)
+    measure = document.measure
+    if measure is None:
+        measure = "objective" if kind is None else measure_of(kind).name
+    rows = []
+    for row in document.rows:
+        shown = row.model_dump(mode="json")
+        shown["value"] = measured(row.__dict__, measure)
+        if row.objective_name != measure:
+            shown["bound"] = None
+        rows.append(shown)
+    return plot_comparison(rows, measure, document.baseline)

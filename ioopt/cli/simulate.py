@@ -21,7 +21,7 @@ from ioopt.protocols import Metrics, Simulation
 from ioopt.solving import load, plan_of
 from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
-from ioopt.units import quantity, title
+from ioopt.units import is_number, quantity, title
 
 DISPATCHERS = ("fifo", "locality", "ready-min-min", "rolling")
 EPILOG = """\b
@@ -102,22 +102,14 @@ def simulate(
         "--set": settings or None,
     }
     for name, value in asked.items():
-        if value is not None and name not in kind.replay_options:
-            able = [
-                row.kind
-                for row in registry.KINDS.values()
-                if name in row.replay_options
-            ]
-            raise UsageError(
-                f"{name} belongs to {' and '.join(able)} instances, and {file} is "
-                f"{kind.kind}"
-            )
-    how: Json = {"link": link} if link else {}
-    how |= _actual(problem, sigma, seed, actual)
+        if value is not None:
+            _require_option(name, file, kind)
     if (result is None) == (solver is None):
         raise UsageError(
             "give either the RESULT to replay or a --solver to dispatch by"
         )
+    how: Json = {"link": link} if link else {}
+    how |= _actual(problem, sigma, seed, actual)
     decided: Mapping[str, Any] = {}
     if result is not None:
         replayed = _replayed(problem, kind, result, settings, how)
@@ -125,10 +117,10 @@ def simulate(
         from ioopt.sim.replication.dispatch import dispatch
 
         with reading(file):
-            policy_of = registry.solver(solver, kind).make_policy(None)
+            policy = registry.solver(solver, kind).make_policy(None)
             beyond = parse_settings(ReplayOptions, settings, "simulate")
             made, replayed = dispatch(
-                problem, policy_of, prefetch=prefetch, options=beyond, **how
+                problem, policy, prefetch=prefetch, options=beyond, **how
             )
         decided = {"solver": solver, "plan": made.to_dict()}
     document = {
@@ -146,16 +138,24 @@ def simulate(
     if output is not None:
         write_text(output, dump_json(document))
     if output != "-":
-        click.echo(
-            dump_json(document) if form == "json" else _table(replayed.metrics),
-            nl=False,
-        )
+        text = dump_json(document) if form == "json" else _table(replayed.metrics)
+        click.echo(text, nl=False)
+
+
+def _require_option(option: str, file: str, kind: Kind) -> None:
+    """Raise UsageError where the replay of instances of the kind has no such option."""
+    if option in kind.replay_options:
+        return
+    able = [row.kind for row in registry.KINDS.values() if option in row.replay_options]
+    raise UsageError(
+        f"{option} belongs to {' and '.join(able)} instances, and {file} is {kind.kind}"
+    )
 
 
 def _replayed(
     problem: Any, kind: Kind, result: str, settings: Mapping[str, str], how: Json
 ) -> Simulation:
-    """The plan in *result*, with the *settings* beyond the rules, replayed."""
+    """Replay the plan in *result*, with the *settings* that go beyond the rules."""
     plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
     if ("actual" in how or settings) and getattr(plan, "dispatches", None) is not None:
         raise UsageError(
@@ -170,7 +170,7 @@ def _replayed(
 
 
 def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) -> Json:
-    """The option that replaces compute times, where one is asked for."""
+    """Return the option that replaces compute times, where one is asked for."""
     from ioopt.sim.replication.simulate import noisy_seconds
 
     if sigma is None and source is None:
@@ -180,20 +180,19 @@ def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) ->
     if sigma is not None:
         raise UsageError("give either --actual-noise or --actual")
     times = read_json(source)
-    good = isinstance(times, dict) and all(
-        type(value) in (int, float) for value in times.values()
-    )
-    if not good:
+    if not isinstance(times, dict) or not all(map(is_number, times.values())):
         raise UsageError(f"{source}: wanted an object of compute seconds by task")
     return {"actual": times}
 
 
 def _table(metrics: Metrics) -> str:
+    """Return the metrics as a table, a line each."""
     cells = [(title(name), quantity(name, value)) for name, value in metrics.items()]
     return render(("metric", "value"), cells, width=terminal_width(), wrap=1)
 
 
 def _write_timeline(replayed: Simulation, target: str) -> None:
+    """Write the timeline in the form that the ending of *target* names."""
     if replayed.timeline is None:
         raise UsageError("this kind of instance has no timeline to write")
     ending = Path(target).suffix

@@ -1,6 +1,4 @@
-"""``ioopt solve``: one instance, one solver, one checked and simulated
-result, or one decision.
-"""
+"""``ioopt solve``: solve an instance, print the checked and simulated result."""
 
 import sys
 
@@ -27,6 +25,16 @@ Examples:
   ioopt solve image.json --solver ip-printed --backend CBC --format json
   cat matrix.json | ioopt solve - --now --solver migrate-iogs
 """
+
+
+EXIT_CODES = {
+    Status.OPTIMAL: ExitCode.ANSWER,
+    Status.FEASIBLE: ExitCode.ANSWER,
+    Status.INFEASIBLE: ExitCode.INFEASIBLE,
+    Status.UNKNOWN: ExitCode.NO_ANSWER,
+    Status.NOT_APPLICABLE: ExitCode.USAGE,
+}
+"""The exit code of a result without violations whose solver did not fail."""
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
@@ -58,22 +66,22 @@ def solve(
     output: str | None,
     form: str,
 ) -> int:
-    """Solve FILE and print the answer: objective, bound, gap, why it
+    """Solve FILE and print the answer: objective, bound, gap, why the solver
     stopped, simulated metrics.
     """
-    # What was done to start the command counts too.
-    limit = SolveOptions(
-        how["time_limit"]
-    ).time_limit_seconds  # refused before FILE is read
+    # A bad limit is refused before FILE is read; starting the command counts too.
+    limit = SolveOptions(how["time_limit"]).time_limit_seconds
     deadline = Deadline(limit, processor_started=processor_started())
     problem = load_within(file, deadline)
     kind = registry.kind_of_problem(problem)
     if now and not kind.decision:
-        able = ", ".join(spec.kind for spec in registry.KINDS.values() if spec.decision)
+        able = [spec.kind for spec in registry.KINDS.values() if spec.decision]
         raise UsageError(
-            f"--now: {file} is {kind.kind}; one decision is made from {able}"
+            f"--now: {file} is {kind.kind}; one decision is made from {', '.join(able)}"
         )
-    start = options.read_result(warm_start, kind).get("plan") if warm_start else None
+    start = None
+    if warm_start is not None:
+        start = options.read_result(warm_start, kind).get("plan")
     title = f"{problem.name}: {solver or 'default solver'}"
     with options.printing_aside(), watching(title, how["time_limit"]) as listener:
         options.check_threads(solver, kind, how["threads"])
@@ -92,10 +100,8 @@ def solve(
     if now:
         click.echo(dump_json(result.to_dict()["plan"]), nl=False)
     elif output != "-":
-        click.echo(
-            dump_json(result.to_dict()) if form == "json" else result.__rich__(),
-            nl=False,
-        )
+        text = dump_json(result.to_dict()) if form == "json" else str(result)
+        click.echo(text, nl=False)
     if not quiet():
         _tell(result)
     return exit_code(result)
@@ -118,12 +124,8 @@ def exit_code(result: Result) -> int:
         return ExitCode.INTERRUPTED
     if result.violations:
         return ExitCode.VIOLATIONS
-    own = ":" in result.solver  # given by the user as module:function: invalid input
-    return {
-        Status.OPTIMAL: ExitCode.ANSWER,
-        Status.FEASIBLE: ExitCode.ANSWER,
-        Status.INFEASIBLE: ExitCode.INFEASIBLE,
-        Status.UNKNOWN: ExitCode.NO_ANSWER,
-        Status.ERROR: ExitCode.USAGE if own else ExitCode.INTERNAL,
-        Status.NOT_APPLICABLE: ExitCode.USAGE,
-    }[result.status]
+    if result.status is Status.ERROR:
+        # A solver that the user gives as module:function is input, and invalid.
+        own = ":" in result.solver
+        return ExitCode.USAGE if own else ExitCode.INTERNAL
+    return EXIT_CODES[result.status]

@@ -12,6 +12,7 @@ from ioopt.plot.layout import label_axis, legend_beside, new_axes, shortened, un
 from ioopt.plot.palette import BOUND, EXACT, HEURISTIC, LIMIT, OTHERS, series
 from ioopt.problems.base import Json
 from ioopt.units import title
+from ioopt.verdict import strongest
 
 Row = Mapping[str, Any]
 PROVEN = "proven bound"
@@ -44,6 +45,7 @@ def plot_comparison(
 
 
 def _ratios(rows: Sequence[Row], measure: str, baseline: str | None) -> Any:
+    """Draw the ratios of several instances; return the axes."""
     rows = [row for row in rows if not row.get("reference")]
     found: dict[str, list[float]] = {row["solver"]: [] for row in rows}
     if baseline is not None:
@@ -110,13 +112,13 @@ def plot_ratios(
 
 
 def _rank(label: str) -> tuple[int, str]:
-    """Order in the legend: bars, then lines."""
+    """Return the place of a label in the legend: bars, then lines."""
     known = ("exact", "heuristic", PROVEN)
     return (known.index(label) if label in known else len(known), label)
 
 
 def _panel(axes: Any, rows: Sequence[Row], measure: str) -> Json:
-    """Bars and lines of one instance; returns legend entries by their label."""
+    """Draw bars and lines of one instance; return the legend's entries by label."""
     bars = [row for row in rows if not row.get("reference")][:MOST_BARS]
     lines = _lines(rows, measure)
     values = [row["value"] for row in bars]
@@ -158,29 +160,29 @@ def _panel(axes: Any, rows: Sequence[Row], measure: str) -> Json:
 
 
 def _lines(rows: Sequence[Row], measure: str) -> dict[str, float]:
-    """Label -> value of the tightest proven bound of the measure
-    and of the references.
+    """Return the strongest proven bound of the measure and the values of the
+    references, each by its label.
     """
     kind = registry.KINDS.get(rows[0].get("kind") or rows[0]["family"])
-    most = kind is not None and kind.metric(measure).sense == "max"
+    sense = "min" if kind is None else kind.metric(measure).sense
     # The bound of a reference is of another machine, that of a failed row of nothing.
     bounds = [
         row["bound"]
         for row in rows
-        if row["bound"] is not None
-        and not row.get("reference")
-        and row["status"] != "error"
+        if not row.get("reference") and row["status"] != "error"
     ]
-    lines = {PROVEN: (min if most else max)(bounds)} if bounds else {}
-    for row in (
-        row for row in rows if row.get("reference") and row["value"] is not None
-    ):
-        lines[row["solver"]] = row["value"]
+    lines: dict[str, float] = {}
+    proven = strongest(sense, bounds)
+    if proven is not None:
+        lines[PROVEN] = proven
+    for row in rows:
+        if row.get("reference") and row["value"] is not None:
+            lines[row["solver"]] = row["value"]
     return lines
 
 
 def _exact(row: Row) -> bool:
-    """Whether the solver proves its answers when it is given time."""
+    """Return whether the solver proves its answers when it is given time."""
     name = row["solver"].partition(":")[0]
     kind = row.get("kind") or row["family"]
     return any(

@@ -31,7 +31,8 @@ def one_node(problem):
     tasks = [task.id for task in problem.tasks]
     node = problem.nodes[0].id
     fetched = [(file.id, node) for file in problem.files]
-    return {"assign": dict.fromkeys(tasks, node), "order": {node: tasks}, "remote": fetched}
+    assign = dict.fromkeys(tasks, node)
+    return {"assign": assign, "order": {node: tasks}, "remote": fetched}
 
 
 def prints(problem):
@@ -98,7 +99,8 @@ def hopeless(problem, request):
 
 
 def late(problem, request):
-    plan = ioopt.solve(problem, "minmin").plan_as(ioopt.problems.replication.ReplicationPlan)
+    form = ioopt.problems.replication.ReplicationPlan
+    plan = ioopt.solve(problem, "minmin").plan_as(form)
     request.incumbents.report(plan, 1.0)
     raise RuntimeError("too late")
 """
