@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs/notebooks"
 MOST_BYTES = 100_000
 """Larger pictures are left out, so that the repository stays small."""
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+"""What a progress bar leaves on a terminal: no reader of a notebook sees it."""
 
 
 def digest(cells: list[Any]) -> str:
@@ -58,6 +62,8 @@ def run(path: Path) -> Any:
         client.execute(env={**os.environ, **own})
     for cell in book.cells:
         for output in cell.get("outputs", ()):
+            if output.get("name") == "stdout":
+                output["text"] = COLOUR.sub("", output["text"])
             data = output.get("data", {})
             for kind in [kind for kind in data if len(str(data[kind])) > MOST_BYTES]:
                 data["text/plain"] = f"<{kind} left out: too large>"
