@@ -61,7 +61,7 @@ TURNS = Option(
     "cons-fcfs:preempt=no",
     words="turns: I/O steps wait for each other (a token file)",
     lines=(
-        "# each I/O step of a job script; both scripts: docs, Turns on a file system",
+        "# each I/O step of a job script; both scripts: docs/io-turns.md",
         "srun --prolog=/etc/slurm/turn-acquire.sh "
         "--epilog=/etc/slurm/turn-release.sh COMMAND",
     ),

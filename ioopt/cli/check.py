@@ -24,9 +24,9 @@ from ioopt.pictures import result_to_draw
 from ioopt.problems.base import Problem
 from ioopt.result import Status
 from ioopt.run_statements import stated_of_run
-from ioopt.solving import load
+from ioopt.solving import check_plan, load, plan_of
 from ioopt.tables import percent, render, terminal_width
-from ioopt.units import column, counted, title
+from ioopt.units import column, counted, quantity, title
 
 EPILOG = """\b
 Examples:
@@ -112,8 +112,22 @@ def check(
             f"machine by design ({places}, the first: {excused[0]})"
         )
         return ExitCode.ANSWER
-    click.echo(f"{result}: no violation")
+    click.echo(f"{result}: no violation{_value_of_plan(problem, data, result)}")
     return ExitCode.ANSWER
+
+
+def _value_of_plan(problem: Problem, data: Mapping[str, Any], result: str) -> str:
+    """Return what a plan is worth where the result states no objective, as text to
+    follow "no violation".
+    """
+    if data.get("objective") is not None or data.get("plan") is None:
+        return ""
+    kind = registry.kind_of_problem(problem)
+    plan = plan_of(kind, data["plan"], result)
+    objectives = check_plan(kind, problem, plan, data.get("schedule")).objectives
+    return "".join(
+        f"; {title(name)} {quantity(name, value)}" for name, value in objectives.items()
+    )
 
 
 def _tell_unjudged(data: Mapping[str, Any], result: str, left: list[str]) -> None:

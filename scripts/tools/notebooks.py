@@ -9,8 +9,10 @@ ipykernel) and matplotlib.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
+import re
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs/notebooks"
 MOST_BYTES = 100_000
 """Larger pictures are left out, so that the repository stays small."""
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+"""What a progress bar leaves on a terminal: no reader of a notebook sees it."""
 
 
 def digest(cells: list[Any]) -> str:
@@ -34,7 +39,10 @@ def run(path: Path) -> Any:
     from nbclient import NotebookClient
 
     book = nbformat.read(path, as_version=4)
+    # The command beside this Python, whether or not its environment is active.
+    commands = Path(sys.executable).parent
     own = {
+        "PATH": os.pathsep.join([str(commands), os.environ["PATH"]]),
         "PYTHONPATH": str(ROOT),
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
     }
@@ -54,6 +62,8 @@ def run(path: Path) -> Any:
         client.execute(env={**os.environ, **own})
     for cell in book.cells:
         for output in cell.get("outputs", ()):
+            if output.get("name") == "stdout":
+                output["text"] = COLOUR.sub("", output["text"])
             data = output.get("data", {})
             for kind in [kind for kind in data if len(str(data[kind])) > MOST_BYTES]:
                 data["text/plain"] = f"<{kind} left out: too large>"
@@ -69,13 +79,19 @@ def main(words: list[str]) -> None:
     """Run the notebooks that are named, all without any, and write them back."""
     import nbformat
 
-    names = [word for word in words if word != "--check"]
-    for path in sorted(FOLDER.glob("*.ipynb")):
-        if not names or path.stem in names:
-            book = run(path)
-            if names == words:
-                nbformat.write(book, path)
-            print(f"{path.relative_to(ROOT)}: {len(book.cells)} cells")
+    paths = {path.stem: path for path in sorted(FOLDER.glob("*.ipynb"))}
+    parser = argparse.ArgumentParser(description="Run the notebooks of docs/notebooks.")
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(paths)}; default: all")
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    options = parser.parse_args(words)
+    unknown = [name for name in options.names if name not in paths]
+    if unknown:
+        parser.error(f"no notebook {unknown[0]}; there are {', '.join(paths)}")
+    for name in options.names or paths:
+        book = run(paths[name])
+        if not options.check:
+            nbformat.write(book, paths[name])
+        print(f"{paths[name].relative_to(ROOT)}: {len(book.cells)} cells")
 
 
 if __name__ == "__main__":

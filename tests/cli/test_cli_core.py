@@ -23,6 +23,10 @@ def test_solve_check_simulate_plot_round_trip(run, tmp_path):
     code, out, _ = run("solve", "cycle3", "--solver", "minmin", "-o", "r.json")
     assert code == 0 and "additive " in out
     assert run("check", "cycle3", "r.json")[:2] == (0, "r.json: no violation\n")
+    result = json.loads((tmp_path / "r.json").read_text())
+    (tmp_path / "plan.json").write_text(json.dumps(result["plan"]))
+    code, out, _ = run("check", "cycle3", "plan.json")
+    assert (code, out) == (0, "plan.json: no violation; additive 6.748 s\n")
     code, out, _ = run(
         "simulate", "cycle3", "r.json", "--format", "json", "--timeline", "t.csv"
     )

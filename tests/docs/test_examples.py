@@ -58,6 +58,7 @@ def run_command(line: str) -> None:
 
 LONG = {
     "campaigns",
+    "fit",
     "flexgang",
     "flexgang-assignment",
     "gallery",

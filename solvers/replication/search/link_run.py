@@ -41,6 +41,7 @@ from ioopt.solvers.replication.search.link_search import (
 )
 from ioopt.solvers.replication.search.spectral import task_order
 from ioopt.solvers.replication.workflows import PLANNERS, Planner
+from ioopt.units import counted
 
 
 class Budget:
@@ -266,8 +267,8 @@ class LinkAwareRun:
         """Say where the plan came from."""
         kind = "compiled" if self.engine.fast else "pure Python"
         return (
-            f"best plan from {self.best.origin}; {self.budget.evaluations} "
-            f"replays ({kind})",
+            f"best plan from {self.best.origin}; "
+            f"{counted(self.budget.evaluations, 'replay')} ({kind})",
         )
 
     def start(self) -> None:
