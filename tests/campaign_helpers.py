@@ -131,10 +131,35 @@ def stable_rows(store: Path) -> list[tuple]:
 
 def rows_so_far(store: Path) -> int:
     """Rows of a store that may not be there yet, or be in creation."""
+    from ioopt.campaign.store import StoreReader
+
     try:
-        return len(stable_rows(store))
+        with StoreReader(str(store)) as reader:
+            return reader.connection.execute("SELECT count(*) FROM runs").fetchone()[0]
     except InstanceError:
         return 0
+
+
+PAUSE_SECONDS = 0.02
+"""Between two looks at a store: each of them keeps its writer waiting."""
+
+
+Process = subprocess.Popen[bytes] | subprocess.Popen[str]
+
+
+def ended_after_a_pause(process: Process) -> bool:
+    """Whether the process has ended, or ends within a pause."""
+    try:
+        process.wait(PAUSE_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def wait_for_rows(process: Process, store: Path, count: int) -> None:
+    """Wait until the store has *count* rows, or the process that writes it ends."""
+    while rows_so_far(store) < count and not ended_after_a_pause(process):
+        pass
 
 
 def row(key: str, **changes: object) -> dict[str, object]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
+from concurrent.futures import Future, ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
 
@@ -67,44 +69,61 @@ def build(folder: str) -> dict[str, str]:
     return {"wheel": glob(f"{folder}/*.whl")[0], "sdist": glob(f"{folder}/*.tar.gz")[0]}
 
 
+def tried(python: str, folder: Path, packages: list[str]) -> str:
+    """Install *packages* in a new environment in *folder* and run ``smoke.py`` there.
+
+    Return what went wrong, nothing where it did not. The pip of this environment
+    installs, and nothing is compiled to bytecode but what is imported.
+    """
+    inside = str(folder / "bin" / "python")
+    smoke = str(Path(__file__).with_name("smoke.py"))
+    making = [python, "-m", "venv", "--without-pip", str(folder)]
+    pip = [sys.executable, "-m", "pip", "--python", inside]
+    commands = [
+        making,
+        [*pip, "install", "-q", "--no-compile", *packages],
+        [inside, "-I", smoke],
+    ]
+    for command in commands:
+        run = subprocess.run(command, capture_output=True, text=True)
+        if run.returncode != 0:
+            return f"{shlex.join(command)}\n{(run.stdout + run.stderr)[-2000:]}"
+    return ""
+
+
 def main() -> int:
     """Print a row an environment; 1 when one of them fails."""
     failed = 0
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    oldest = (PYTHONS[0], "fast,plot,serve", lowest())
+    rows = [oldest, *((minor, "", list[str]()) for minor in PYTHONS)]
+    started: list[tuple[str, Future[str] | None]] = []
+    # None is cleared: a process that compiles may still write into an earlier one.
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
         made = build(folder)
-        oldest = (PYTHONS[0], "fast,plot,serve", lowest())
-        rows = [oldest, *((minor, "", list[str]()) for minor in PYTHONS)]
         for number, (minor, extras, pins) in enumerate(rows):
             form = ("wheel", "sdist")[number % 2]
             name = f"Python {minor}, {form}, {' '.join([extras or 'base', *pins])}"
             python = interpreter(minor)
             if python is None:
+                started.append((name, None))
+                continue
+            package = made[form] + (extras and f"[{extras}]")
+            place = Path(folder, f"venv{number}")
+            future = pool.submit(tried, python, place, [package, *pins])
+            started.append((name, future))
+        for name, trial in started:
+            if trial is None:
                 print(f"SKIPPED {name}: no such Python here", flush=True)
                 continue
-            try:
-                package = made[form] + (extras and f"[{extras}]")
-                # None is cleared: a process that compiles may still write
-                # into an earlier one.
-                inside = f"{folder}/venv{number}/bin/python"
-                subprocess.run(
-                    [python, "-m", "venv", f"{folder}/venv{number}"], check=True
-                )
-                subprocess.run(
-                    [inside, "-m", "pip", "install", "-q", package, *pins], check=True
-                )
-                smoke = Path(__file__).with_name("smoke.py")
-                run = subprocess.run(
-                    [inside, "-I", str(smoke)], capture_output=True, text=True
-                )
-                good, told = run.returncode == 0, (run.stdout + run.stderr)[-2000:]
-            except subprocess.CalledProcessError as error:
-                good, told = False, str(error)
-            failed += not good
-            print(
-                f"{'ok' if good else 'FAILED'} {name}",
-                *([] if good else [told]),
-                flush=True,
-            )
+            wrong = trial.result()
+            failed += bool(wrong)
+            if wrong:
+                print(f"FAILED {name}", wrong, flush=True)
+            else:
+                print(f"ok {name}", flush=True)
     return failed > 0
 
 

@@ -3,12 +3,11 @@ reproduction that goes on.
 """
 
 import re
-import signal
 import subprocess
 import sys
 
 import pytest
-from campaign_helpers import ROOT, environment, rows_so_far
+from campaign_helpers import ROOT, environment, rows_so_far, wait_for_rows
 from papers import page as reproduction_page
 from papers.claims import (
     HOLDS,
@@ -144,10 +143,8 @@ def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
     process = subprocess.Popen(
         command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    while process.poll() is None:
-        if rows_so_far(store) >= 30:
-            process.send_signal(signal.SIGKILL)
-            break
+    wait_for_rows(process, store, 30)
+    process.kill()
     process.wait()
     before = rows_so_far(store)
     assert before >= 30 and not page.exists()

@@ -10,11 +10,13 @@ import sys
 import pytest
 from campaign_helpers import (
     MINIMAL,
+    ended_after_a_pause,
     environment,
     rows_so_far,
     run_sweep,
     stable_rows,
     sweep_command,
+    wait_for_rows,
     write_config,
 )
 
@@ -65,7 +67,7 @@ def worker_processes(client_pid):
 def test_thirty_kills_lose_and_double_nothing(tmp_path):
     """A sweep with two workers, killed after some more rows and resumed, thirty times;
     before, one of its workers."""
-    config = write_config(tmp_path, seeds=12, repeats=10, tasks=(120, 140))
+    config = write_config(tmp_path, seeds=12, repeats=10, tasks=(60, 70))
     calm, rough = tmp_path / "calm.sqlite", tmp_path / "rough.sqlite"
     assert run_sweep(config, calm, "--workers", "2").returncode == 0
     rng, command = (
@@ -81,9 +83,7 @@ def test_thirty_kills_lose_and_double_nothing(tmp_path):
             stderr=subprocess.DEVNULL,
         )
         for victim in ("worker", "client"):
-            until = rows_so_far(rough) + rng.randint(1, 6)
-            while process.poll() is None and rows_so_far(rough) < until:
-                pass
+            wait_for_rows(process, rough, rows_so_far(rough) + rng.randint(1, 6))
             workers = worker_processes(process.pid)
             if victim == "worker" and workers:
                 os.kill(rng.choice(workers), signal.SIGKILL)
@@ -102,7 +102,7 @@ def test_an_interrupted_sweep_says_so_in_one_line_and_goes_on(tmp_path):
     """Ctrl-C reaches the whole process group, workers included, as
     it does on a terminal.
     """
-    config = write_config(tmp_path, seeds=12, repeats=10, tasks=(120, 140))
+    config = write_config(tmp_path, seeds=12, repeats=10, tasks=(60, 70))
     store = tmp_path / "runs.sqlite"
     process = subprocess.Popen(
         sweep_command(config, store, "--workers", "2"),
@@ -112,10 +112,8 @@ def test_an_interrupted_sweep_says_so_in_one_line_and_goes_on(tmp_path):
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    while process.poll() is None:
-        if rows_so_far(store) >= 20:
-            os.killpg(process.pid, signal.SIGINT)
-            break
+    wait_for_rows(process, store, 20)
+    os.killpg(process.pid, signal.SIGINT)
     assert process.communicate()[1].strip() == "ioopt: interrupted"
     assert process.returncode == 130
     before = len(stable_rows(store))
@@ -175,7 +173,7 @@ def test_a_scheduler_and_workers_started_by_hand_give_the_same(tmp_path):
 
 
 def _address(path, scheduler):
-    while scheduler.poll() is None:
+    while not ended_after_a_pause(scheduler):
         if path.exists() and path.stat().st_size:
             return json.loads(path.read_text())["address"]
     raise AssertionError("the scheduler did not start")

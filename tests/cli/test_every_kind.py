@@ -17,7 +17,7 @@ KINDS = {
     "intensity=mixed",
     "quantum-selection": "--preset plain --set io_jobs=1",
     "flexible-gang": "--preset light-mix --set jobs=5",
-    "work-directory": "--preset chain --set samples=3 --set length=3",
+    "work-directory": "--preset chain --set samples=2 --set length=3",
 }
 SOLVERS = {
     "replication": ["two-stage", "minmin"],

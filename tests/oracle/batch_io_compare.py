@@ -44,13 +44,31 @@ def policy_of(seed: int) -> tuple[str, dict[str, str]]:
 
 
 def differences(
-    instance: dict[str, Any], name: str, settings: dict[str, str], engine: str
+    instance: dict[str, Any], name: str, settings: dict[str, str], *engines: str
 ) -> list[str]:
-    """What an engine's run of *instance* by a policy has that the reference has not."""
+    """Say where the engines' runs of *instance* by a policy differ from the reference.
+
+    The reference, slower than the engines, runs once for all of them.
+    """
     sim = Reference(instance, name, **settings).run()
-    result = ioopt.solve(instance, name, settings=settings | RUNS[engine])
+    metrics = sim.metrics()
+    found = []
+    for engine in engines:
+        result = ioopt.solve(instance, name, settings=settings | RUNS[engine])
+        found += differences_of(result, sim, metrics, engine)
+    return found
+
+
+def differences_of(
+    result: ioopt.Result,
+    sim: Reference,
+    metrics: dict[str, Fraction | None],
+    engine: str,
+) -> list[str]:
+    """Say where an engine's result differs from a run of the reference."""
     assert result.schedule is not None
     exact = engine == "exact"
+    name = f"{engine}: {sim.policy}"
     found = [f"{name}: checker: {item}" for item in result.violations]
     rows = {row["id"]: row for row in result.schedule["jobs"]}
     for job in sim.jobs:
@@ -60,14 +78,16 @@ def differences(
             for key, value in wanted.items()
             if not _same(seen.get(key), value, exact)
         ]
-        found += [f"job {job['id']} has {key}" for key in seen if key not in wanted]
-    found += [f"job {name} more" for name in rows]
+        found += [
+            f"{name}: job {job['id']} has {key}" for key in seen if key not in wanted
+        ]
+    found += [f"{name}: job {job} more" for job in rows]
     if not found:
-        metrics = result.schedule["exact"] if exact else result.metrics
-        for key, value in sim.metrics().items():
+        stated = result.schedule["exact"] if exact else result.metrics
+        for key, value in metrics.items():
             wanted = value if value is None else Fraction(value)
-            if not _same(metrics[key], wanted, exact):
-                found.append(f"{name}: {key}: {metrics[key]}, the reference {value}")
+            if not _same(stated[key], wanted, exact):
+                found.append(f"{name}: {key}: {stated[key]}, the reference {value}")
     return found
 
 

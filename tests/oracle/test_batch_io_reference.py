@@ -12,19 +12,21 @@ import pytest
 
 import ioopt
 from tests.batch_io_traces import POLICIES, by_hand, random_trace
-from tests.conftest import ENGINES, shared_files, worked_case
-from tests.oracle.batch_io_compare import RUNS, differences
+from tests.conftest import shared_files, worked_case
+from tests.oracle.batch_io_compare import RUNS, differences, differences_of
 from tests.oracle.batch_io_reference import Reference
+
+TOGETHER = [("python", "exact"), pytest.param(("compiled",), marks=pytest.mark.slow)]
+"""Engines that one run of the reference is compared with."""
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("engine", [*ENGINES, "exact"])
-def test_engines_equal_the_reference(name: str, engine: str) -> None:
+@pytest.mark.parametrize("engines", TOGETHER, ids="-".join)
+def test_engines_equal_the_reference(name: str, engines: tuple[str, ...]) -> None:
     for seed in range(100, 120):
         instance = random_trace(seed, jobs=8).model_dump(mode="json")
-        assert (
-            differences(instance, name, {"ef": "1.5"} if seed % 2 else {}, engine) == []
-        ), seed
+        settings = {"ef": "1.5"} if seed % 2 else {}
+        assert differences(instance, name, settings, *engines) == [], seed
 
 
 @pytest.mark.parametrize("allocation", ["flat", "partition"])
@@ -92,19 +94,24 @@ def test_the_reference_reproduces_the_worked_cases(path: Path) -> None:
             assert metrics[metric] == Fraction(expected[key]), (name, key)
 
 
-@pytest.mark.parametrize("engine", [*ENGINES, "exact"])
+@pytest.mark.parametrize("engines", TOGETHER, ids="-".join)
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_engines_reproduce_the_worked_cases(path: Path, engine: str) -> None:
+def test_engines_reproduce_the_worked_cases(
+    path: Path, engines: tuple[str, ...]
+) -> None:
     case = worked_case(path)
     for name in case["expected"]:
         policy, _, setting = name.partition(":")
         settings = dict([setting.split("=")] if setting else [])
-        assert differences(case["instance"], policy, settings, engine) == []
-        result = ioopt.solve(case["instance"], policy, settings=settings | RUNS[engine])
-        assert (
-            ioopt.check(case["instance"], json.loads(json.dumps(result.to_dict())))
-            == []
-        )
+        sim = Reference(case["instance"], policy, **settings).run()
+        metrics = sim.metrics()
+        for engine in engines:
+            result = ioopt.solve(
+                case["instance"], policy, settings=settings | RUNS[engine]
+            )
+            assert differences_of(result, sim, metrics, engine) == []
+            stored = json.loads(json.dumps(result.to_dict()))
+            assert ioopt.check(case["instance"], stored) == []
 
 
 def rows(records: list[dict[str, Any]], grant: str) -> list[list[Any]]:

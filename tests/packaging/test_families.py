@@ -4,6 +4,7 @@ in the code can be followed.
 
 import ast
 import inspect
+from functools import cache
 
 import pytest
 from conftest import ROOT
@@ -47,6 +48,7 @@ LOOKUPS = {
 }
 
 
+@cache
 def sources():
     """Path -> syntax tree of every file of ioopt, its models and its solvers."""
     found = {}
@@ -57,9 +59,6 @@ def sources():
             if not name.startswith(linked):
                 found[name] = ast.parse(path.read_text("utf-8"))
     return found
-
-
-SOURCES = sources()
 
 
 def is_generic(name):
@@ -73,7 +72,7 @@ def is_generic(name):
 def test_generic_code_names_no_family():
     names = {*registry.families(), *FORMATS}
     found = set()
-    for file, tree in SOURCES.items():
+    for file, tree in sources().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and node.value in names:
                 found.add((file, node.value))
@@ -84,7 +83,7 @@ def test_generic_code_names_no_family():
 
 
 def test_no_name_is_put_together_from_text():
-    for file, tree in SOURCES.items():
+    for file, tree in sources().items():
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call):
                 continue
