@@ -1,4 +1,4 @@
-"""Advice as one page, in parts: as HTML with pictures, or as text."""
+"""Write the advice as one page: HTML with pictures, or text."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CURVE_WORDS = (
 
 @dataclass(frozen=True)
 class Picture:
-    """Axes to draw into the page, and the words below them."""
+    """Axes to draw into the page, and the caption below them."""
 
     axes: Axes
     caption: str
@@ -61,8 +61,8 @@ class Picture:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the page: a heading, and below it words, a table, lines of
-    configuration or a command, and the name of a picture.
+    """One part of the page: a heading, then words, a table, lines of configuration or a
+    command, and the name of a picture.
     """
 
     heading: str
@@ -74,7 +74,7 @@ class Part:
 
 
 def parts(advice: Advice, command: str) -> Iterator[Part]:
-    """Yield the page, part by part."""
+    """Yield the parts of the page in order."""
     paste = [line for line in answer(advice) if line.startswith("  ")]
     words = [line for line in answer(advice) if not line.startswith("  ")]
     yield Part("The verdict", words[:1], lines=[line.strip() for line in paste])
@@ -101,7 +101,7 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
 
 
 def _intervals(advice: Advice) -> str:
-    """Return what the intervals are."""
+    """Return the note that explains the intervals."""
     if advice.cost.low is None:
         return "No intervals: the log has too few days, and one draw has no spread."
     drawn = []
@@ -123,7 +123,7 @@ def _intervals(advice: Advice) -> str:
 
 
 def _lines(advice: Advice) -> dict[str, str]:
-    """Return the heading of each figure of a point of an axis."""
+    """Return the headings of the columns for a point of an axis."""
     return {
         "cost": "congestion costs",
         "policy": f"{advice.policy} saves",
@@ -319,7 +319,9 @@ def _bands(advice: Advice, axis: Axis) -> dict[str, list[tuple[float, float, flo
 
 
 def _band(found: Figure) -> tuple[float, float, float]:
-    """Return a share with its interval, which is the share itself where unknown."""
+    """Return a share with its interval; the share three times when the interval is
+    unknown.
+    """
     value = found.value or 0.0
     low = value if found.low is None else found.low
     high = value if found.high is None else found.high

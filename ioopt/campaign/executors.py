@@ -70,7 +70,8 @@ class Executor(Protocol):
     def answers(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
     ) -> Iterator[tuple[Task, Answer]]:
-        """Yield each task with its row, or with why it was lost, as they come back.
+        """Yield each task with its row, or with the reason why it was lost, as results
+        arrive.
 
         *sources* maps the digest that a task names to its instance.
         """
@@ -139,7 +140,9 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
     def answers(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
     ) -> Iterator[tuple[Task, Answer]]:
-        """Yield each task with its row, or with why it was lost, as they come back."""
+        """Yield each task with its row, or with the reason why it was lost, as results
+        arrive.
+        """
         # By instance, because a worker keeps the instance that it read last.
         pending = deque(sorted(tasks, key=lambda task: task.source))
         while len(self._pools) < min(self._most_pools, len(pending)):
@@ -263,7 +266,9 @@ class DaskExecutor:
     def answers(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
     ) -> Iterator[tuple[Task, Answer]]:
-        """Yield each task with its row, or with why it was lost, as they come back."""
+        """Yield each task with its row, or with the reason why it was lost, as results
+        arrive.
+        """
         from distributed import as_completed
 
         rest = iter(tasks)

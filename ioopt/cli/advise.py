@@ -50,7 +50,7 @@ LOG_SECONDS = 10.0
 
 
 def _refuse(context: click.Context, option: click.Parameter, given: Any) -> None:
-    """Raise UsageError for an option that is gone."""
+    """Raise UsageError for an option that was removed."""
     if given is not None:
         raise UsageError(
             f"{option.opts[0]} is gone: every job starts when the log says, so advise "
@@ -124,7 +124,7 @@ def advise(
     resamples: int,
     **trace: Any,
 ) -> None:
-    """Say from the job log LOG (or -) which setting or I/O policy shortens its jobs,
+    """Tell from the job log LOG (or -) which setting or I/O policy shortens its jobs,
     and from which I/O fraction and storage rate on.
     """
     from ioopt.advice import page, study
@@ -174,8 +174,9 @@ def advise(
 def _machine(words: tuple[str, ...]) -> MachineRule:
     """Return the machine of ``--machine``.
 
-    Raises UsageError for keys of a queue: a file may hold them, as it describes more
-    than one command needs, but who types them expects that they count.
+    Raises UsageError for keys of a queue that are typed on the command line, because
+    the user would expect an effect. In a file they are allowed: it may serve several
+    commands.
     """
     queue = {field.alias or name for name, field in QueueOptions.model_fields.items()}
     for word in words:

@@ -1,5 +1,5 @@
-"""``ioopt compare``: several solvers on one or more instances, in one
-table by one measure.
+"""``ioopt compare``: run several solvers on one or more instances and print one table
+by one measure.
 """
 
 from collections.abc import Sequence
@@ -101,7 +101,7 @@ def compare(
 
 
 def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
-    """Return the kind of all *problems*; UsageError where they have several."""
+    """Return the common kind of all *problems*; UsageError when they have several."""
     kind = registry.kind_of_problem(problems[0])
     for name, problem in zip(names, problems):
         other = registry.kind_of_problem(problem)
@@ -116,8 +116,10 @@ def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
 def _baseline(
     kind: Kind, chosen: Sequence[Sequence[str]], given: str | None
 ) -> str | None:
-    """Return the solver that ratios are to: the one *given*, else the kind's where
-    there are several instances; UsageError for one that does not run.
+    """Return the baseline of the ratios: the solver *given*, else the kind's baseline
+    when there are several instances.
+
+    UsageError for a solver that is not compared.
     """
     names: dict[str, None] = {}
     for some in chosen:
@@ -139,7 +141,7 @@ def _render(
     baseline: str | None,
     wide: bool,
 ) -> str:
-    """The comparison in one of its forms; JSON is ``ioopt/comparison``."""
+    """Return the comparison in one of its formats; JSON is ``ioopt/comparison``."""
     ratios = []
     if baseline is not None:
         everything = wide or form == "json"
@@ -177,13 +179,13 @@ def _render(
 
 
 def _has_synthetic_io(row: Row) -> bool:
-    """Return whether the row says that the I/O of its instance is invented."""
+    """Return whether the row says that the I/O of its instance is generated."""
     return any(note.startswith(SYNTHETIC_IO) for note in row["notes"])
 
 
 def _tell(rows: Sequence[Row]) -> None:
-    """Print notes and violations on standard error, each once a solver, with the
-    number of its instances.
+    """Print notes and violations on standard error, each once a solver, with the number
+    of its instances.
     """
     said: dict[tuple[str, str], list[str]] = {}
     for row in rows:
@@ -210,16 +212,16 @@ def _tell(rows: Sequence[Row]) -> None:
 
 
 def _where(instances: Sequence[str]) -> str:
-    """Return the first of *instances*, and how many more there are."""
+    """Return the first of *instances*, and the number of the others."""
     more = len(instances) - 1
     return f"{instances[0]} and {more} more" if more else instances[0]
 
 
 def _exit_code(rows: Sequence[Row]) -> int:
-    """Return the exit code of the gravest row.
+    """Return the exit code of the most serious row.
 
-    A failure of the user's own solver counts as violations (exit 5; ``ioopt solve``
-    ends with 2), one of a listed solver as its own exit code.
+    A failure of the user's own solver counts as a violation (exit 5; ``ioopt solve``
+    returns 2); that of a listed solver has its own exit code.
     """
     if any(row["violations"] for row in rows):
         return ExitCode.VIOLATIONS

@@ -1,4 +1,6 @@
-"""``ioopt serve``: decisions for schedulers that are not written in Python."""
+"""``ioopt serve``: answer requests for decisions by schedulers not written in
+Python.
+"""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def simulate(
 
 
 def _require_option(option: str, file: str, kind: Kind) -> None:
-    """Raise UsageError where the replay of instances of the kind has no such option."""
+    """Raise UsageError when replays of the instance's kind do not have this option."""
     if option in kind.replay_options:
         return
     able = [row.kind for row in registry.KINDS.values() if option in row.replay_options]
@@ -155,7 +155,9 @@ def _require_option(option: str, file: str, kind: Kind) -> None:
 def _replayed(
     problem: Any, kind: Kind, result: str, settings: Mapping[str, str], how: Json
 ) -> Simulation:
-    """Replay the plan in *result*, with the *settings* that go beyond the rules."""
+    """Replay the plan in *result*, with *settings* that select options beyond the
+    rules.
+    """
     plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
     if ("actual" in how or settings) and getattr(plan, "dispatches", None) is not None:
         raise UsageError(
@@ -170,7 +172,7 @@ def _replayed(
 
 
 def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) -> Json:
-    """Return the option that replaces compute times, where one is asked for."""
+    """Return the option that replaces compute times, if the user asked for one."""
     from ioopt.sim.replication.simulate import noisy_seconds
 
     if sigma is None and source is None:
@@ -186,13 +188,13 @@ def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) ->
 
 
 def _table(metrics: Metrics) -> str:
-    """Return the metrics as a table, a line each."""
+    """Return the metrics as a table, one line each."""
     cells = [(title(name), quantity(name, value)) for name, value in metrics.items()]
     return render(("metric", "value"), cells, width=terminal_width(), wrap=1)
 
 
 def _write_timeline(replayed: Simulation, target: str) -> None:
-    """Write the timeline in the form that the ending of *target* names."""
+    """Write the timeline in the format of the file extension of *target*."""
     if replayed.timeline is None:
         raise UsageError("this kind of instance has no timeline to write")
     ending = Path(target).suffix

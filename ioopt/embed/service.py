@@ -1,4 +1,4 @@
-"""Decisions over a pipe or a socket: a line of JSON in, a line of JSON out.
+"""Answer requests over a pipe or a socket: a line of JSON in, a line of JSON out.
 
 A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}``; the reply repeats the id and
 has ``"ok": true`` and a ``result``, or ``"ok": false`` and an ``error`` of ``code`` and
@@ -173,7 +173,9 @@ class Service:
 
 
 def _applied(function: Callable[..., Any], arguments: Json) -> Any:
-    """Call with named arguments; a wrong name or type is an error of the client."""
+    """Call *method* with named arguments; a wrong name or type is reported as the
+    client's error.
+    """
     try:
         return function(**arguments)
     except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError) as error:
@@ -181,7 +183,7 @@ def _applied(function: Callable[..., Any], arguments: Json) -> Any:
 
 
 def _plain(value: object) -> object:
-    """Return JSON for what decisions contain: dataclasses, sets, models,
+    """Return the JSON form of what decisions contain: dataclasses, sets, models,
     enumerations.
     """
     if isinstance(value, (set, frozenset)):

@@ -1,5 +1,5 @@
-"""The batch I/O family (Zhou et al.): job traces behind one storage system, and one
-decision of who transfers.
+"""Define the batch I/O family (Zhou et al.): job traces that share one storage system,
+and single decisions on which requests transfer.
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ _BEST_FIRST = ("fill", "least-delay", "cons-max-util")
 
 
 class BatchIo(Kind):
-    """Which job transfers at what rate, whenever several of them want to."""
+    """Decide which job transfers at what rate, whenever several jobs have requests."""
 
     kind = "batch-io"
     family = "batch-io"
@@ -432,7 +432,7 @@ class BatchIo(Kind):
 
 
 class IoRequests(Kind):
-    """Which of the requests of an instant are granted, and at what rate."""
+    """Decide which of the requests at one instant are granted, and at what rate."""
 
     kind = "io-requests"
     family = "batch-io"

@@ -1,5 +1,5 @@
-"""The replication family (Khanna et al.): batches and workflows whose tasks share
-files.
+"""Define the replication family (Khanna et al.): batches and workflows whose tasks
+share files.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ _KNOB_UNITS = {"the remote link": "bandwidth", "the nodes' network": "bandwidth"
 
 
 class Replication(Kind):
-    """Which node runs each task, in which order, and what is copied between nodes."""
+    """Decide which node runs each task, in which order, and which files are copied
+    between nodes.
+    """
 
     kind = "replication"
     family = "replication"

@@ -1,4 +1,6 @@
-"""What the batch I/O checker derives from the problem and reads from the schedule."""
+"""Prepare the data of the batch I/O checker, from the problem, the plan and the
+schedule.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ SLACK_SECONDS = 4e-9
 
 @dataclass(frozen=True)
 class Terms:
-    """The problem with what the plan says of its run."""
+    """The problem, with the settings of the run that the plan states."""
 
     problem: BatchIoProblem
     policy: str | None
@@ -29,7 +31,8 @@ class Terms:
     def of(cls, problem: BatchIoProblem, plan: BatchIoPlan | None) -> Terms:
         """Return the terms of *plan*.
 
-        Without one no policy is known, the expansion factor is 1, the loop closed.
+        Without a plan the policy is unknown, the expansion factor is 1, and the loop is
+        closed.
         """
         if plan is None:
             return cls(problem, None, False, 1.0, True)
@@ -37,17 +40,19 @@ class Terms:
 
     @property
     def storage(self) -> float:
-        """BW_max in bytes per second."""
+        """Return BW_max in bytes per second."""
         return self.problem.machine.storage_bytes_per_second
 
     @property
     def interferes(self) -> bool:
-        """Whether concurrent requests lower the storage's rate (rule 29)."""
+        """Return whether concurrent requests lower the storage's rate (rule 29)."""
         return self.problem.machine.interference > 0
 
     @property
     def limited(self) -> bool:
-        """Whether the storage limits the sum of rates; not for the reference."""
+        """Return whether the storage limits the sum of rates; false for the uncongested
+        reference.
+        """
         return self.policy != "no-congestion"
 
 
@@ -70,7 +75,9 @@ class RequestView(NamedTuple):
 
 
 class JobView(NamedTuple):
-    """A job of the schedule with its job of the instance and its legal allocation."""
+    """A job of the schedule, with the same job in the instance and its legal
+    allocation.
+    """
 
     job: Job
     row: Json
@@ -120,7 +127,9 @@ class JobView(NamedTuple):
 
 
 def _numbers(records: Sequence[Json]) -> list[Any]:
-    """Return all times and rates of *records*; ValueError if a span is no triple."""
+    """Return all times and rates of *records*; ValueError for a span that is not a
+    triple.
+    """
     rates = [record["rates"] for record in records if record.get("rates") is not None]
     spans = [*chain.from_iterable(rates)]
     if any(len(span) != 3 for span in spans):
@@ -134,7 +143,7 @@ def _numbers(records: Sequence[Json]) -> list[Any]:
 
 
 def _finite(values: list[Any]) -> list[float]:
-    """Return *values*, times and rates; ValueError if one is no finite number."""
+    """Return *values*, times and rates; ValueError when one is not a finite number."""
     if not set(map(type, values)) <= {float, int} or not math.isfinite(sum(values)):
         raise ValueError("a time or a rate is no number")
     return values

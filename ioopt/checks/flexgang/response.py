@@ -1,8 +1,9 @@
 """Compute how an I/O job responds to a slot of ``on`` in every ``on + off`` seconds.
 
-This is the checkers' own account of Lee et al., Section 3.2, as plain sums over the
-cells of a slot. The number of cells belongs to the definition of the objectives (F4,
-F5), and is that of the solvers; nothing else is shared with them.
+This is a second implementation, for the checkers, of Lee et al., Section 3.2, with
+plain sums over the cells of a slot. The number of cells is part of the definition of
+the objectives (F4, F5) and equals that of the solvers; nothing else is shared with
+them.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def _stationary(
     so_far = np.append(0.0, np.cumsum(law))
 
     def ended(time: Array) -> Array:
-        """Completions up to *time*, one a cycle."""
+        """Return the number of completions up to *time*, one a cycle."""
         turns = np.floor(time / cycle)
         counted: Array = turns + np.interp(time - turns * cycle, edges, so_far)
         return counted
@@ -133,10 +134,11 @@ def _stationary(
 
 
 def _lands(burst: float, shape: int, width: float, cells: int) -> tuple[Array, Array]:
-    """Return the chances that a burst ends d cells later, around the slot.
+    """Return the probabilities that a burst ends d cells later, for cells around the
+    slot.
 
-    The first are of bursts that begin at the edge of the slot, the second of bursts
-    that begin within a cell.
+    The first list is for bursts that begin at the edge of the slot, the second for
+    bursts that begin within a cell.
     """
     import numpy as np
     from scipy.special import gammainc

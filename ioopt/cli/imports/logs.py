@@ -1,7 +1,7 @@
-"""``ioopt import``: job logs and traces as batch-io or gang instances.
+"""``ioopt import``: read job logs and traces as batch-io or gang instances.
 
-Readers get the machine options as the keywords ``machine`` and ``options``, here
-``how``.
+Readers get the machine options as the keywords ``machine`` and ``options``, which are
+called ``how`` here.
 """
 
 from typing import Any
@@ -184,8 +184,8 @@ def read_trace(
 ) -> Json:
     """Read the log *source*; return the arguments of batch_io_from_swf.
 
-    The keywords are the options of TRACE; *how* is passed on. The log is of *kind* swf,
-    sacct or pbs; by default it is recognised.
+    The keywords are the options of TRACE; *how* is passed on. *kind* is swf, sacct or
+    pbs; by default it is recognised from the text.
     """
     from ioopt.formats.job_log import read_log
 

@@ -1,7 +1,8 @@
-"""The ZeroMQ side of the Batsim adapter: Batsim asks (REQ), the component answers.
+"""Connect the Batsim adapter by ZeroMQ: Batsim sends a request (REQ), the component
+answers.
 
 A simulation has one peer: the first that sends ``SIMULATION_BEGINS``. Messages of
-others are dropped unread, and a message that is not of the protocol is answered without
+others are dropped unread, and a message that violates the protocol is answered without
 events; neither ends the service. It ends with the simulation, or with the peer's
 connection.
 """
@@ -64,9 +65,10 @@ class BatsimServer:
     def run(self) -> None:
         """Answer until the simulation ends or :meth:`stop`.
 
-        Raises InstanceError when Batsim, once its simulation has begun, sends JSON that
-        is not of its protocol; an answer without events goes first, so that it does not
-        wait for ever. So it does when Batsim's connection ends before its simulation.
+        Raises InstanceError when Batsim, after the begin of its simulation, sends JSON
+        that violates its protocol; a reply without events is sent first, so that Batsim
+        does not wait forever. Raises it as well when Batsim's connection ends before
+        its simulation.
         """
         from zmq import SRCFD
 
@@ -93,7 +95,7 @@ class BatsimServer:
             self.close()
 
     def _watch(self) -> None:
-        """Note which connections have ended; that of the simulation does not come
+        """Record which connections have ended; that of the simulation does not come
         back.
         """
         from zmq import EVENT_DISCONNECTED
@@ -106,7 +108,7 @@ class BatsimServer:
                 self._gone[said["value"]] = ended
 
     def _reply(self, sender: bytes, text: bytes) -> tuple[Json, InstanceError | None]:
-        """The reply, and why the service cannot go on after it."""
+        """Return the reply, and the error after which the service cannot continue."""
         now = 0.0
         try:
             message = json.loads(text, parse_constant=finite, parse_float=finite)
@@ -129,21 +131,21 @@ class BatsimServer:
         return {"now": now, "events": []}, InstanceError(reason) if fatal else None
 
     def _tell(self) -> None:
-        """Print what the decider has noted since the last message, each once."""
+        """Print the decider's notes since the last message, each once."""
         for note in self._decider.notes:
             if len(self._told) < MAX_NOTES and note not in self._told:
                 self._told.add(note)
                 print(f"ioopt: {note}", file=sys.stderr)
 
     def stop(self, seconds: float = 0.0) -> None:
-        """Stop after the message at hand; may be called from a signal handler.
+        """Stop after the current message; may be called from a signal handler.
 
-        That takes no longer than a poll, whatever the *seconds* that there are.
+        This takes no longer than one poll; *seconds* is ignored.
         """
         self._stopped = True
 
     def close(self) -> None:
-        """Give the endpoint back."""
+        """Release the endpoint."""
         self._monitor.close()
         self._socket.close()
         self._context.term()
