@@ -27,7 +27,7 @@ LIBRARIES = tuple(
     os.path.join(sysconfig.get_path(name), "")
     for name in ("stdlib", "purelib", "platlib")
 )
-"""Folders of code that is not the user's."""
+"""Folders of code that was not written by the user."""
 
 
 def failure(spec: SolverSpec, error: BaseException) -> str:

@@ -168,8 +168,8 @@ def bundled_folder() -> Path:
 def writable_folder(given: str | None = None) -> Path:
     """Return the folder of the user's own entries.
 
-    This is the first that exists of: *given*, ``IOOPT_LIBRARY``, the checkout's folder,
-    the one in the user's data folder.
+    It is *given*, else ``IOOPT_LIBRARY``, else in a checkout its own folder, else one
+    in the user's data folder.
     """
     chosen = given or os.environ.get(FOLDER_VARIABLE)
     if chosen:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from ioopt.result import measured
 
 LEAST_PAIRS = 5
-"""Below so many ratios an interval of their mean says nothing."""
+"""With fewer ratios, an interval of their mean is meaningless."""
 TIE = 1e-9
-"""Ratios nearer to 1 are ties."""
+"""Ratios closer to 1 than this count as ties."""
 
 
 def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | None]:

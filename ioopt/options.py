@@ -28,11 +28,11 @@ class AtMost(float):
 
 DEFAULT_TIME_LIMIT_SECONDS: float = AtMost(60.0)
 OVERTIME = 0.05
-"""The part of the time limit by which a replay and its check may be late."""
+"""The share of the time limit by which a replay and its check may exceed it."""
 OVERTIME_SECONDS = 0.8
-"""Seconds by which they may be late beside that."""
+"""The seconds by which they may exceed it in addition."""
 now: Callable[[], float] = time.monotonic
-"""The clock of deadlines; tests replace it by one that counts its readings."""
+"""The clock of deadlines; tests replace it by one that counts how often it is read."""
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,11 @@ RENAMED: dict[str, dict[str, str]] = {
         )
     },
 }
-"""Names of commands and options in the last version, and what stands for them now. They
-answer for one version, with a line that says so. Solvers: ``Kind.renamed``."""
+"""Renamed commands and options of the last version -> their present names.
+
+For one version, using an old name prints a line with the new one. The old names of
+solvers are in ``Kind.renamed``.
+"""
 
 LEFT: dict[str, dict[str, str]] = {
     "backend": {
@@ -182,8 +185,7 @@ LEFT: dict[str, dict[str, str]] = {
         "scripts/tools/library.py submit FILE RESULT` does it",
     },
 }
-"""What 0.2 had and this version has not, with what to take instead: backends and
-commands."""
+"""Backends and commands of 0.2 that were removed -> what to use instead."""
 
 
 def refuse_left_backend(name: object) -> None:
@@ -193,9 +195,11 @@ def refuse_left_backend(name: object) -> None:
 
 
 LEAST_LIKENESS = 0.6
-"""How alike two names must be for one to be suggested for the other, from 0 to 1."""
+"""The least similarity, from 0 to 1, at which one name is suggested for another."""
 LONGEST_NAME = 100
-"""Letters of a name that are compared; no known name has as many."""
+"""The number of leading letters of a name that are compared; every known name is
+shorter.
+"""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -244,7 +248,7 @@ def shown(value: object) -> str:
     try:
         text = repr(value)
     except (ValueError, RecursionError):
-        # Python writes no whole number of more than some thousand digits.
+        # Python refuses to convert integers of more than some thousand digits to text.
         if type(value) is int:
             return f"a whole number of {value.bit_length()} bits"
         return "?"

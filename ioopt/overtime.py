@@ -17,9 +17,9 @@ from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
 
 ENDING_SECONDS = 0.4
-"""What printing an answer and ending the process may take."""
+"""The seconds reserved for printing an answer and ending the process."""
 AGAIN_SECONDS = 0.05
-"""Where the exception was swallowed, it is raised again after this time."""
+"""If the exception was swallowed, it is raised again after this many seconds."""
 
 
 def processor_seconds_left(deadline: Deadline) -> float:

@@ -15,7 +15,7 @@ from ioopt.result import Result
 from ioopt.solving import require_form, result_from_dict
 
 DEFAULT = "default"
-"""The picture that a kind draws first."""
+"""The first picture that a kind lists, which is drawn by default."""
 
 
 def _pictures(result: Result) -> Mapping[str, Callable[..., Any]]:

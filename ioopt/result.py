@@ -20,11 +20,11 @@ FormT = TypeVar("FormT", bound=BaseModel)
 Figure = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Span = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 SHOWN_LEAVES = 16
-"""A metric with a value for each of more items than that is left to the JSON form."""
+"""A metric with values for more items than this is shown only in the JSON form."""
 TINY = 1e-9
-"""The least size that a gap is relative to."""
+"""The least size relative to which a gap is computed."""
 OPTIMAL_RELATIVE_GAP = 1e-9
-"""A bound this near to the value, in parts of the larger one, proves it optimal."""
+"""A bound this close to the value, relative to the larger one, proves it optimal."""
 
 
 class Status(StrEnum):
@@ -40,7 +40,9 @@ class Status(StrEnum):
     UNKNOWN = "unknown"
     ERROR = "error"
     NOT_APPLICABLE = "does not apply"
-    """Only in rows of comparisons and sweeps: the solver cannot take the instance."""
+    """Used only in rows of comparisons and sweeps: the solver cannot take the
+    instance.
+    """
 
 
 class StopReason(StrEnum):
@@ -153,7 +155,9 @@ class Result(BaseModel):
     plan: Json | None = None
     schedule: Json | None = None
     meta: Json | None = None
-    """What its writer wants to keep beside the answer; ioopt does not read it."""
+    """Data that the writer of the file keeps beside the answer; ioopt does not read
+    it.
+    """
 
     @property
     def value(self) -> float | None:

@@ -30,7 +30,7 @@ OF_THE_RUN = (
     "stop",
     "trace",
 )
-"""Statements about the run and not about its answer."""
+"""The statements about the run, as opposed to its answer."""
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "time_limit_seconds": (int, float),
     "gap": (int, float),
@@ -50,7 +50,7 @@ def leaves_out_copies(kind: Kind, data: Mapping[str, Any]) -> bool:
     row = _row(kind, data.get("solver"))
     settings = (data.get("options") or {}).get("settings") or {}
     if not isinstance(settings, Mapping):
-        settings = {}  # refused by false_run
+        settings = {}  # false_run reports it
     if row is not None:
         settings = {**settings, **row.fixed}
     plan = data.get("plan")

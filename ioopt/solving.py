@@ -48,17 +48,17 @@ from ioopt.verdict import (
 from ioopt.version import __version__
 
 COUNTED_VIOLATIONS = "the checker found"
-"""How the note begins that counts the violations of a plan."""
+"""The beginning of the note that counts the violations of a plan."""
 INTERRUPTED = "interrupted: the best plan so far"
 OVERLOOKED_SECONDS = 0.1
 """How far past its deadline a solver may work before it is ended."""
 REPLAY_SHARE = 0.75
-"""Of the time left, what replay and check may use before the plan is
+"""The share of the time left that replay and check may use; after that the plan is
 checked without a replay.
 """
 SOLVER_SHARE = 0.6
-"""Of the time left, overtime included, what a solver may use where its
-limit is nearly over.
+"""The share of the time left, overtime included, that a solver may use when its limit
+is nearly over.
 """
 
 
@@ -345,8 +345,8 @@ def _ended_before(what: str) -> str:
 def _ended_in_time(spec: SolverSpec, request: SolveRequest) -> Iterator[None]:
     """End a solver that exceeds its deadline without checking it.
 
-    Replay, check and report need time after the limit, but have a reserve of their own.
-    A solver of the user may sleep, so it is timed by wall-clock time.
+    A part of the overtime is kept for replay, check and report; the time limit itself
+    is left to the solver. A solver of the user may sleep, so it is timed by the clock.
     """
     deadline, limit = request.deadline, request.options.time_limit_seconds
     if spec.own:
@@ -391,7 +391,9 @@ def _run(
     try:
         with _ended_in_time(spec, request):
             outcome = _call(kind, spec, problem, request)
-        if outcome.stop is StopReason.INTERRUPTED:  # ended by itself, with a whole plan
+        if (
+            outcome.stop is StopReason.INTERRUPTED
+        ):  # ended by itself, with a complete plan
             return outcome, [INTERRUPTED]
         return outcome, []
     except KeyboardInterrupt:
@@ -404,7 +406,7 @@ def _run(
         if spec.own:
             return _best(best, StopReason.TIME), [note]
         return _answered_instead(kind, spec, problem, request, note, StopReason.TIME)
-    except BaseException as error:  # sys.exit() too: a solver ends no command
+    except BaseException as error:  # catches sys.exit() of a solver too
         from ioopt.failures import failure
 
         note = failure(spec, error)
@@ -622,7 +624,7 @@ def _checked(
     answer = verdict_on_plan(claim, _asked(kind, request), found)
     said = request.incumbents.objective_name or claim.metric.name
     if answer.metric.name != said:
-        values["trace"] = ()  # its values are of another objective
+        values["trace"] = ()  # the trace is of another objective
     if replay.late:
         values["stop"] = StopReason.TIME
     wrong = [] if replay.failure is None else [replay.failure]

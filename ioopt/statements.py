@@ -217,7 +217,7 @@ def false_schedule(
     if isinstance(stated, Mapping) and isinstance(true, Mapping):
         for key in stated:
             if key not in true:
-                continue  # the writer's own
+                continue  # data of the file's writer
             found = false_schedule(stated[key], true[key], rounding, f"{where}.{key}")
             if found:
                 return found
@@ -348,7 +348,7 @@ def _gap(told: Statements) -> Iterator[Violation]:
         return
     stated = told.data.get("objective")
     if told.value is None and stated is not None and bound is not None:
-        return  # of an objective that nothing recomputes, which is named
+        return  # reported as not recomputed
     if gap == 0 and told.verdict.status is Status.OPTIMAL:
         return
     apart = relative_gap(told.value, bound, told.metric.sense)

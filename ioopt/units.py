@@ -44,7 +44,7 @@ _TIME_UNITS: dict[str, int | Fraction] = {
     "d": 86400,
 }
 EXACT_INTEGERS = 2.0**53
-"""Below this, a float without a fraction is the whole number that its text names."""
+"""A float below this and without a fraction is exactly the whole number in its text."""
 
 
 def whole(value: Any) -> Any:
@@ -75,7 +75,7 @@ def exact(value: int | float | Fraction | str) -> Fraction:
     if isinstance(value, (int, Fraction)):
         return Fraction(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < EXACT_INTEGERS:
-        return Fraction(int(value))  # its text says no more
+        return Fraction(int(value))  # longer text adds no precision
     return Fraction(repr(value) if isinstance(value, float) else value)
 
 
@@ -94,9 +94,7 @@ def _amount(text: str, what: str, known: str) -> tuple[Fraction, str]:
 
 
 LONGEST_NUMBER = 400
-"""Characters of a number that people type; the largest that a float
-holds has 309 digits.
-"""
+"""The most characters of a number that are read; the largest float has 309 digits."""
 
 
 def _as_float(number: Fraction, text: str, what: str) -> float:
@@ -183,9 +181,9 @@ def parse_seconds(text: str | int | float) -> float:
 
 
 Unit = tuple[float, str]
-"""How much of the basic unit it is, and its name."""
+"""The size of a unit in basic units, and its name."""
 NOISE = 1e-9
-"""Seconds, bytes and shares below this are rounding, and shown as 0."""
+"""Seconds, bytes and shares below this are rounding errors, and shown as 0."""
 _TIMES = (
     (86400.0, "d"),
     (3600.0, "h"),
@@ -195,7 +193,7 @@ _TIMES = (
     (1e-6, "us"),
 )
 _TWO_UNITS = ("d", "h", "min")
-"""Units that are used from two of them on: 90 s, not 1.5 min."""
+"""Units that are used only from two of them on: 90 s, not 1.5 min."""
 _BYTES = tuple(
     (1000.0**k, unit)
     for k, unit in zip(range(5, -1, -1), ("PB", "TB", "GB", "MB", "kB", "B"))

@@ -26,13 +26,13 @@ from ioopt.result import (
 from ioopt.units import is_number
 
 RELATIVE = 1e-6
-"""Two numbers are the same within this part of the larger one (and what the
-report calls rounding).
+"""Two numbers are equal if they differ by at most this share of the larger one (plus
+the report's rounding).
 """
 SOLVER_TOLERANCE = 1e-6
-"""Absolute tolerance of the backends: what a bound may be off without being wrong."""
+"""The absolute tolerance of the backends, by which a bound may be wrong."""
 MORE_BOUNDS = 2
-"""Bounds that a result shows to people beside that of its objective."""
+"""The number of bounds that a result shows to people beside that of its objective."""
 BEST_KNOWN = "the best known plan of this instance"
 
 
@@ -294,7 +294,7 @@ def _verdict(
     """Return the verdict on the plan by *metric*, after comparing *bound* with it."""
     value = _value(metric, found.report, metrics)
     if not found.sound:
-        value = None  # what breaks a rule is worth nothing
+        value = None  # a plan that breaks a rule has no value
     if found.failed or value is None:
         gap = relative_gap(value, bound, metric.sense)
         status = Status.FEASIBLE
@@ -433,7 +433,7 @@ def bounds_left_out(result: Result) -> set[str]:
     useful: list[str] = []
     for name in wanted:
         if name is None or name == result.objective_name:
-            continue  # its bound is that of the result
+            continue  # shown as the result's bound
         for bound in bounding_metrics(kind.metric(name)):
             if bound in bounds and bound not in useful:
                 useful.append(bound)

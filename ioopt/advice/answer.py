@@ -160,8 +160,9 @@ class Advice:
     def pasted(self) -> Switch | None:
         """Return the setting whose configuration lines are printed with the verdict.
 
-        When the verdict depends on a figure, this is the setting that pays from the
-        lowest I/O fraction.
+        When the verdict depends on a figure, this is the setting at the first point at
+        which one pays: from the lowest I/O fraction up, or from the highest storage
+        rate down.
         """
         if self.verdict == Kind.SAVES:
             return self.switch

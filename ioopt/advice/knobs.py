@@ -20,12 +20,12 @@ from ioopt.solvers.batch_io.settings import Settings
 from ioopt.units import quantity
 
 BASELINE = "base-line"
-"""What a file system does today: all transfers share the storage."""
+"""The policy of today's file systems: all transfers share the storage."""
 IDEAL = "no-congestion"
 RPC_BYTES = 4 << 20
-"""Of one request to a Lustre server, at its default of 4 MiB."""
+"""Bytes of one request to a Lustre server, at its default of 4 MiB."""
 RATE_LEVELS = (2, 4)
-"""A rate limit is the storage's rate over one of these."""
+"""The rate limits to try are the storage's rate divided by these."""
 
 
 class Option(NamedTuple):

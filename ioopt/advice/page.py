@@ -335,7 +335,7 @@ def _traffic(advice: Advice) -> Picture:
 
 
 ANSWER_PARTS = 2
-"""Parts of the page that say what the answer says."""
+"""The number of parts at the top of the page that repeat the answer."""
 PICTURES = {
     "fraction": _by_fraction_picture,
     "storage": _by_storage_picture,

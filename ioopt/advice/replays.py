@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from ioopt.compiled import Floats
 
 TRIALS = 200
-"""Machine code is loaded where so many replays in plain Python would take longer."""
+"""Machine code is loaded when this many replays in plain Python would take longer."""
 SCALE_ERROR = 0.01
 BIN_SECONDS = 3600.0
-"""Of the picture of the busiest week."""
+"""Seconds of one interval in the picture of the busiest week."""
 FULL = 1 - 1e-6
 """Share of the storage's rate from which on it counts as full."""
 OTHERS = "other jobs"
 FLAT = -1
-"""First unit of a job whose nodes are not told."""
+"""The first unit of a job whose nodes are not recorded."""
 
 
 class Cell(NamedTuple):

@@ -24,7 +24,7 @@ WEEK = 7 * DAY
 FEWEST_BLOCKS = 4
 LEVEL = 0.95
 WORTH = 0.01
-"""A saving below this is not worth changing anything for."""
+"""The least saving that makes a change worthwhile."""
 
 
 class Figure(NamedTuple):

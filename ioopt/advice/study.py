@@ -55,16 +55,16 @@ if TYPE_CHECKING:
     from ioopt.compiled import Floats
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3)
-"""I/O fractions that are looked at where none is known."""
+"""The I/O fractions to try when none is known."""
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Of the storage's rate, and of the fraction where one is known."""
+"""Factors on the storage's rate, and on the I/O fraction when one is known."""
 RUN, DELAY = "run time", "I/O delay"
 Progress = Callable[[int, int], None]
 Each = Callable[
     [Callable[[Cell], tuple[float, list[Totals]]], Sequence[Cell]],
     Iterable[tuple[float, list[Totals]]],
 ]
-"""``map``, here or in other processes."""
+"""The type of ``map``, which may run in this process or in others."""
 
 
 def advise(
@@ -111,7 +111,7 @@ class _Study:
     policy: Option
     """The best I/O policy."""
     settings: list[Option]
-    """Settings that can be switched on today, each at its best level."""
+    """The settings that can be switched on today, each at its best level."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class _Study:
         self.levels = settings_of(workload)
         self.progress = progress
         self.draws = range(1, question.draws) if question.draws > 1 else range(1)
-        """Draws that are reported."""
+        """The draws that are reported."""
         self.blocks = Blocks(
             workload.starts, len(self.draws), question.resamples, question.io.seed
         )
@@ -170,7 +170,7 @@ class _Study:
     def _run(self, each: Each, cells: Sequence[Cell], total: int) -> None:
         """Replay *cells* and keep their totals."""
         work = Replayer(self.workload, self.blocks).run
-        if each is map:  # other processes only tell when a whole cell is done
+        if each is map:  # other processes report whole cells only
             count = itertools.count(len(self.totals) + 1)
             work = partial(work, done=lambda: self.progress(next(count), total))
         for cell, (scale, totals) in zip(cells, each(work, cells)):

@@ -39,20 +39,22 @@ SHIFT_SECONDS = 900.0
 FEWEST_JOBS = 100
 SHORTEST_LOG = WEEK
 KNOWN_STARTS = 0.9
-"""Least share of the jobs that ran whose start the log must say."""
+"""The least share of the jobs that ran whose start must be in the log."""
 HIGHEST_STORAGE = 1000.0
-"""Refused: a storage that takes more than so many times what all nodes can send."""
+"""A storage is refused if it is more than this many times faster than all nodes
+together.
+"""
 ENOUGH_MEASURED = 0.5
-"""Jobs with Darshan logs that have this share of all node-seconds say which I/O
-fraction the others have.
+"""If the jobs with Darshan logs have this share of all node-seconds, their I/O fraction
+is used for the other jobs.
 """
 TOP_SHARE = 0.9
-"""Large jobs and I/O-heavy jobs are those from this quantile on."""
+"""The quantile above which jobs are called large or I/O-heavy."""
 ALL, LARGE, HEAVY = "all jobs", "large jobs", "I/O-heavy jobs"
 GROUPS = (ALL, LARGE, HEAVY)
 
 Piece = tuple[float, float, int]
-"""Phases that are alike: seconds of computing, bytes, and how often."""
+"""A group of equal phases: seconds of computing, bytes, and their number."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,9 @@ from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.replay import carried_out
 
 SHARES_OF_PLAN = (0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1)
-"""Caps to try, as shares of what a plan runs at once, until one breaks the quota."""
+"""The caps to try in turn, as shares of what a plan runs at once, until one breaks the
+quota.
+"""
 
 
 def processes(problem: WorkDirectoryProblem) -> list[str]:

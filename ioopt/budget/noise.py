@@ -15,11 +15,11 @@ from ioopt.sim.work_directory.order import least_order
 from ioopt.solvers.work_directory.dispatch import Question
 
 NOISY_RUNS = 20
-"""Runs with wrong estimates, a seed each."""
+"""The number of runs with wrong estimates, each with its own seed."""
 MOST_LOWERED = 5
-"""How often a quota to plan with is lowered before the search for one ends."""
+"""How often the quota to plan with is lowered before the search ends."""
 LOWERED = 0.97
-"""Share of the last quota to plan with that the next one is at most."""
+"""The largest ratio of a quota to plan with to the previous one."""
 
 
 class Noise(NamedTuple):
@@ -90,7 +90,7 @@ def noisy_runs(
     first = _runs_planned_with(quota, problem, setting, noise, deadline)
     runs = first
     for _ in range(MOST_LOWERED):
-        if len(runs) < len(first):  # no order keeps it, or there is no time
+        if len(runs) < len(first):  # no order keeps the quota, or no time is left
             break
         peak = max(run.peak for run in runs)
         stuck = any(run.seconds is None for run in runs)

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from distributed import Future as DaskFuture
 
 DASK_RETRIES = 1
-"""How often Dask itself runs a task again after its worker died."""
+"""The number of times that Dask itself repeats a task whose worker died."""
 WINDOW = 5000
-"""Most tasks that are with the Dask scheduler at once."""
+"""The largest number of tasks that the Dask scheduler has at once."""
 BATCH = 1000
-"""How many tasks are handed to the Dask scheduler together."""
+"""The number of tasks that are handed to the Dask scheduler together."""
 
 MEMORY_CHECK_SECONDS = 0.1
-"""How often a worker process measures its memory, where that is limited."""
+"""Seconds between two measurements of a worker's memory, if that is limited."""
 MEMORY_EXIT_STATUS = 76
 """Exit status of a worker process that used more than its memory limit."""
 TIME_EXIT_STATUS = 75

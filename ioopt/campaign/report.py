@@ -73,7 +73,7 @@ def metric_of(rows: pd.DataFrame) -> str:
 
 
 MOST_FAILURES = 200
-"""Most failures that a report lists."""
+"""The largest number of failures that a report lists."""
 
 
 def report_html(paths: Sequence[str], measure: str | None = None) -> str:

@@ -90,7 +90,7 @@ class Owner:
 
     def release(self) -> None:
         """Let the next sweep have the store."""
-        # The file goes before the lock: who waits for the lock sees that it is gone.
+        # Removed before the lock is released, so that the next owner sees it.
         with suppress(OSError):  # its folder may have been removed
             os.unlink(self.path)
         os.close(self._handle)
@@ -389,9 +389,9 @@ def _needs_writing(connection: sqlite3.Connection) -> bool:
     except sqlite3.DatabaseError as error:
         code = error.sqlite_errorcode & 0xFF
         return code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-    except UnicodeDecodeError:  # of SQLite's own words about a damaged table
+    except UnicodeDecodeError:  # SQLite's message about a damaged table
         pass
-    return False  # of what else is wrong, _inspect tells
+    return False  # _inspect reports other faults
 
 
 def _has_bytes(path: str) -> bool:

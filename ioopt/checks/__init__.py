@@ -54,7 +54,9 @@ def overloads(
                 end - load.start + load.size / rate
             ):
                 late.append((load, (finish - end) * rate))
-                finish = now  # What could not be is not counted against the others.
+                finish = (
+                    now  # Bytes that cannot have moved do not count against the others.
+                )
             now = finish
         if k < len(ordered):
             now = max(now, until)

@@ -44,9 +44,9 @@ starts when the log says: nothing is said of waits. Without --io-fraction and wi
 Darshan logs of most jobs the answer is the I/O fraction from which on a change pays.
 """
 STAGES = 2
-"""Shown as done and to do before the number of runs is known."""
+"""The number of steps before the replays: reading the log, preparing the jobs."""
 LOG_SECONDS = 10.0
-"""Between two lines of progress in a log file."""
+"""Seconds between two lines of progress in a log file."""
 
 
 def _refuse(context: click.Context, option: click.Parameter, given: Any) -> None:

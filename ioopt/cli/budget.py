@@ -131,7 +131,7 @@ def budget(
 
     FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace.
     """
-    deadline = Deadline(time_limit)  # loading modules and reading count too
+    deadline = Deadline(time_limit)  # loading modules and reading count
     from ioopt.budget.answer import answer
     from ioopt.budget.noise import Noise
 
@@ -197,7 +197,7 @@ def _run(metrics: Json) -> str:
 
 
 Row = tuple[str, str]
-"""A question in a word or two, and its answer."""
+"""A question in a few words, and its answer."""
 ASSUMED = "if tasks were independent"
 
 

@@ -191,9 +191,9 @@ def _tell(rows: Sequence[Row]) -> None:
     for row in rows:
         for note in row["notes"]:
             if note.startswith(SYNTHETIC_IO):
-                continue  # it stands under the table, once
+                continue  # printed once, under the table
             if row["violations"] and note.startswith(COUNTED_VIOLATIONS):
-                continue  # told below
+                continue  # printed below
             line = note.removeprefix(row["solver"]).removeprefix(":").lstrip()
             said.setdefault((row["solver"], line), []).append(row["instance"])
     for (solver, line), names in said.items():

@@ -39,7 +39,7 @@ PARTS = {
     "snakemake": "the scheduler plugin for Snakemake",
     "darshan": "Darshan logs in binary form",
 }
-"""Importable packages that some commands need, and what for."""
+"""Importable packages that some commands need, and their purpose."""
 Row = tuple[str, str, str, str]
 
 

@@ -72,7 +72,7 @@ COMMANDS = {
     ),
 }
 WRITES_WHEN_INTERRUPTED = ("solve", "compare", "sweep", "serve")
-"""Commands that write what they have when they are interrupted; all others end at
+"""Commands that write their results so far when they are interrupted; all others end at
 once.
 """
 EPILOG = """\b
@@ -210,7 +210,7 @@ _OF_THE_SYSTEM = {
     errno.EROFS,
     errno.ENAMETOOLONG,
 }
-"""Errors of files and devices that only the user can mend, such as a full disk."""
+"""Errors of files and devices that only the user can resolve, such as a full disk."""
 
 
 def _discard_output() -> None:

@@ -372,7 +372,9 @@ UNTOLD = {
     "status": "unknown",
     "stop": "finished",
 }
-"""Keys that a result must have, for data that is a part of one."""
+"""Keys of a result that are added to data that lack them, so that its class can read a
+part of a result.
+"""
 
 
 def file_argument(**options: Any) -> Callable[[F], F]:

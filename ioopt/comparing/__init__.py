@@ -44,9 +44,11 @@ def parse_solver(text: str) -> tuple[str, dict[str, str]]:
 
 
 PLAIN_ITEMS = 50
-"""So many tasks or jobs are replayed in plain Python before machine code is loaded."""
+"""The number of tasks or jobs up to which replays run in plain Python, without loading
+machine code.
+"""
 MORE_COLUMNS = 2
-"""Metrics beside the measure in the frame of :func:`compare`."""
+"""The number of metrics beside the measure in the frame of :func:`compare`."""
 Solvers = str | Callable[..., object] | Sequence[str | Callable[..., object]]
 
 

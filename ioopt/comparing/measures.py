@@ -20,7 +20,7 @@ FELL_BACK = "fell back"
 REFERENCE = "reference"
 NOT_APPLICABLE = str(Status.NOT_APPLICABLE)
 COUNTED = (NO_ANSWER, FAILED, FELL_BACK, NOT_APPLICABLE)
-"""Standings that summaries count in columns of their own."""
+"""The standings that have their own columns in summaries."""
 
 
 def add_ratios(

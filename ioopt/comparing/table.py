@@ -26,7 +26,9 @@ from ioopt.units import (
 from ioopt.verdict import strongest
 
 ESSENTIAL = 5
-"""Columns that are always there: solver, status, the measure, gap, ratio."""
+"""The number of columns that are never dropped: solver, status, the measure, gap,
+ratio.
+"""
 Columns = dict[str, list[Any]]
 
 

@@ -91,7 +91,7 @@ class Limits(NamedTuple):
         return float(value)
 
 
-@lru_cache(maxsize=16)  # services ask about the same machine again and again
+@lru_cache(maxsize=16)  # cached: services ask about the same machine repeatedly
 def _fractions(
     node_rate: float, storage: float, unit_nodes: int
 ) -> tuple[Fraction, Fraction, Fraction]:
@@ -255,7 +255,9 @@ class KernelView(NamedTuple):
 
 
 Knapsack = tuple[Box, int, Box, Box]
-"""``bits``, ``width``, ``loads`` and ``values`` of a :class:`KernelView`."""
+"""The types of ``bits``, ``width``, ``loads`` and ``values`` of a
+:class:`KernelView`.
+"""
 
 
 class Growing(list[Number]):

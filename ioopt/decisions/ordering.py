@@ -20,11 +20,11 @@ Number = Any
 """A float, or a Fraction in exact runs."""
 
 FIT_TOLERANCE = 1e-12
-"""Relative tolerance of what fits (rule 2 of batch I/O)."""
+"""The relative tolerance in tests whether something fits (rule 2 of batch I/O)."""
 TIME_TOLERANCE_SECONDS = 1e-9
 TIME_TOLERANCE_ULPS = 4
 CLOSE = 1.1e-8
-"""Numbers whose relative difference is larger never agree in nine digits."""
+"""Numbers whose relative difference is larger than this differ in nine digits."""
 
 
 def time_tolerance(now: float) -> float:

@@ -35,16 +35,16 @@ class DispatchView(ABC):
     now: float
     """The time in seconds."""
     round: int
-    """How many completions of this instant came before this question, from
-    0 (workflow rule 12).
+    """The number of completions at this instant that preceded this question, from 0
+    (workflow rule 12).
     """
     prefetch: bool
     """Whether a node may be given a task while its cores are busy."""
     network: Network
     nodes: tuple[Node, ...]
     ready: Sequence[int]
-    """Tasks that have arrived, are not assigned and miss no product, in
-    the order of the file.
+    """Tasks that have arrived, are not assigned and lack no product, in the order of
+    the file.
     """
 
     @abstractmethod
@@ -155,10 +155,12 @@ class DispatchView(ABC):
 
 
 Dispatcher = Callable[[DispatchView], Pair | None]
-"""Answers a pair that the view allows, or None to let time move on."""
+"""A function that returns a pair allowed by the view, or None to wait for the next
+event.
+"""
 
 CLOSE = 1e-9
-"""Times this close, absolutely or relatively, tie."""
+"""Values that differ by at most this, absolutely or relatively, tie."""
 
 
 def least(rows: Iterable[tuple[float, Pair]]) -> Pair | None:

@@ -28,8 +28,8 @@ from ioopt.sim.batch_io.waiting import arrive, occupy
 from ioopt.units import counted
 
 UNFOLLOWED = ("estimate", "pass")
-"""Options of an instance that a live queue cannot follow: it knows neither the I/O to
-come nor single events.
+"""Options of an instance that a live queue cannot follow, because it knows neither
+future I/O nor single events.
 """
 
 

@@ -37,7 +37,7 @@ JobId = int | str
 STATE_VERSION = 2
 """Version of saved states; version 1 had priorities, memory and drained nodes."""
 _rows_of = lru_cache(maxsize=4096)(nodes_of)
-"""The rows of a mask; few masks occur, so they are cached."""
+"""The rows of a mask, cached because few masks occur."""
 
 
 class GangScheduler:
@@ -224,7 +224,7 @@ class GangScheduler:
         def wrong(found: State) -> str | None:
             if self._policy.rules is None:
                 return _unsound(before, found)
-            return None  # policies made of rules only make sound matrices
+            return None  # policies of rules make valid matrices only
 
         after, notes = self._guard.run(
             lambda: self._policy.update(before),

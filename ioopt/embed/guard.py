@@ -20,16 +20,18 @@ from ioopt.errors import InstanceError
 T = TypeVar("T")
 
 MAX_ABANDONED = 4
-"""Hung threads after which a solver is not asked again."""
+"""The number of hung threads after which a solver is not called again."""
 MAX_NOTES = 100
-"""Notes that an object keeps."""
+"""The number of notes that an object keeps."""
 DEADLINE_SHARE = 0.8
-"""Share of a call's deadline that the solver gets.
+"""The share of a call's deadline that the solver gets.
 
 The rest is for building the model, checking the answer and the fallback.
 """
 MAX_WAIT_SECONDS = 1e8
-"""Longest wait (three years); the system's clock takes no more than 292 years."""
+"""The longest wait, in seconds (three years); the system's clock allows at most 292
+years.
+"""
 
 
 @dataclass(frozen=True)

@@ -45,18 +45,20 @@ from ioopt.problems.base import Json
 from ioopt.version import __version__
 
 IDLE_SECONDS = 300
-"""Longest time without a call on a connection, or without a further piece of a body."""
+"""Longest time in seconds without a call on a connection, or without a further piece of
+a body.
+"""
 HEAD_SECONDS = 30.0
-"""Longest time until the head of a connection's first call is complete."""
+"""Longest time in seconds until the head of a connection's first call is complete."""
 MAX_UNHEARD = 128
-"""Most connections without a first call."""
+"""Largest number of connections without a first call."""
 REFUSED_SECONDS = 5.0
-"""Longest time for reading a refused body."""
+"""Longest time in seconds for reading a refused body."""
 REFUSED_BYTES = 64 << 20
-"""Most bytes read of a refused body."""
+"""Largest number of bytes read of a refused body."""
 POLL_SECONDS = 0.1
 LATE = b'"code": "solver", "message": "no answer within'
-"""Text in a refusal of a solver that missed its deadline."""
+"""Text in the error message about a solver that missed its deadline."""
 HEALTH = "/health"
 """The call that needs no token."""
 MESSAGES = "/v1/messages"
@@ -332,8 +334,8 @@ class HttpServer:
         return Response(reply, media_type="application/json")
 
     async def _read(self, request: Request, pieces: list[bytes]) -> None:
-        """Return the pieces of a body joined, as long as they arrive in time and fit
-        the limit.
+        """Append the pieces of a body to *pieces* while they arrive in time and there
+        is memory for them.
         """
         now = asyncio.get_running_loop().time
         try:

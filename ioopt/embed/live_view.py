@@ -14,9 +14,9 @@ from ioopt.errors import UsageError
 from ioopt.problems.replication import Network, Node, Task
 
 LATENCY = 0.02
-"""Seconds from the end of a task to the arrival of the next one.
+"""The seconds between the end of a task and the arrival of the next one.
 
-So much work may wait on a node.
+Tasks of this total length may wait on a busy node.
 """
 
 

@@ -50,7 +50,7 @@ METHODS = {
     ],
     "GangednessMonitor": ["observe", "ratio", "classify", "evidence"],
 }
-"""The methods that a client may call, by object; nothing else can be reached."""
+"""The methods that a client may call, by class; all others are refused."""
 Code = Literal[
     "malformed",
     "version",
@@ -143,7 +143,7 @@ MESSAGES: Mapping[str, type[AnyMessage]] = {
     "save": Save,
     "close": Close,
 }
-"""The class of each op."""
+"""Op -> the class of its messages."""
 
 WANTED = {
     "instance": "an object",
@@ -156,7 +156,7 @@ WANTED = {
     "arguments": "an object",
     "deadline": "seconds above 0",
 }
-"""Key -> what its value must be, for error messages."""
+"""Key -> the values that it may have, for error messages."""
 
 
 class Versions(BaseModel):

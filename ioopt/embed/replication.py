@@ -45,7 +45,7 @@ from ioopt.units import counted
 TaskLike = Task | Mapping[str, object]
 FileLike = File | Mapping[str, object]
 Order = dict[str, list[str]]
-"""Per node its tasks, first to last."""
+"""The tasks of each node, in order."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class ReplicationPlanner:
         self._guard = Guard()
         if len(self._nodes) < len(nodes):
             raise InstanceError("nodes: two of them have the same id")
-        self._problem()  # raises for holdings that cannot be
+        self._problem()  # raises for impossible holdings
 
     def __repr__(self) -> str:
         held = f"{len(self._tasks)} waiting, {len(self._running)} running"

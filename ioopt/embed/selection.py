@@ -28,17 +28,17 @@ from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 __all__ = ["ReadyJob", "Selection", "load_solver", "select"]
 
 MAX_MODEL_CLASSES = 3000
-"""Most classes of equal jobs in the integer program; the most promising ones are
-taken.
+"""The largest number of classes of equal jobs in the integer program; the most valuable
+ones are chosen.
 """
 MODEL_SHARE = 0.6
-"""Share of the time left that the solver may use; the rest is for decoding."""
+"""The share of the time left that the solver may use; the rest is for decoding."""
 RELAXED_SHARE = 0.4
-"""Share of the time that the linear relaxation may use."""
+"""The share of the time left that the linear relaxation may use."""
 GAP = 1e-6
-"""Relative loss at which a selection is as good as the best."""
+"""The relative loss up to which a selection counts as optimal."""
 SEED = 1
-"""CP-SAT's own default."""
+"""The seed of CP-SAT, which is its own default."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _relaxed(
     if model.program.rows:
         with contextlib.suppress(
             Exception
-        ):  # the decision must not fail with a library
+        ):  # a failing library must not stop the decision
             answer = solve_by_linprog(model.program, RELAXED_SHARE * until.remaining())
             if answer.found and answer.bound is not None:
                 return answer.bound * model.unit, model.scores(answer.prices)

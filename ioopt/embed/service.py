@@ -35,12 +35,12 @@ from ioopt.problems.base import Json
 
 MAX_LINE_BYTES = 8 << 20
 MAX_SESSIONS = 64
-"""Most sessions of a connection."""
+"""The largest number of sessions of a connection."""
 IDLE_SECONDS = 3600.0
-"""Seconds without a call after which a session gives way to a new one."""
+"""The seconds without a call after which a session may be replaced by a new one."""
 
 OF_RESULT = ("plan", "status", "stop", "objective", "bound", "gap", "notes")
-"""Fields of a result that answer ``decide``."""
+"""The fields of a result that the reply to ``decide`` contains."""
 
 
 class Service:
@@ -192,4 +192,4 @@ def _plain(value: object) -> object:
 
 
 _ENCODER = json.JSONEncoder(allow_nan=False, default=_plain)
-"""Made once, because making one takes microseconds."""
+"""Cached, because making one takes microseconds."""

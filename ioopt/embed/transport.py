@@ -33,26 +33,28 @@ from ioopt.errors import BackendFailureError, UsageError
 
 MAX_CONNECTIONS = 32
 MAX_UNFINISHED_BYTES = 256 << 20
-"""Most bytes of unfinished lines over all connections."""
+"""The largest number of bytes of unfinished lines, over all connections."""
 DRAIN_SECONDS = 3.0
-"""Seconds for answering what has arrived once the service is told to stop.
+"""The seconds for answering received messages once the service is told to stop.
 
-The pages promise that it stops within 5 s.
+The documentation promises that it stops within 5 s.
 """
 INTERRUPT_SECONDS = 0.3
-"""The same after Ctrl-C, when a user waits."""
+"""The same after Ctrl-C, when a user is waiting."""
 LEAVE_SECONDS = 1.0
-"""Seconds for a process to notice that its client has left before it is killed."""
+"""The seconds in which a process should notice that its client has left; then it is
+killed.
+"""
 _FULL_SECONDS = 0.05
-"""Pause where no descriptor or memory is left for a new connection."""
+"""The pause in seconds when no descriptor or memory is left for a new connection."""
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from ioopt.embed.transport import main; main(sys.argv[2:])"
 )
 NUMBERED = "numbered"
-"""Word for :func:`main`: lines begin with a number."""
+"""An argument of :func:`main`: lines begin with a number."""
 LISTED_ONLY = "listed-only"
-"""Word for :func:`main`: solvers that are not listed are refused."""
+"""An argument of :func:`main`: solvers that are not in the registry are refused."""
 OWN_REFUSED = (
     "over HTTP only listed solvers are served: begin the service with --allow-own"
 )
@@ -167,7 +169,7 @@ def main(arguments: list[str]) -> None:
     with contextlib.suppress(SystemExit, BrokenPipeError):
         try:
             server.run()
-        except OSError as error:  # no answer can be written, but the reason can
+        except OSError as error:  # standard error may still work
             print(
                 f"ioopt: standard output: {error.strerror}", file=sys.stderr, flush=True
             )
@@ -191,7 +193,7 @@ def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
         connection.makefile("wb") as sink,
     ):
         StreamServer(source, sink, Service(max_bytes)).run()
-    os._exit(0)  # whatever solver still runs
+    os._exit(0)  # ends solvers that still run
 
 
 def _command(max_bytes: int, *words: str) -> list[str]:
@@ -231,7 +233,7 @@ class LineProcess:
             process = self._process = subprocess.Popen(
                 self._command, stdin=pipe, stdout=pipe, process_group=0
             )
-            if self._closed:  # by another thread, while the process was started
+            if self._closed:  # closed by another thread meanwhile
                 self.end()
         try:
             assert process.stdin is not None and process.stdout is not None
@@ -279,7 +281,9 @@ class StdioServer:
     endpoint = ""
 
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
-        self._group = not sys.stdin.isatty()  # a terminal talks to its own group alone
+        self._group = (
+            not sys.stdin.isatty()
+        )  # a terminal's signals reach only its own group
         self._stopping: float | None = None
         group = 0 if self._group else None
         self._process = subprocess.Popen(_command(max_bytes), process_group=group)
@@ -387,7 +391,7 @@ class SocketServer:
         for handle in ends:
             poll.register(handle, select.POLLIN)
         for handle in here:
-            poll.register(handle, 0)  # reports only that the other side is closed
+            poll.register(handle, 0)  # reports only closed connections
         if self._stop_at is None:
             poll.register(self._listener, select.POLLIN)
             poll.register(self._waker, select.POLLIN)
@@ -437,8 +441,9 @@ class SocketServer:
             connection, _ = self._listener.accept()
         except OSError as error:
             if error.errno in _FULL:
-                time.sleep(_FULL_SECONDS)  # do not spin until something is closed
-            return  # or the client has given up
+                # Without a pause the loop would spin until a connection is closed.
+                time.sleep(_FULL_SECONDS)
+            return  # or the client has left before it was accepted
         try:
             if len(self._clients) >= self.connections:
                 raise OSError(f"{self.connections} connections are served already")

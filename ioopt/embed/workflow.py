@@ -35,9 +35,9 @@ from ioopt.units import counted
 
 FileLike = Mapping[str, object] | File
 _COMPACT = 256
-"""Forgotten tasks after which a run is rebuilt without them, at least."""
+"""The least number of forgotten tasks at which a run is rebuilt without them."""
 MOST_CORES = 1 << 16
-"""Cores of the node that stands for those to come where a run has none yet."""
+"""The cores of a placeholder node, used while a run has no node yet."""
 WAITS = "waits"
 ENDED = "ended"
 WITHDRAWN = "withdrawn"

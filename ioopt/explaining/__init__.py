@@ -24,7 +24,7 @@ from ioopt.units import quantity, title
 from ioopt.verdict import best_of, strongest_sound
 
 TOLD = 1e-3
-"""Gains below this part of the value are not mentioned."""
+"""Gains below this share of the value are not mentioned."""
 
 
 @dataclass(frozen=True)

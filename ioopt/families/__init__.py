@@ -32,7 +32,7 @@ T = TypeVar("T")
 EXACT = "exact"
 """Proves its answer optimal when given time."""
 BOUND = "bound"
-"""Gives a bound that another method can be measured against."""
+"""Gives a bound with which other methods can be compared."""
 WARM_START = "warm-start"
 """Begins from a given plan."""
 ANYTIME = "anytime"
@@ -44,8 +44,8 @@ THREADS = "threads"
 refuses ``--threads``.
 """
 REFERENCE = "reference"
-"""Breaks a rule of the machine, as a mark to measure against: no competitor,
-outside every ratio.
+"""Breaks a rule of the machine, as a reference for others: it does not compete and is
+in no ratio.
 """
 
 
@@ -187,8 +187,9 @@ class MadePolicy(NamedTuple):
 
 
 Turn = Callable[["Json"], bool]
-"""Gives the plain data of an instance a little more of one resource; False where the
-instance has nothing of it."""
+"""A function that gives the plain data of an instance a little more of one resource; it
+returns False when the instance does not have the resource.
+"""
 
 
 class Kind(Format):
@@ -202,30 +203,35 @@ class Kind(Format):
     default_solver: str
     metrics: tuple[Metric, ...]
     fallback: str | None = None
-    """The solver that answers where another one fails."""
+    """The solver that answers when another one fails."""
     policies: tuple[str, ...] = ()
-    """The policies that ``auto`` tries, the best in the mean first."""
+    """The policies that ``auto`` tries, in the order of their mean results, best
+    first.
+    """
     compare_solvers: tuple[str, ...] = ()
     """What ``ioopt compare`` runs when no solver is named; empty: all of the kind."""
     baseline: str | None = None
-    """The solver to which the comparison of several instances prints mean ratios."""
+    """The baseline of the mean ratios that a comparison of several instances prints."""
     decision: bool = False
-    """Whether it is a snapshot, which ``ioopt solve --now`` takes."""
+    """Whether it is a snapshot, as ``ioopt solve --now`` requires."""
     follows: bool = False
     """Whether a schedule follows from its plan, so that a check repeats the replay."""
     judged_by_schedule: bool = False
     """Whether the checker can judge a schedule without its plan."""
     replay_options: frozenset[str] = frozenset()
-    """The options of ``ioopt simulate`` that its replay takes beside the plan."""
+    """The options of ``ioopt simulate`` that its replay takes in addition to the
+    plan.
+    """
     exports: frozenset[str] = frozenset()
     """The commands of ``ioopt export`` that take its instances."""
     renamed: Mapping[str, str] = {}
-    """Names of solvers in the last version -> what stands for them now."""
+    """Renamed solvers of the last version -> their present names."""
     removed: Mapping[str, str] = {}
-    """Solvers of the last version that were removed -> what to take instead."""
+    """Removed solvers of the last version -> what to use instead."""
     knob_units: Mapping[str, str] = {}
-    """What there is more of, by resource of :meth:`knobs`, where its name does not
-    say it."""
+    """Resource of :meth:`knobs` -> the words for it in sentences, if its name does not
+    suffice.
+    """
 
     @property
     def objective(self) -> Metric:

@@ -298,7 +298,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         backends=("HiGHS", "CBC"),
     ),
 )
-"""One row a policy: its name, its file, and what is said of it."""
+"""One row for each policy: its name, its file, and its description."""
 
 _COMPARED = tuple(
     row.name
@@ -401,7 +401,7 @@ class BatchIo(Kind):
         from ioopt.solvers.batch_io.run import simulate
 
         assert policy is not None, "a plan of this kind names its policy"
-        options.pop("deadline", None)  # it is the command that ends a long replay
+        options.pop("deadline", None)  # the command ends a long replay
         return simulate(problem, plan, policy.policy, **options)
 
     def beyond(

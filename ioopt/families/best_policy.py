@@ -13,7 +13,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 
 RECORDED_RUN_FACTOR = 4.0
-"""How much longer a run that keeps records may take than a trial without them."""
+"""How many times longer a run with records may take than a trial without them."""
 
 
 def best_of(

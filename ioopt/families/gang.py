@@ -390,4 +390,4 @@ SOLVERS: tuple[SolverSpec, ...] = (
         backends=("CP-SAT", "HiGHS", "CBC"),
     ),
 )
-"""One row a policy: its name, its file, and what is said of it."""
+"""One row for each policy: its name, its file, and its description."""

@@ -35,7 +35,7 @@ from ioopt.options import nearest, parse_settings, refuse_left_backend, shown
 from ioopt.options import suggest as suggest
 
 FAMILIES = (replication, batch_io, gang, flexgang, work_directory)
-"""The families of ioopt. A new one is its own files and a name here."""
+"""The families of ioopt. A new family needs its own files and a name in this list."""
 
 Row = TypeVar("Row", Kind, SolverSpec)
 
@@ -129,7 +129,9 @@ def _all_solvers() -> tuple[SolverSpec, ...]:
 
 
 FORMATS: dict[str, Format] = _all_formats()
-"""What can be read and generated: kinds of decisions, then what is only measured."""
+"""The formats that can be read and generated: kinds of decisions, then those that are
+only measured.
+"""
 KINDS: dict[str, Kind] = {
     name: form for name, form in FORMATS.items() if isinstance(form, Kind)
 }
@@ -368,7 +370,7 @@ def _broken(name: str) -> str:
 
 
 _OWN_REFUSED: list[str] = []
-"""Why this process takes listed solvers alone; nothing where it takes any."""
+"""The reason why this process takes only listed solvers; empty when it takes any."""
 
 
 def refuse_own(why: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ioopt.problems.base import Json
 
 MORE = 1.1
-"""How much of each resource is tried: a tenth more."""
+"""The factor on each resource in an explanation: 10 % more."""
 
 
 def scaled(part: str, key: str) -> Callable[[Json], bool]:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 SAMPLES = {"month.swf": "month.swf.gz", "month.sacct": "month.sacct.gz"}
-"""The file of each name."""
+"""Sample name -> its file."""
 
 
 def sample_or_path(log: str) -> str:

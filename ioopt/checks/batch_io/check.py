@@ -51,7 +51,7 @@ def check(
     rows = schedule["jobs"]
     views, found = _matched(terms, rows)
     stated = schedule.get("storage_bytes_per_second")
-    if stated not in (None, terms.storage):  # pictures of the schedule show it
+    if stated not in (None, terms.storage):  # shown in pictures of the schedule
         text = f"the schedule states {stated} B/s, the instance {terms.storage:g} B/s"
         found.append(violation("storage-rate", problem.name, text))
     for view in views:
@@ -432,7 +432,7 @@ def _moved(record: RequestView, begin: float, end: float) -> tuple[float, float]
         return done / record.peak, done / record.peak
     inside = _overlap(record.request, record.last, begin, end)
     work = (record.volume or 0.0) / record.peak
-    sure = 0.0  # what it surely moves in all
+    sure = 0.0  # the least that it moves in total
     if record.finish is not None:
         sure = work
     return max(0.0, sure - (record.last - record.request - inside)), min(work, inside)

@@ -155,9 +155,9 @@ class Totals(NamedTuple):
     rate: Reals
     peak: Reals
     partial: Reals
-    """How many run below their peak rate."""
+    """The number of spans that run below their peak rate."""
     limit: Reals
-    """What the storage delivers to so many requests (rule 29)."""
+    """The rate that the storage delivers to that many requests (rule 29)."""
 
 
 def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:

@@ -14,7 +14,7 @@ from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Job
 
 SLACK_SECONDS = 4e-9
-"""Seconds within which two times are one instant (rule 2 allows 1e-9 s for each)."""
+"""Two times within these seconds are one instant (rule 2 allows 1e-9 s for each)."""
 
 
 @dataclass(frozen=True)

@@ -22,15 +22,17 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 CELLS_PER_DEVIATION = 16
-"""Cells of a slot for a standard deviation of the bursts."""
+"""The number of cells of a slot for one standard deviation of the bursts."""
 FEWEST_CELLS = 96
 MOST_CELLS = 640
 POINTS_PER_CELL = 4
-"""Trapezoids a cell for the time that CPUs are given away."""
+"""The number of trapezoids a cell in the integral of the time when CPUs are given
+away.
+"""
 CLOCK = 1e-9
 """Seconds within which two times are the same."""
 DIGITS = 12
-"""Decimals of a second to which slots are rounded."""
+"""The number of decimals of a second to which slots are rounded."""
 
 
 class Response(NamedTuple):

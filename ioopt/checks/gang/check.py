@@ -15,11 +15,11 @@ from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
 SAME_INSTANT_SECONDS = 1e-7
-"""Events this close are one; work this short is done at a slice's end (rules 3 and
-4).
+"""Events that differ by less are one event; a job with less work left is done at the
+end of its slice (rules 3 and 4).
 """
 IS_LOCAL = "is local if and only if its columns are its file nodes"
-"""What the key ``local`` of an entry must be."""
+"""The rule for the key ``local`` of an entry."""
 RELATIVE = 1e-9
 """Tolerance for the rounding of a job's updates, relative to its work."""
 
@@ -57,7 +57,7 @@ def check(
         metrics |= _Replay(problem, entries, found).run(updates)
     objectives = {"mean_slowdown": metrics["mean_slowdown"]}
     unjudged: tuple[str, ...] = ()
-    if plan is None:  # each policy has an order of its own, which a replay would show
+    if plan is None:  # the order depends on the policy
         unjudged = ("queue order",)
     return CheckReport(
         tuple(found.violations),
@@ -332,7 +332,7 @@ def _row_time(now: float, row: int, quantum: float, levels: int) -> float:
 
 
 BIG_JOB_TASKS = 64
-"""Tasks from which a job counts in ``big_job_slowdown``."""
+"""The number of tasks from which a job counts in ``big_job_slowdown``."""
 
 
 def times_metrics(

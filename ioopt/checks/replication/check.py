@@ -164,7 +164,7 @@ def _bound_ranges(
     assert schedule is not None
     most = metrics["makespan_seconds"]
     if schedule.get("actual_compute_seconds"):
-        most = math.inf  # no bound need hold with actual times
+        most = math.inf  # bounds hold for planned times only
     return {"transfer_bound_seconds": (metrics["lower_bound_seconds"], most)}
 
 

@@ -20,9 +20,11 @@ from ioopt.problems.base import Json, Problem
 from ioopt.problems.batch_io import QueueOptions
 
 Reader = Callable[..., Problem]
-"""Makes the instance from the values of a command's arguments and options."""
+"""A function that makes the instance from the values of a command's arguments and
+options.
+"""
 Described = Callable[[tuple[str, ...]], Mapping[str, Any]]
-"""Makes arguments of the reader from the words of ``--machine``."""
+"""A function that makes arguments of the reader from the words of ``--machine``."""
 
 
 def import_command(

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 Number = float | Fraction
 
 UNLIMITED = 1 << 62
-"""A number of tasks or slots that is never reached: no limit."""
+"""A number of tasks or slots too large to be reached, which means no limit."""
 
 BEST_FIT = 0
 """Value of :attr:`Rules.place`: the Schedule rule of GS."""
@@ -29,7 +29,9 @@ Weight = Literal["las", "hdf", "one"]
 WEIGHTS: dict[Weight, int] = {"las": LAS, "hdf": HDF, "one": ONE}
 
 LEAST_NEED_SECONDS = 50
-"""Least remaining work in the weight HDF, so that no job about to end outweighs all."""
+"""The least remaining work in the weight HDF, so that a job about to end does not
+outweigh all others.
+"""
 
 
 class RuleNumbers(NamedTuple):

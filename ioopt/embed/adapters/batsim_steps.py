@@ -12,7 +12,7 @@ from ioopt.formats.batsim.profiles import Platform, Profiles
 from ioopt.problems.base import Json
 
 MAX_STEPS = 1000
-"""A job with more steps is run whole."""
+"""The largest number of steps; a job with more is run whole."""
 _TINY = 1e-9
 
 
@@ -71,7 +71,7 @@ class Transfers:
         self._arbiter = IoArbiter(machine, policy)
         self._storage = float(machine["storage_bytes_per_second"])
         self._here: dict[str, _Transfer] = {}
-        # rates under a policy that ignores the limit are no budget
+        # such a policy may exceed the storage rate
         self._bounded = policy != "no-congestion"
         self.notes: tuple[str, ...] = ()
 

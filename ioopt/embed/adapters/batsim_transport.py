@@ -19,9 +19,11 @@ from ioopt.problems.base import Json
 
 _POLL_MILLISECONDS = 200
 MAX_NOTES = 1000
-"""Notes that a simulation prints at most."""
+"""The largest number of notes that are printed for a simulation."""
 MAX_MESSAGE_BYTES = 1 << 28
-"""Longest message that is received; ZeroMQ disconnects the sender of a longer one."""
+"""The longest message that is received; ZeroMQ disconnects the sender of a longer
+one.
+"""
 
 
 class BatsimServer:
@@ -49,7 +51,7 @@ class BatsimServer:
             zmq.EVENT_DISCONNECTED | zmq.EVENT_ACCEPTED
         )
         self._socket.linger = 1000
-        self._socket.tcp_keepalive = 1  # a host that dies says nothing
+        self._socket.tcp_keepalive = 1  # a host that crashes sends no message
         self._socket.maxmsgsize = MAX_MESSAGE_BYTES
         self._socket.rcvhwm = 4  # a peer sends one message and waits for the answer
         try:
@@ -86,7 +88,7 @@ class BatsimServer:
                     continue
                 reply, broken = self._reply(sender, text)
                 if self._handle < 0 and self._peer is not None:
-                    self._watch()  # a handle may have been somebody else's before
+                    self._watch()  # a handle may be reused for a new connection
                     self._handle = frames[-1].get(SRCFD)
                 self._socket.send_multipart([sender, *path, json.dumps(reply).encode()])
                 if broken is not None:
@@ -140,7 +142,7 @@ class BatsimServer:
     def stop(self, seconds: float = 0.0) -> None:
         """Stop after the current message; may be called from a signal handler.
 
-        This takes no longer than one poll; *seconds* is ignored.
+        This takes no longer than one poll, whatever the *seconds* allowed.
         """
         self._stopped = True
 

@@ -31,13 +31,17 @@ if TYPE_CHECKING:
     from distributed.scheduler import TaskState, WorkerState
 
 UNKNOWN_SECONDS = 0.5
-"""Estimate for a task of whose prefix none has ended; Dask uses the same."""
+"""The estimate for a task when no task with its prefix has ended; Dask uses the
+same.
+"""
 UNKNOWN_BYTES = 1 << 20
-"""Estimate for the output of such a task."""
+"""The estimate for the output of such a task."""
 DEADLINE_SECONDS = 10.0
-"""Seconds for one round of decisions; once one is late, Dask places the rest."""
+"""The seconds for one round of decisions; after one late round Dask places all other
+tasks.
+"""
 NOBODY = "ioopt://held"
-"""The address of no worker: a task restricted to it waits."""
+"""An address that no worker has: a task restricted to it waits."""
 Policy = str | Callable[[], Dispatcher] | None
 Settings = Mapping[str, object] | None
 
@@ -164,12 +168,12 @@ class Placement(SchedulerPlugin):
         self.report.seconds += perf_counter() - begun
 
     def _waits(self, key: Key) -> None:
-        """Return whether a task could run if it were not restricted to no worker; such
-        a task is put on hold.
+        """Hold back a task that could run, but is restricted to no worker, and ask for
+        a decision.
         """
         if not isinstance(self._scheduler.tasks[key].worker_restrictions, Pin):
             return
-        if key not in self._held:  # where it was put is gone, or what it had made
+        if key not in self._held:  # its worker or its result was lost
             self._held[key] = None
             self._view = None
         elif self._view is not None:
@@ -225,7 +229,9 @@ class Placement(SchedulerPlugin):
         found: dict[Key, str] = {}
         try:
             self._answer(found, begun + DEADLINE_SECONDS)
-        except Exception as error:  # Dask's loop goes on, with what was decided before
+        except (
+            Exception
+        ) as error:  # Dask's event loop must continue, with the earlier decisions
             logging.getLogger("distributed.ioopt").warning(
                 "ioopt: %s; Dask places", error
             )
@@ -255,7 +261,7 @@ class Placement(SchedulerPlugin):
             if pair is None:
                 if not view.at_rest():
                     break
-                # No event is to come after which the dispatcher could answer.
+                # No further event will come to which the dispatcher could react.
                 pair = (view.ready[0], 0)
                 view.give(*pair)
             key = self._keys[pair[0]]
@@ -391,14 +397,14 @@ def placed(
         try:
             vars(report).update(vars(client.run_on_scheduler(_end)))
             client.unregister_scheduler_plugin(Placement.name)
-        except OSError as error:  # what the body raises is not to be covered
+        except OSError as error:  # keep the error of the block
             report.notes.append(f"the scheduler is gone: {error}")
 
 
 def _end(dask_scheduler: "Scheduler") -> Report:
     placement: Placement = dask_scheduler.plugins[Placement.name]  # type: ignore[assignment]
     placement.let_go()
-    for task in dask_scheduler.tasks.values():  # one may have to run again
+    for task in dask_scheduler.tasks.values():  # a task may have to run again
         if isinstance(task.worker_restrictions, Pin):
             task.worker_restrictions = None
     return placement.report

@@ -48,13 +48,17 @@ ENDED = frozenset(
     }
 )
 UNUSABLE = ("ReqNodeNotAvail", "NodeDown", "ReservedForMaintenance")
-"""Reasons of a job that waits for a node which is down, drained or reserved."""
+"""The reasons that Slurm states for jobs that wait for a node which is down, drained or
+reserved.
+"""
 
 COMMAND_SECONDS = 120.0
-"""Seconds after which a Slurm command counts as failed; it gives up earlier itself."""
+"""Seconds after which a Slurm command counts as failed; Slurm's own timeout is
+shorter.
+"""
 
 Runner = Callable[[Sequence[str]], str]
-"""Runs a command and returns its standard output."""
+"""A function that runs a command and returns its standard output."""
 
 
 def run_command(words: Sequence[str]) -> str:
