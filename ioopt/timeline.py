@@ -111,44 +111,11 @@ def replication_timeline(
     core has its own intervals and transfers have rates; without, neighbouring cores
     share one interval, and critical intervals are marked.
     """
-
-    def told(row: Mapping[str, Any]) -> dict[str, Any]:
-        return {"critical": 1} if sizes is None and row.get("critical") else {}
-
     found: list[Interval] = []
     for row in schedule["tasks"]:
-        start, end, cores = (
-            row["start_seconds"],
-            row["end_seconds"],
-            row.get("cores", ()),
-        )
-        lanes = (
-            core_runs(cores) if sizes is None else [{"core": c} for c in cores] or [{}]
-        )
-        found += [
-            Interval(
-                start, end, row["node"], "compute", row["id"], info=lane | told(row)
-            )
-            for lane in lanes
-        ]
+        found += _computing(row, sizes is None)
     for row in schedule["transfers"]:
-        start, end, file = row["start_seconds"], row["end_seconds"], row["file"]
-        source, target, rate, info = row["source"], row["destination"], None, told(row)
-        kind = "save" if target is None else "remote" if source is None else "copy"
-        if sizes is not None:
-            rate = sizes[file] / (end - start) if end > start else None
-            info["bytes"] = sizes[file]
-        found.append(
-            Interval(
-                start,
-                end,
-                target or source,
-                kind,
-                file,
-                rate,
-                info | {"source": source},
-            )
-        )
+        found.append(_transfer(row, sizes))
     marks = [
         Interval(row["seconds"], row["seconds"], row["node"], "eviction", row["file"])
         for row in schedule["evictions"]
@@ -157,6 +124,53 @@ def replication_timeline(
     return Timeline.of(
         found, nodes or sorted(names, key=lambda name: (len(name), name)), marks
     )
+
+
+def _critical(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the mark of a critical task or transfer; nothing for others."""
+    if row.get("critical"):
+        return {"critical": 1}
+    return {}
+
+
+def _computing(row: Mapping[str, Any], together: bool) -> list[Interval]:
+    """Return the intervals of a task: one a core, or with *together* one for each run
+    of neighbouring cores, marked if the task is critical.
+    """
+    cores = row.get("cores", ())
+    if together:
+        lanes = core_runs(cores)
+        marks = _critical(row)
+    else:
+        lanes = [{"core": core} for core in cores] or [{}]
+        marks = {}
+    start, end = row["start_seconds"], row["end_seconds"]
+    return [
+        Interval(start, end, row["node"], "compute", row["id"], info=lane | marks)
+        for lane in lanes
+    ]
+
+
+def _transfer(row: Mapping[str, Any], sizes: Mapping[str, int] | None) -> Interval:
+    """Return the interval of a transfer; it has a rate if *sizes* are given."""
+    start, end = row["start_seconds"], row["end_seconds"]
+    source, target = row["source"], row["destination"]
+    file = row["file"]
+    if target is None:
+        kind = "save"
+    elif source is None:
+        kind = "remote"
+    else:
+        kind = "copy"
+    rate = None
+    if sizes is None:
+        info = _critical(row)
+    else:
+        info = {"bytes": sizes[file]}
+        if end > start:
+            rate = sizes[file] / (end - start)
+    info["source"] = source
+    return Interval(start, end, target or source, kind, file, rate, info)
 
 
 def core_runs(cores: Sequence[int]) -> list[dict[str, int]]:
@@ -201,18 +215,16 @@ def _spans(job: Mapping[str, Any], name: str, closely: bool) -> Iterator[Interva
         kind = "local" if job["local"] else "remote start"
         yield Interval(now, job["finish_seconds"], name, kind, name)
         return
-    for phase in (phase for phase in job["io"] if phase["request_seconds"] is not None):
+    for phase in job["io"]:
+        if phase["request_seconds"] is None:
+            continue
         label = f"{name} phase {phase['phase']}" if closely else name
-        finish = (
-            job["end_seconds"]
-            if phase["finish_seconds"] is None
-            else phase["finish_seconds"]
-        )
-        grant = (
-            finish
-            if phase["first_grant_seconds"] is None
-            else phase["first_grant_seconds"]
-        )
+        finish = phase["finish_seconds"]
+        if finish is None:
+            finish = job["end_seconds"]
+        grant = phase["first_grant_seconds"]
+        if grant is None:
+            grant = finish
         spans = (closely and phase.get("rates")) or [(grant, finish, None)]
         parts = [(phase["request_seconds"], "compute", None)]
         for since, until, rate in spans:

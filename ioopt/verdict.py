@@ -397,7 +397,7 @@ def contradiction(
     limit = report.limits.get(metric.name)
     past = past_bound(sense, bound, limit, report.rounding)
     if past is not None:
-        text = f"says less than the instance alone, which tells {limit!r}"
+        text = f"is weaker than {limit!r}, the bound of the instance alone"
         return Contradiction(text, past)
     return None
 

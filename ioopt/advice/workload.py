@@ -270,8 +270,9 @@ def _require_rates(rule: MachineRule, problem: BatchIoProblem) -> None:
         what += " (a guess)"
     if storage < node:
         raise UsageError(
-            f"{what} is below that of one node, {quantity('bytes_per_second', node)}: "
-            "state both, --machine node_rate=RATE,storage_rate=RATE"
+            f"{what} is below the rate of one node, "
+            f"{quantity('bytes_per_second', node)}: state both, "
+            "--machine node_rate=RATE,storage_rate=RATE"
         )
     together = node * machine.nodes
     if storage > HIGHEST_STORAGE * together:

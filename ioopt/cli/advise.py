@@ -38,10 +38,11 @@ Examples:
 
 \b
 Without -o the page goes to standard output as text; -o page.html also prints the
-answer in a few lines. LOG is in the Standard Workload Format, or of sacct or PBS, as
-`ioopt import` reads it, or one of the samples month.swf and month.sacct. Every job
-starts when the log says: nothing is said of waits. Without --io-fraction and without
-Darshan logs of most jobs the answer is the I/O fraction from which on a change pays.
+answer in a few lines. LOG is a file in the Standard Workload Format, the output of
+sacct or a PBS accounting log (see `ioopt import`), or one of the samples month.swf and
+month.sacct. Every job starts at the time in the log, so waits are not predicted.
+Without --io-fraction, and without Darshan logs of most jobs, the answer is the I/O
+fraction from which a change pays.
 """
 STAGES = 2
 """The number of steps before the replays: reading the log, preparing the jobs."""
@@ -88,15 +89,15 @@ GONE = together(
 @solver_option(
     "solvers",
     multiple=True,
-    text="A policy to look at, or NAME:KEY=VALUE,...; may be given again.",
+    text="A policy to compare, or NAME:KEY=VALUE,...; may be given again.",
 )
 @click.option(
     "--draws",
     type=click.IntRange(min=1),
     default=5,
     metavar="N",
-    help="Replays with moved starts and other invented I/O; the first one, the log as "
-    "it stands, only chooses.",
+    help="Number of replays. The first one replays the log unchanged, to choose the "
+    "options; the others move starts and generate other I/O.",
 )
 @click.option(
     "--resamples",

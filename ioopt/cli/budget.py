@@ -36,22 +36,22 @@ def recorded(command: Any) -> Any:
             "--read",
             type=click.Choice(["rchar", "read_bytes"]),
             default="rchar",
-            help="Of a trace: bytes from rchar and wchar, or from read_ and "
+            help="For a trace: take bytes from rchar and wchar, or from read_bytes and "
             "write_bytes.",
         ),
         click.option(
             "--dag",
             metavar="FILE",
             type=PATH,
-            help="Of a trace: the run's DAG, from -with-dag.",
+            help="For a trace: the run's DAG, made by -with-dag.",
         ),
         click.option(
             "--scratch",
             type=click.FloatRange(min=0),
             default=0.0,
             metavar="FACTOR",
-            help="Scratch of a running task as a multiple of its outputs: no record "
-            "has it.",
+            help="Scratch of a running task as a multiple of its outputs; no record "
+            "contains it.",
         ),
         click.option(
             "--quota", metavar="BYTES", help="Size of the work directory, such as 10TB."
@@ -101,13 +101,13 @@ def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryPro
     "--size-noise",
     type=click.FloatRange(0, 10),
     metavar="SIGMA",
-    help="The same for the bytes of files: how much head-room they need.",
+    help="The same for the sizes of files: shows how much space they need in addition.",
 )
 @click.option(
     "--nextflow",
     metavar="FILE",
     type=PATH,
-    help="Write a nextflow.config that keeps it.",
+    help="Write a nextflow.config with caps that keep the quota.",
 )
 @click.option("--plot", "picture", metavar="OUT", type=PATH, help="Draw the curve.")
 @click.option(

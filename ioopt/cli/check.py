@@ -45,24 +45,21 @@ Examples:
 @click.option(
     "--link", type=click.Choice(["shared", "per-node"]), help="The same as --set link=."
 )
-@set_option(
-    "What the result may say of the question that FILE does not: loop, ef, link, "
-    "actual."
-)
+@set_option("A setting that RESULT may add to FILE: loop, ef, link, actual.")
 @click.option(
     "--explain",
     "explaining",
     is_flag=True,
-    help="Say why a sound plan is as it is: times, waste, bound, the resource that "
-    "would help most. Its solver runs again, once as it is and once for 10 % "
-    "more of each.",
+    help="Explain a plan without violations: times, waste, bound, and the resource "
+    "that would help most. Its solver runs again: on FILE, and with 10 % more of each "
+    "resource.",
 )
 @click.option(
     "--time-limit",
     type=Seconds(),
     default=5.0,
     metavar="S",
-    help="With --explain: seconds for each of these runs.",
+    help="With --explain: time limit in seconds for each run of the solver.",
 )
 @format_option("table", "json")
 def check(

@@ -44,7 +44,7 @@ Examples:
 )
 @options.solver_options
 @options.measure_option(
-    "solvers optimise where they can, and bests, gaps and ratios are of"
+    "that solvers optimise if they can, and that bests, gaps and ratios refer to"
 )
 @click.option(
     "--baseline",
@@ -56,7 +56,7 @@ Examples:
     "--plot",
     "picture",
     metavar="OUT",
-    help="Draw bars, of several FILEs ratios, to OUT.png, .svg or .html.",
+    help="Draw bars, or ratios for several FILEs, to OUT.png, .svg or .html.",
 )
 @options.output_option(text="Write the table there instead of standard output.")
 @options.format_option("table", "json", "csv", "markdown")
@@ -142,33 +142,22 @@ def _render(
     wide: bool,
 ) -> str:
     """Return the comparison in one of its formats; JSON is ``ioopt/comparison``."""
-    ratios = []
-    if baseline is not None:
-        everything = wide or form == "json"
-        ratios = text.baseline_ratios(rows, kind, measure, baseline, everything)
     if form == "json":
-        document = {
-            "format": "ioopt/comparison",
-            "version": 1,
-            "measure": measure.name,
-            "rows": rows,
-        }
-        if baseline is not None:
-            document["baseline"] = baseline
-            document["ratios"] = [row._asdict() for row in ratios]
-        return dump_json(document)
+        return _document(rows, kind, measure, baseline)
     if form == "csv":
         return render(*text.raw_table(rows), "csv")
     width = None if wide else terminal_width()
     shape: Form = "markdown" if form == "markdown" else "table"
-    parts = []
+    instances = text.comparison_text(rows, kind, measure, width, shape)
+    beside_baseline = []
+    if baseline is not None:
+        ratios = text.baseline_ratios(rows, kind, measure, baseline, wide)
+        beside_baseline.append(text.baseline_text(ratios, baseline, shape, width))
     if len(text.by_instance(rows)) > 1:
-        parts.append(text.summary_text(rows, measure, shape, width))
-        if baseline is not None:
-            parts.append(text.baseline_text(ratios, baseline, shape, width))
-    parts.append(text.comparison_text(rows, kind, measure, width, shape))
-    if baseline is not None and len(parts) == 1:
-        parts.append(text.baseline_text(ratios, baseline, shape, width))
+        summary = text.summary_text(rows, measure, shape, width)
+        parts = [summary, *beside_baseline, instances]
+    else:
+        parts = [instances, *beside_baseline]
     invented = [row["instance"] for row in rows if _has_synthetic_io(row)]
     footnote = synthetic_footnote(invented)
     if footnote and width is not None:
@@ -176,6 +165,23 @@ def _render(
     if footnote:
         parts.append(f"{footnote}\n")
     return "\n".join(parts)
+
+
+def _document(
+    rows: list[Row], kind: Kind, measure: Metric, baseline: str | None
+) -> str:
+    """Return the comparison as JSON, with ratios of all metrics to *baseline*."""
+    document = {
+        "format": "ioopt/comparison",
+        "version": 1,
+        "measure": measure.name,
+        "rows": rows,
+    }
+    if baseline is not None:
+        ratios = text.baseline_ratios(rows, kind, measure, baseline, True)
+        document["baseline"] = baseline
+        document["ratios"] = [row._asdict() for row in ratios]
+    return dump_json(document)
 
 
 def _has_synthetic_io(row: Row) -> bool:

@@ -76,7 +76,9 @@ def show(name: str) -> None:
 
 @instances.command(cls=IooptCommand)
 @click.argument("name", shell_complete=options.instances)
-@output_option(text="Where to (default: its own file name in this folder).")
+@output_option(
+    text="Where to write the copy (default: its own file name in this folder)."
+)
 def copy(name: str, output: str | None) -> None:
     """Copy the file of NAME; an existing file is not overwritten."""
     source = bundled(name)["path"]
@@ -253,7 +255,10 @@ Examples:
     "--family", metavar="F", help="The same as FAMILY: a family or a kind of instance."
 )
 @click.option(
-    "--all", "everything", is_flag=True, help="Variants too (such as cons-fcfs+top)."
+    "--all",
+    "everything",
+    is_flag=True,
+    help="List variants too (such as cons-fcfs+top).",
 )
 @format_option("table", "json")
 def solvers(name: str | None, family: str | None, everything: bool, form: str) -> None:

@@ -177,7 +177,7 @@ skip_bad_option = click.option(
     help="Leave out and count what cannot be read, up to this share "
     f"({SKIPPED_SHARE}).",
 )
-"""Of the rows of a log or trace, or of whole logs of Darshan."""
+"""The option --skip-bad, for rows of a log or trace and for whole Darshan logs."""
 
 
 def _completing(
@@ -394,9 +394,9 @@ def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
     )
 
 
-def measure_option(what: str = "solvers optimise where they can") -> Callable[[F], F]:
+def measure_option(what: str = "that solvers optimise if they can") -> Callable[[F], F]:
     """Add the option ``--measure NAME``; *what* is the end of its help text."""
-    text = f"What {what}; default: that of the kind, such as makespan_seconds."
+    text = f"The metric {what}; default: the kind's, such as makespan_seconds."
     return click.option("--measure", metavar="NAME", help=text)
 
 

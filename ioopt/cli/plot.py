@@ -45,11 +45,11 @@ REPORTS = (".html", ".csv")
 @click.option(
     "--picture",
     metavar="NAME",
-    help="Of a result: default or gantt. Of stores: ratios; without it .html "
-    "is a report of all.",
+    help="For a result: default or gantt. For stores: ratios; without --picture an "
+    ".html file is a full report.",
 )
-@click.option("--kind", metavar="KIND", help="Of stores: the kind of instance.")
-@measure_option("the runs of stores are compared by")
+@click.option("--kind", metavar="KIND", help="For stores: the kind of instance.")
+@measure_option("by which runs of stores are compared")
 def plot(
     sources: tuple[str, ...],
     output: str,

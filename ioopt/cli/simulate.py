@@ -53,13 +53,13 @@ Examples:
     "sigma",
     type=float,
     metavar="SIGMA",
-    help="Tasks compute planned seconds x lognormal(0, SIGMA).",
+    help="Multiply planned compute seconds by lognormal(0, SIGMA) noise.",
 )
 @click.option("--seed", type=int, default=0, help="Seed of the noise (default 0).")
 @click.option(
     "--actual",
     metavar="JSON",
-    help="Or actual compute seconds from a file {task: seconds}.",
+    help="Instead of noise: actual compute seconds from a file {task: seconds}.",
 )
 @click.option(
     "--solver",
@@ -67,7 +67,8 @@ Examples:
     help="Instead of RESULT: let this dispatcher decide while the tasks run.",
 )
 @set_option(
-    "Of the replay: sources=least-loaded; of a batch's also room, moves=plan, barriers."
+    "An option of the replay: sources=least-loaded; for a batch also room, moves=plan, "
+    "barriers."
 )
 @click.option(
     "--prefetch", is_flag=True, help="With --solver: one task may wait on a busy node."

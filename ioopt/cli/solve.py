@@ -49,7 +49,7 @@ EXIT_CODES = {
 @click.option(
     "--now",
     is_flag=True,
-    help="Of a snapshot (io-requests, gang-matrix): print the decision alone.",
+    help="For a snapshot (io-requests, gang-matrix): print only the decision.",
 )
 @click.option(
     "--warm-start", metavar="RESULT", type=PATH, help="Begin from this result's plan."

@@ -206,13 +206,29 @@ def _tried(
     noise = max((gap for gap in gaps if gap is not None), default=0.0)
     knobs = [same]
     for resource, answer in answers.items():
-        own = [answer.value, answer.bound] if answer is not None else [None, None]
-        most = trials.best([own[0], *trials.replayed(variants[resource]), value])
-        gain = _gain(trials.measure, value, most)
-        proven = same.value == same.bound and own[1] == most
-        sure = proven or gain is None or gain == 0 or gain > noise
-        knobs.append(Knob(resource, most, own[1], gain, sure))
+        replays = trials.replayed(variants[resource])
+        knobs.append(_effect(trials, resource, answer, replays, same, noise))
     return knobs, noise
+
+
+def _effect(
+    trials: _Trials,
+    resource: str,
+    answer: Result | None,
+    replays: Sequence[float | None],
+    same: Knob,
+    noise: float,
+) -> Knob:
+    """Return the effect of more of *resource*: the solver's *answer* and the *replays*
+    with more of it, compared with the unchanged instance *same*.
+    """
+    found = answer.value if answer is not None else None
+    bound = answer.bound if answer is not None else None
+    most = trials.best([found, *replays, same.value])
+    gain = _gain(trials.measure, same.value, most)
+    proven = same.value == same.bound and bound == most
+    sure = proven or gain is None or gain == 0 or gain > noise
+    return Knob(resource, most, bound, gain, sure)
 
 
 def _gain(measure: Metric, now: float | None, then: float | None) -> float | None:
@@ -268,7 +284,7 @@ def _held(measure: Metric, knobs: Sequence[Knob], units: Mapping[str, str]) -> s
     if gains[resource] < TOLD:
         return (
             f"None of the resources tried sets the {side} bound: 10 % more of any does "
-            "not change it, as the work's own length or order stays."
+            "not change it, because the length or order of the work sets it."
         )
     more = f"10 % more {units.get(resource, 'of it')}"
     return (

@@ -216,7 +216,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "auto",
         ("batch-io",),
         _auto,
-        "every policy on the trace, the best answers",
+        "every policy on the trace; returns the best plan",
         "ours",
         abilities={ANYTIME},
     ),

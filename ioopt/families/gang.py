@@ -336,7 +336,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "auto",
         _BOTH,
         _auto,
-        "every policy on the instance, the best answers",
+        "every policy on the instance; returns the best plan",
         "ours",
         abilities={ANYTIME},
     ),

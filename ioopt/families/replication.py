@@ -404,7 +404,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "auto",
         _auto,
-        "all cheap plans, then every queue of a few tasks, or the link-aware search",
+        "all quick heuristics, then every queue if there are few tasks, else "
+        "the link-aware search",
         "ours",
         abilities={BOUND, ANYTIME, WARM_START, THREADS},
     ),
@@ -473,7 +474,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "b-level",
         _b_level,
-        "workflows: the longest path of computing first, behind what the cores have",
+        "workflows: the longest path of computing first, at the end of a core's queue",
         "Kwok and Ahmad 1999; files and cores ours",
         settings=_workflow_settings,
     ),
@@ -506,8 +507,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "rolling",
         _rolling,
-        "workflows: a dispatcher; a plan of what is left, made anew as tasks "
-        "arrive or go",
+        "workflows: a dispatcher that plans the remaining tasks anew as tasks "
+        "arrive or end",
         "ours",
         settings=_rolling_settings,
         policy=_rolling_policy,

@@ -194,7 +194,7 @@ SOLVERS = (
     _solver(
         "auto",
         _auto,
-        "in-flight, then search; where it is small, exact",
+        "in-flight, then search; exact on small instances",
         settings=_search_settings,
         abilities={BOUND, ANYTIME, WARM_START, THREADS},
     ),

@@ -54,13 +54,8 @@ def check(
     if stated not in (None, terms.storage):  # shown in pictures of the schedule
         text = f"the schedule states {stated} B/s, the instance {terms.storage:g} B/s"
         found.append(violation("storage-rate", problem.name, text))
-    for view in views:
-        for one in JOB_CHECKS:
-            found += one(terms, view)
-    if terms.closed:
-        found += _check_nodes(terms, views)
-        found += _check_starts(views)
     spans = Spans.of(views)
+    found += _check_jobs(terms, views)
     found += check_rates(terms, spans)
     if not found:
         found += check_totals(terms, spans)
@@ -85,6 +80,16 @@ def check(
     return CheckReport(
         (), objectives, metrics, ranges, rounding, limits, tuple(excused), unjudged
     )
+
+
+def _check_jobs(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
+    """Check each job by itself, and in the closed loop the nodes and starts of all."""
+    for view in views:
+        for one in JOB_CHECKS:
+            yield from one(terms, view)
+    if terms.closed:
+        yield from _check_nodes(terms, views)
+        yield from _check_starts(views)
 
 
 def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:

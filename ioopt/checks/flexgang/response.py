@@ -110,8 +110,8 @@ def _stationary(
         law = np.clip(np.linalg.solve(equations, np.eye(cells)[-1]), 0.0, None)
     except np.linalg.LinAlgError:
         raise InstanceError(
-            f"slots of {on:g} s in {cycle:g} s are too far from bursts of {burst:g} s "
-            f"and I/O of {io:g} s to compute with"
+            f"slots of {on:g} s in {cycle:g} s differ too much from bursts of "
+            f"{burst:g} s and I/O of {io:g} s to be computed"
         ) from None
     law /= law.sum()
 

@@ -212,7 +212,7 @@ def read_trace(
     type=click.FloatRange(min=0),
     default=1.0,
     metavar="S",
-    help="Accesses less than this apart are one phase.",
+    help="Join accesses less than this apart into one phase.",
 )
 @skip_bad_option
 def import_darshan(
