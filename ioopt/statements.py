@@ -295,7 +295,7 @@ def _bounds(told: Statements) -> Iterator[Violation]:
     for name in dict.fromkeys(name for name, _ in _bound_metrics(told)):
         value = told.metrics.get(name)
         if value is not None and not is_number(value):
-            text = f"bounds a measure, and {shown(value)} is no number"
+            text = f"bounds a measure, and {shown(value)} is not a number"
             yield violation("metric", name, text)
     for name, metric, bound in _bound_statements(told):
         found = contradiction(metric, bound, told.report, told.known)

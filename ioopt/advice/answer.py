@@ -26,8 +26,9 @@ class Kind(StrEnum):
 
 TRUSTED_SCALE = 0.4
 """Where I/O takes less than this share of its time without congestion, nothing is
-concluded: what jobs really write decides there. Of 50 made logs of known truth (slow
-tests of advise) no verdict was wrong above it, 5 of 15 would be below.
+concluded, because the result depends on what jobs really write. Of 50 made logs of
+known truth (slow tests of advise) no verdict was wrong above it, 5 of 15 would be
+below.
 """
 
 

@@ -42,8 +42,8 @@ OWN_FRACTION = (
     "this again with --io-fraction."
 )
 UNTRUSTED = (
-    f"* More than {100 * (1 - TRUSTED_SCALE):g} % of the I/O time is waiting here: what"
-    " jobs really write decides, so nothing is concluded."
+    f"* More than {100 * (1 - TRUSTED_SCALE):g} % of the I/O time is waiting here, so"
+    " the result depends on what the jobs really write and no conclusion is drawn."
 )
 CURVE_WORDS = (
     f"Shaded: {100 * LEVEL:g} % intervals; dotted: worth a change; grey: the value of "
@@ -140,10 +140,10 @@ def _row(value: str, point: AxisPoint) -> list[str]:
 
 def _by_fraction(advice: Advice) -> Part:
     words = [
-        f"What congestion costs, and what the policy {advice.policy} and the best "
-        "setting save of it, in per cent of the run time of all jobs, by the mean "
-        "share of run time that is I/O (of jobs without a Darshan log). Below 0: it "
-        "costs run time."
+        "The cost of congestion, and the savings of the policy "
+        f"{advice.policy} and of the best setting, in per cent of the run time of all "
+        "jobs, for several mean I/O fractions (shares of run time that are I/O, of "
+        "jobs without a Darshan log). Below 0: it costs run time."
     ]
     if not all(point.trusted for point in advice.fraction.points):
         words.append(UNTRUSTED)
@@ -190,9 +190,9 @@ def _settings(advice: Advice) -> Part:
     for row in advice.switches:
         words.append(f"- {row.words}: {effect(row.saves, '')}")
     words.append(
-        "What nobody can switch on today: a file system that suspends and resumes "
-        f"transfers job by job, as policies like {', '.join(ideal)} need. What they "
-        "save is what is to be gained; what the settings save is what you can have."
+        f"Policies like {', '.join(ideal)} need a file system that suspends and "
+        "resumes transfers job by job, which no site has today. Their savings are an "
+        "upper limit; the savings of settings can be had at once."
     )
     lines = []
     for row in advice.switches:
@@ -218,7 +218,7 @@ def _groups(advice: Advice) -> Part:
         f"- {LARGE}: the {TENTH} with most nodes ({groups[LARGE]}, "
         f"{advice.large_job_nodes} nodes or more)",
         f"- {HEAVY}: the {TENTH} with the largest share of I/O ({groups[HEAVY]})",
-        f"- {IDEAL}: no policy, but no job delaying another",
+        f"- {IDEAL}: not a policy, but the case in which no job delays another",
         "- I/O delay: what congestion adds to run times",
         f"- node-hours above the machine: {advice.node_hours_above_machine:.1f} with "
         f"{advice.baseline}, {advice.node_hours_above_machine_with_setting:.1f} with "

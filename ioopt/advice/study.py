@@ -142,7 +142,8 @@ class _Study:
 
         Every option is replayed on the log's own starts at each I/O fraction. The best
         policy and the settings at their best levels are replayed at each fraction and
-        storage rate in every draw; the other policies only at the point of the details.
+        storage rate in every draw; the other policies only at the point shown in
+        detail.
         """
         levels = [option for options in self.levels for option in options]
         every = (SHARING, FREE, *self.policies, *levels)
@@ -180,7 +181,7 @@ class _Study:
             self.progress(len(self.totals), total)
 
     def _choose(self) -> None:
-        """Choose the best policy, the best levels, and the point of the details.
+        """Choose the best policy, the best levels, and the point shown in detail.
 
         That point is the known I/O fraction, else the first at which a setting pays on
         the log's own starts, else the largest at which a conclusion is possible.
@@ -299,7 +300,7 @@ class _Study:
         )
 
     def _warnings(self) -> list[str]:
-        """Return the notes on assumptions, with the I/O fraction of the details."""
+        """Return the notes on assumptions, with the I/O fraction shown in detail."""
         rule = self.workload.io
         shown = replace(rule, fraction=self.shown.fraction)
         return [
@@ -370,7 +371,7 @@ class _Study:
         """Return the ranges in which a setting, and the policy, pay along *points*,
         whose *values* ascend.
 
-        Each is the range that contains the point of the details, if a change pays
+        Each is the range that contains the point shown in detail, if a change pays
         there.
         """
         trusted = [place for place, point in enumerate(points) if self._trusted(point)]

@@ -170,7 +170,8 @@ def sentence(advice: Advice) -> str:
         if advice.scale < TRUSTED_SCALE:
             why = (
                 f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, "
-                "so what the jobs really write decides: give Darshan logs (--darshan)"
+                "so the answer depends on what the jobs really write: give Darshan "
+                "logs (--darshan)"
             )
         return f"Inconclusive: the best setting, {best.name}, {told}; {why}."
     pays = _pays(advice.storage, rate_text, falling=True)
@@ -223,7 +224,7 @@ def answer(advice: Advice) -> list[str]:
     lines.append(
         f"{advice.jobs} jobs in {quantity('span_seconds', advice.span_seconds)} on "
         f"{advice.nodes} nodes use {100 * advice.node_utilisation:.0f} % of the nodes; "
-        f"each starts when the log says, so of waits nothing is said, and {above:.0f} "
+        f"each starts when the log says, so waits are not predicted, and {above:.0f} "
         f"of {hours:.0f} node-hours are above the machine."
     )
     return lines

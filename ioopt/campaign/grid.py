@@ -269,7 +269,7 @@ def _generated(entry: InstanceEntry) -> Iterator[Source]:
             preset = kind.presets[entry.preset]
             parse_settings(preset, settings, f"preset {entry.preset}")
         else:
-            # The generator knows its default preset, and what to say of an unknown one.
+            # The generator has a default preset, and reports an unknown one.
             registry.generate(kind, entry.preset, settings, 0)
         for seed in entry.seeds:
             words = [f"{key}={value}" for key, value in settings.items()]

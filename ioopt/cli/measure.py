@@ -38,7 +38,7 @@ Examples:
     type=Seconds(),
     default=DEFAULT_TIME_LIMIT_SECONDS,
     metavar="S",
-    help="Seconds; a note says what they left out.",
+    help="Time limit in seconds; a note says what was left out.",
 )
 @click.option(
     "--plot",

@@ -174,8 +174,7 @@ skip_bad_option = click.option(
     bare=SKIPPED_SHARE,
     metavar="[SHARE]",
     type=click.FloatRange(0, 1),
-    help="Leave out and count what cannot be read, up to this share "
-    f"({SKIPPED_SHARE}).",
+    help=f"Leave out and count unreadable parts, up to this share ({SKIPPED_SHARE}).",
 )
 """The option --skip-bad, for rows of a log or trace and for whole Darshan logs."""
 

@@ -162,7 +162,7 @@ class GangScheduler:
         if not _is_number(attained_seconds, needed_seconds):
             given = f"{attained_seconds!r:.40} and {needed_seconds!r:.40}"
             return self._refused(
-                f"service of {job!r} ignored: {given} are no times in seconds"
+                f"service of {job!r} ignored: {given} are not times in seconds"
             )
         self._attained[gang.key], self._need[gang.key] = (
             attained_seconds,

@@ -88,7 +88,9 @@ def _known_token(path: str) -> str:
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):
-            raise UsageError(f"{path}: is no regular file; a token is kept in one")
+            raise UsageError(
+                f"{path}: is not a regular file, which a token file must be"
+            )
         if mode & 0o077:
             raise UsageError(f"{path}: others can read the token: chmod 600 {path}")
         token = Path(path).read_text("ascii").strip()

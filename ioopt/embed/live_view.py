@@ -232,10 +232,9 @@ class LiveView(DispatchView):
         return None
 
     def unstarted(self, i: int) -> int | None:
-        """Return the last task that waits on a busy node; None while more tasks may
-        wait there.
+        """Return the last task that waits on a busy node; None if another may be added.
 
-        More may wait as long as the waiting tasks together do not fill :data:`LATENCY`.
+        That is so while the waiting tasks together take less than :data:`LATENCY`.
         """
         waiting = self._waits[i]
         if sum(self.task(k).compute_seconds for k in waiting) < LATENCY:

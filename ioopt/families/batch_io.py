@@ -288,8 +288,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "io-exact",
         ("batch-io",),
         _exact,
-        "the least I/O delay for given starts, up to 30 requests: what being "
-        "online costs",
+        "the least I/O delay for given starts, up to 30 requests: shows what "
+        "deciding online costs",
         "ours",
         _exact_settings,
         _exact_policy,

@@ -395,7 +395,7 @@ def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
         plain = getattr(wanted, "__qualname__", type(wanted).__name__)
         name = f"{wanted.__module__}:{plain}"
     if _OWN_REFUSED:
-        raise UsageError(f"solver {name!r} is no listed one; {_OWN_REFUSED[0]}")
+        raise UsageError(f"solver {name!r} is not a listed one; {_OWN_REFUSED[0]}")
     function = _find(wanted) if isinstance(wanted, str) else wanted
     if isinstance(function, SolverSpec):
         return replace(function, name=name)

@@ -82,7 +82,7 @@ def check(
     )
 
 
-def _check_jobs(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
+def _check_jobs(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
     """Check each job by itself, and in the closed loop the nodes and starts of all."""
     for view in views:
         for one in JOB_CHECKS:
@@ -178,7 +178,7 @@ def _partition(terms: Terms, view: JobView) -> Iterator[Violation]:
     elif not 0 <= first <= machine.nodes - view.nodes:
         yield violation("partition", name, f"nodes {first} and on leave the machine")
     elif first % view.nodes:
-        text = f"first node {first} is no multiple of the block's {view.nodes} nodes"
+        text = f"first node {first} is not a multiple of the block's {view.nodes} nodes"
         yield violation("partition", name, text)
 
 

@@ -225,8 +225,8 @@ def _less_than_whole(terms: Terms, totals: Totals) -> Iterator[Violation]:
     whole = np.minimum(totals.peak, totals.limit)
     for at in _lasting(totals.time, totals.rate < whole - RELATIVE * terms.storage):
         text = (
-            f"{totals.rate[at]:.9g} bytes/s at {float(totals.time[at])!r}, whole "
-            f"grants come to {whole[at]:.9g}"
+            f"{totals.rate[at]:.9g} bytes/s at {float(totals.time[at])!r}, but full "
+            f"grants amount to {whole[at]:.9g}"
         )
         yield violation("conservative", "storage", text)
 
@@ -236,7 +236,7 @@ def _several_partial(totals: Totals) -> Iterator[Violation]:
     for at in _lasting(totals.time, totals.partial > 1):
         text = (
             f"{totals.partial[at]:.0f} partial grants at {float(totals.time[at])!r}; a "
-            "+top policy makes one"
+            "+top policy makes at most one"
         )
         yield violation("conservative", "storage", text)
 

@@ -133,7 +133,7 @@ def _numbers(records: Sequence[Json]) -> list[Any]:
     rates = [record["rates"] for record in records if record.get("rates") is not None]
     spans = [*chain.from_iterable(rates)]
     if any(len(span) != 3 for span in spans):
-        raise ValueError("a span is no triple")
+        raise ValueError("a span is not a triple")
     numbers = [*chain.from_iterable(spans)]
     for record in records:
         for name in ("request_seconds", "first_grant_seconds", "finish_seconds"):
@@ -145,7 +145,7 @@ def _numbers(records: Sequence[Json]) -> list[Any]:
 def _finite(values: list[Any]) -> list[float]:
     """Return *values*, times and rates; ValueError when one is not a finite number."""
     if not set(map(type, values)) <= {float, int} or not math.isfinite(sum(values)):
-        raise ValueError("a time or a rate is no number")
+        raise ValueError("a time or a rate is not a number")
     return values
 
 
@@ -157,7 +157,7 @@ def _request(
     request = record["request_seconds"]
     finish = record["finish_seconds"]
     if type(phase) is not int or request is None:
-        raise TypeError("a phase is no whole number, or was never requested")
+        raise TypeError("a phase is not a whole number, or was never requested")
     return RequestView(
         phase=phase,
         peak=peak,

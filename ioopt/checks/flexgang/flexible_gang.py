@@ -43,7 +43,7 @@ class _Checker:
         pattern = self.problem.pattern(self.plan.k, self.plan.d)
         if pattern is None:
             frame = f"a frame of {self.problem.num_rows} rows"
-            text = f"k={self.plan.k}, d={self.plan.d} is no pattern of {frame}"
+            text = f"k={self.plan.k}, d={self.plan.d} does not fit {frame}"
             self._add("pattern", "plan", text)
             return CheckReport(tuple(self.found))
         self._names()

@@ -149,8 +149,8 @@ def reach_seconds(problem: ReplicationProblem, file: int) -> float:
 
 
 def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[float]]:
-    """Return, by task, the least seconds before its start, after its end, and for
-    itself.
+    """Return, by task, the least seconds before its start, the least seconds after its
+    end, and the seconds that it takes.
     """
     tasks = problem.tasks
     nodes = problem.nodes

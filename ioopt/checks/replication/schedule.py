@@ -333,7 +333,7 @@ def pipes_of(
     network = problem.network
     target = move["destination"]
     source = move["source"]
-    if target is None:  # a save crosses what a fetch to its sender would
+    if target is None:  # a save uses the pipes of a fetch to its sender
         target = source
         source = None
 

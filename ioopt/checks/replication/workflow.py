@@ -271,7 +271,7 @@ def dispatch_violations(
         made[node].append(task)
     for node, tasks in made.items():
         if tasks != list(queues.get(node, ())):
-            text = "its queue is not what the dispatches make it"
+            text = "its queue differs from the recorded dispatches"
             found.append(violation("dispatch", node, text))
     if not found and schedule is not None:
         found.extend(_legal(problem, plan, schedule))
@@ -293,14 +293,14 @@ def _legal(
         k = problem.task_index[name]
         for task in (problem.tasks[p].id for p in problem.predecessors[k]):
             if task in runs and late(runs[task]["end_seconds"], seconds):
-                text = (
-                    f"given at {seconds:g} s, before {task} has written what it reads"
-                )
+                text = f"given at {seconds:g} s, before {task} has written its input"
                 yield violation("dispatch", name, text)
         earlier = [runs[task] for task in before[node] if task in runs]
         before[node].append(name)
         if any(late(row["start_seconds"], seconds) for row in earlier):
-            text = f"given to {node} at {seconds:g} s, where another has not started"
+            text = (
+                f"given to {node} at {seconds:g} s, where another task has yet to start"
+            )
             yield violation("dispatch", name, text)
         room = problem.nodes[problem.node_index[node]].cores
         room -= _busy_cores(problem, earlier, seconds)

@@ -40,7 +40,7 @@ Examples:
 @click.option(
     "--flatten",
     is_flag=True,
-    help="Independent tasks: drop precedence, what tasks write, and cores.",
+    help="Make independent tasks: drop precedence, outputs of tasks, and cores.",
 )
 def import_wfformat(source: str, flatten: bool, machine: Machine) -> ReplicationProblem:
     """Make a replication instance from a WfFormat 1.4, 1.5 or 1.6 workflow.
@@ -59,7 +59,9 @@ def import_wfformat(source: str, flatten: bool, machine: Machine) -> Replication
     metavar="NAME|N",
     help="Which graph of the file: its name, or its place from 0.",
 )
-@click.option("--keep", is_flag=True, help="Save what no task reads to remote storage.")
+@click.option(
+    "--keep", is_flag=True, help="Save files that no task reads to remote storage."
+)
 @click.option(
     "--actual",
     metavar="FILE",
