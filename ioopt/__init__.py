@@ -88,20 +88,21 @@ def solve(
     """Solve one instance and return a checked, simulated :class:`Result`.
 
     *solver* is a name (None: the default of the kind), ``"module:function"``, or a
-    function of the problem, or of it and a :class:`~ioopt.protocols.SolveRequest`, that
-    returns an Outcome, a plan or its dictionary. With *measure* objective, bound and
-    gap are of that metric, and a solver that can optimise it does; without it they are
-    of the solver's own objective. The time limit is in seconds or text such as
-    ``"2min"``, and None for no limit; it counts from this call, or as *deadline* was
-    set where a caller has begun before. *gap*, *threads*, *seed*, *backend* and *log*
-    are those of :class:`ioopt.options.SolveOptions`; *settings* are the solver's own
-    (``--set``); *warm_start* is a Result or a plan. *progress* is called with the best
-    plan so far. Without *bound* none is computed for solvers that prove none: it may be
-    an integer program.
+    function of the problem, or of it and a :class:`~ioopt.protocols.SolveRequest`. The
+    function returns an Outcome, a plan or the plan's dictionary.
+
+    With *measure*, objective, bound and gap are of that metric, and solvers that can
+    optimise it do so. Without it they are of the solver's own objective. The time limit
+    is a number of seconds or text such as ``"2min"``; None is no limit. It counts from
+    this call, or from the time when the caller made *deadline*. *gap*, *threads*,
+    *seed*, *backend* and *log* are those of :class:`ioopt.options.SolveOptions`;
+    *settings* are the solver's own (``--set``). *warm_start* is a Result or a plan.
+    *progress* is called with the best plan so far. *bound* False computes no bound for
+    solvers that prove none, because that bound may need an integer program.
 
     Raises UsageError or InstanceError for bad input, BackendMissingError, and OutOfTime
-    where *source* cannot be read in time. Infeasibility, other limits and failing
-    solvers are results.
+    when *source* cannot be read in time. Infeasibility, other limits and failing
+    solvers are returned as results.
 
     >>> result = solve("two-writers", "fill")
     >>> result.status.value, result.violations
@@ -142,14 +143,16 @@ def compare(
     log: str | None = None,
     wide: bool = False,
 ) -> pd.DataFrame:
-    """Run *solvers* (default: the kind's own list); return a DataFrame, a row a solver.
+    """Run *solvers* (default: the kind's own list) and return a DataFrame, one row a
+    solver.
 
-    *source* is an instance, or a list of them: the index is then (instance, solver). A
-    solver is a name, ``name:key=value``, ``module:function``, or a function. The other
-    keywords are those of :func:`solve`, for every solver; a setting goes to those that
-    have it. The columns are status, the measure (default: the first of the kind's) with
-    bound, gap and ratio to the best, seconds of building and solving, and two more
-    metrics; *wide*: all keys of a result, and every metric.
+    *source* is an instance, or a list of them; for a list the index is (instance,
+    solver). A solver is a name, ``name:key=value``, ``module:function``, or a function.
+    The other keywords are those of :func:`solve`, for every solver; a setting goes to
+    the solvers that have it. The columns are the status, the measure (default: the
+    kind's first one) with its bound, its gap and its ratio to the best, the seconds of
+    building and solving, and two more metrics. With *wide* they are all keys of a
+    result and every metric.
 
     >>> found = compare("cycle3", ["minmin", "job-data-present"])
     >>> found["makespan_seconds"].round(3).to_dict()
@@ -189,12 +192,12 @@ def simulate(
 ) -> Simulation:
     """Replay a plan (or a Result; objects or dictionaries) on its kind's simulator.
 
-    Each kind takes some of the keywords: replication *link* (``shared``, ``per-node``),
-    *actual* (compute seconds by task) and *engine*; work directories *actual*; traces
-    of batch I/O *arithmetic*, *engine* and *rates*; quantum selection *seed* and
-    *seconds*; flexible gangs *seeds* and *seconds*. At the *deadline* a replay that can
-    be cut short answers with what it has, and a note. Raises SimulationError for a plan
-    that cannot be carried out.
+    The keywords depend on the kind. Replication takes *link* (``shared``,
+    ``per-node``), *actual* (compute seconds by task) and *engine*; work directories
+    take *actual*; traces of batch I/O take *arithmetic*, *engine* and *rates*; quantum
+    selection takes *seed* and *seconds*; flexible gangs take *seeds* and *seconds*. A
+    replay that can be stopped early returns what it has at the *deadline*, with a note.
+    Raises SimulationError for a plan that cannot be carried out.
 
     >>> simulate("cycle3", solve("cycle3", "minmin").plan).metrics["remote_bytes"]
     64000000
@@ -222,14 +225,14 @@ def check(
     link: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[Violation]:
-    """Return the violations of a result (or bare plan) against an instance; none when
-    all is well.
+    """Return the violations of a result (or bare plan) against an instance; an empty
+    list when there are none.
 
-    Without *result* only the instance is read. A Result is also held to everything it
-    states. *settings* are what the result may say of the question that its instance
-    does not, such as ``{"loop": "open"}``; anything else of that kind is a violation.
-    *link* is ``{"link": link}``. Raises InstanceError for invalid input and for an
-    instance that nothing can serve.
+    Without *result* only the instance is read. Every statement of a Result is checked
+    too. *settings* are the settings, such as ``{"loop": "open"}``, that the result may
+    add to its instance; any other added setting is a violation. *link* is ``{"link":
+    link}``. Raises InstanceError for invalid input and for an instance that no plan can
+    serve.
 
     >>> check("cycle3", solve("cycle3", "minmin"))
     []

@@ -1,8 +1,8 @@
-"""Check what embedded objects are told; refuse it at the call, in one line that names
+"""Check the arguments of calls on embedded objects, with errors of one line that name
 the value.
 
-A scheduler that passes None, NaN or a fraction learns of it at once, and not from a
-later decision that fails for it.
+A scheduler that passes None, NaN or a fraction is told so by that call, and not by a
+later decision that fails because of it.
 """
 
 import math
@@ -20,7 +20,9 @@ SHORTEST_SECONDS = 1e-9
 
 
 def is_real(value: object) -> bool:
-    """Whether *value* is a number; NaN, True and False are none."""
+    """Return whether *value* is a number other than NaN; True and False are not
+    numbers.
+    """
     return (
         isinstance(value, Real)
         and not isinstance(value, bool)
@@ -67,8 +69,8 @@ def name(value: object, what: str) -> str:
 
 
 def key(value: K, what: str) -> K:
-    """Return what something is known by; UsageError for None and for what cannot be a
-    key of a dictionary.
+    """Return *value* if it can be an identifier; UsageError for None and for values
+    that cannot be keys of a dictionary.
     """
     try:
         hash(value)
@@ -92,8 +94,8 @@ def deadline(value: object) -> float | None:
 
 
 def usable_deadline(value: object) -> tuple[float | None, tuple[str, ...]]:
-    """Return a deadline for a call that never raises, and notes: a bad one is left out
-    with a note.
+    """Return a deadline for a call that must not raise, and notes; a bad deadline is
+    replaced by None with a note.
     """
     try:
         return deadline(value), ()

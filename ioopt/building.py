@@ -60,7 +60,7 @@ class Batch:
         load({**self.data, **self._beside({})})
 
     def build(self) -> ReplicationProblem:
-        """Return the problem; InstanceError with one line that names what is wrong."""
+        """Return the problem; InstanceError with one line that names the fault."""
         problem: ReplicationProblem = load(self.data)
         return problem
 
@@ -69,7 +69,9 @@ class Batch:
         return f"{type(self).__name__}({', '.join(told)})"
 
     def _beside(self, row: Json) -> Json:
-        """Return the other lists of an instance that has *row* alone."""
+        """Return the other lists of a minimal instance in which *row* can be
+        checked.
+        """
         names = [*row.get("inputs", ()), *row.get("outputs", ())]
         files = [*self._ids["files"].intersection(names), *row.get("holds", ())]
         return {
@@ -79,7 +81,9 @@ class Batch:
         }
 
     def _add(self, part: str, name: str | None, row: Json) -> str:
-        """Check *row* in an instance of its own, append it to *part*, return its id."""
+        """Check *row* in a minimal instance, append it to the list *part*, and return
+        its id.
+        """
         count = len(self.data[part])
         ids = self._ids[part]
         if name is None:
@@ -156,5 +160,7 @@ class Batch:
 
 
 def _listed(names: Iterable[str]) -> list[str] | str:
-    """Return a list; text as it is, so that it is refused and not taken for letters."""
+    """Return *values* as a list; text unchanged, so that it is refused and not split
+    into letters.
+    """
     return names if isinstance(names, str) else list(names)

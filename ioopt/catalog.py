@@ -1,5 +1,5 @@
-"""Find bundled instances: the files under ``ioopt/instances`` and what is known of
-each.
+"""Find bundled instances: the files under ``ioopt/instances`` and their catalog
+entries.
 """
 
 import json
@@ -14,14 +14,14 @@ from ioopt.options import nearest, suggest
 
 
 def root() -> Path:
-    """Return the folder of bundled instances, which has one a family."""
+    """Return the folder of bundled instances, which has one subfolder a family."""
     return Path(str(resources.files("ioopt"))) / "instances"
 
 
 @cache
 def entries() -> dict[str, dict[str, Any]]:
-    """Return what is known of each bundled instance by its name: file, kind,
-    provenance, best objective and bound.
+    """Return the catalog entry of each bundled instance by its name: file, kind,
+    provenance, best known objective and bound.
     """
     found: dict[str, dict[str, Any]] = {}
     for catalog in sorted(root().glob("*/catalog.json")):
@@ -34,11 +34,11 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 def resolve(source: str | os.PathLike[str]) -> str:
-    """Return the path of *source*: ``-`` or an existing file as it is, else the bundled
-    instance of that name.
+    """Return the path of *source*: ``-`` or an existing file unchanged, else the
+    bundled instance of that name.
 
-    Raises InstanceError for a name that is neither but spelt like a bundled one, which
-    it suggests.
+    Raises InstanceError when it is neither but resembles a bundled name; the message
+    suggests that name.
     """
     name = os.fspath(source)
     if name == "-" or os.path.exists(name):

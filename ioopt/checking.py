@@ -1,5 +1,5 @@
-"""Checking of results: the plan by its family's checker, then every
-statement of the result.
+"""Check results: first the plan with its family's checker, then every statement of the
+result.
 """
 
 from collections.abc import Mapping
@@ -31,11 +31,11 @@ from ioopt.statements import Statements, false_schedule, false_settings
 
 
 class Judgement(NamedTuple):
-    """What is false in a result, the names of what nothing recomputes, and
-    what a reference breaks.
+    """The findings about a result: false statements, the names of statements that
+    nothing recomputes, and excused violations.
 
-    ``excused`` are rules of the machine that the result's own solver, a
-    reference, is known to break.
+    ``excused`` are the rules of the machine that the result's own solver, a reference,
+    breaks by design.
     """
 
     violations: list[Violation]
@@ -49,14 +49,14 @@ def check(
     link: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[Violation]:
-    """Violations of a result (or bare plan) against an instance;
-    empty when all is well.
+    """Return the violations of a result (or bare plan) against an instance; an empty
+    list when there are none.
 
-    Without *result* only the instance is read. A Result is also held to everything it
-    states. *settings* are what the result may say of the question that its instance
-    does not, such as ``{"loop": "open"}``; anything else of that kind is a violation.
-    *link* is ``{"link": link}``. Raises InstanceError for invalid input and for an
-    instance that nothing can serve.
+    Without *result* only the instance is read. Every statement of a Result is checked
+    too. *settings* are the settings, such as ``{"loop": "open"}``, that the result may
+    add to its instance; any other added setting is a violation. *link* is ``{"link":
+    link}``. Raises InstanceError for invalid input and for an instance that no plan can
+    serve.
     """
     problem = load(source)
     require_servable(problem)
@@ -72,8 +72,8 @@ def check(
 
 
 def require_servable(problem: Any) -> None:
-    """Raise UnsolvableInstanceError for an instance that no plan can
-    serve, before any solving.
+    """Raise UnsolvableInstanceError, before any solving, for an instance that no plan
+    can serve.
     """
     if hasattr(problem, "require_room"):
         problem.require_room()
@@ -85,8 +85,8 @@ def judge(
     name: str,
     expected: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[list[Violation], list[str]]:
-    """What is false in *given*, and the names of what it states
-    and nothing recomputes.
+    """Return the violations of *given*, and the names of its statements that nothing
+    recomputes.
     """
     return judgement(problem, given, name, expected)[:2]
 
@@ -100,9 +100,9 @@ def judgement(
     """Judge every statement of *given*, called *name* in messages.
 
     *given* is a result, an object with ``plan`` or ``schedule``, or a plan. A schedule
-    that follows from its plan is held against a replay of the plan, and so are metrics
-    that only a replay tells. What *given* says of the question beyond the instance must
-    be what is *expected*.
+    that follows from its plan is compared with a replay of the plan, and so are the
+    metrics that only a replay computes. Settings that *given* adds to the instance must
+    equal those *expected*.
     """
     data = _document(given, name)
     kind = registry.kind_of_problem(problem)
@@ -119,7 +119,8 @@ def judgement(
     }
     problem = kind.as_replayed(problem, asked)
     report = _report(kind, problem, plan, data)
-    # What is known holds for the instance as it is, and for all its plans.
+    # The best known plans were found without added settings and count for every plan of
+    # the instance.
     known: Mapping[str, Known] = {}
     if not settings and not leaves_out_copies(kind, data) and _states_bounds(data):
         known = known_plans(problem)
@@ -142,8 +143,8 @@ def judgement(
 def _expected_settings(
     kind: Kind, problem: Any, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what of *given* differs from the instance; UsageError for a key that no
-    result of the kind can add to its instance.
+    """Return the settings that *given* may add to the instance; UsageError for a key
+    that no result of the kind can add.
     """
     usual = kind.beyond(problem, None, None)
     for key in given:
@@ -158,8 +159,8 @@ def _expected_settings(
 def _report(
     kind: Kind, problem: Any, plan: Any, data: Mapping[str, Any]
 ) -> CheckReport:
-    """Return the checker's report, with a replay of the plan where the schedule
-    follows from it or the result states what only a replay tells.
+    """Return the checker's report; add a replay of the plan when the schedule follows
+    from it or the result states metrics that only a replay computes.
     """
     schedule = data.get("schedule")
     report = check_plan(kind, problem, plan, schedule)
@@ -176,15 +177,17 @@ def _report(
 
 
 def _states_bounds(data: Mapping[str, Any]) -> bool:
-    """Whether *data* states a bound, or a metric that bounds others."""
+    """Return whether *data* states a bound, or a metric that is a bound of another
+    one.
+    """
     return data.get("bound") is not None or any(
         "_bound" in key for key in data.get("metrics") or ()
     )
 
 
 def searched(kind: Kind, plan: Any) -> bool:
-    """Whether the policy of *plan* solves integer programs as it runs: nothing
-    to repeat in a check.
+    """Return whether the policy of *plan* solves integer programs while it runs, so
+    that a check cannot repeat it.
     """
     name = getattr(plan, "policy", None)
     return name is not None and EXACT in registry.solver(name, kind).abilities
@@ -214,9 +217,7 @@ def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]
 def replayed(
     kind: Kind, problem: Any, plan: Any, schedule: Json | None, report: CheckReport
 ) -> CheckReport:
-    """*report* with what a replay of the plan tells beside it, where a
-    replay is called for.
-    """
+    """Return *report*, completed by a replay of the plan when one is needed."""
     told = schedule or {}
     how = validate(Measured, told.get("measured") or {}, "schedule.measured")
     options = how.model_dump(exclude_none=True)

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of the command line."""
+    """List the exit codes of the command line."""
 
     ANSWER = 0
     INTERNAL = 1
@@ -79,12 +79,12 @@ class OutOfTime(SimulationError):
 
 
 MOST_NUMBERS = 50_000_000
-"""The most numbers that one run holds at once in all its tables: 400 MB."""
+"""The largest number of values that one run may hold in all its tables: 400 MB."""
 
 
 def require_numbers(count: float, what: str, remedy: str) -> None:
-    """Raise InstanceError when *what* needs more than ``MOST_NUMBERS``; *remedy* says
-    what to do.
+    """Raise InstanceError when *what* needs more than ``MOST_NUMBERS`` numbers;
+    *remedy* tells the user what to do.
     """
     if not count <= MOST_NUMBERS:
         raise InstanceError(

@@ -1,7 +1,7 @@
-"""Call solvers of the user, and say how and where a solver failed.
+"""Call solvers written by the user, and describe how and where a solver failed.
 
-Failures go to the logger ``ioopt`` with their whole traceback
-(``--traceback`` shows it).
+Failures go to the logger ``ioopt`` with their whole traceback (``--traceback`` shows
+it).
 """
 
 import inspect
@@ -27,12 +27,12 @@ LIBRARIES = tuple(
     os.path.join(sysconfig.get_path(name), "")
     for name in ("stdlib", "purelib", "platlib")
 )
-"""Folders of code that is not the user's."""
+"""Folders of code that was not written by the user."""
 
 
 def failure(spec: SolverSpec, error: BaseException) -> str:
-    """Return the line that says how and where the solver failed; log
-    the whole traceback.
+    """Return one line that describes how and where the solver failed; log the whole
+    traceback.
     """
     LOG.debug("%s failed", spec.name, exc_info=error)
     if isinstance(error, errors.OwnSolverError) and error.__cause__ is not None:
@@ -43,7 +43,7 @@ def failure(spec: SolverSpec, error: BaseException) -> str:
 
 
 def _said(error: BaseException) -> str:
-    """Return the text of an exception; empty where its class cannot give it."""
+    """Return the text of an exception; empty when its class cannot produce one."""
     try:
         return str(error)
     except Exception:
@@ -51,8 +51,8 @@ def _said(error: BaseException) -> str:
 
 
 def _place(spec: SolverSpec, error: BaseException) -> str:
-    """Return ``file:line`` of the innermost call in the user's code, else
-    where the solver stands.
+    """Return ``file:line`` of the innermost call in the user's code, else the place
+    where the solver is defined.
     """
     code = getattr(inspect.unwrap(spec.solve_function()), "__code__", None)
     frames = traceback.extract_tb(error.__traceback__)
@@ -65,7 +65,9 @@ def _place(spec: SolverSpec, error: BaseException) -> str:
 
 
 def _short(filename: str) -> str:
-    """Return the path from the working folder where it lies in it, else as it is."""
+    """Return the path relative to the working folder when it lies inside, else
+    unchanged.
+    """
     path = Path(filename)
     folder = Path.cwd()
     return str(path.relative_to(folder)) if path.is_relative_to(folder) else filename
@@ -77,10 +79,11 @@ def call_own(
     problem: Problem,
     request: SolveRequest,
 ) -> object:
-    """Return what the user's solver returns, in a known form.
+    """Call the user's solver and return its answer as an Outcome.
 
-    Raises InstanceError for an answer of a wrong form, and OwnSolverError for what must
-    not pass for a fault of the command or the instance.
+    Raises InstanceError for an answer of a wrong form, and OwnSolverError for
+    exceptions that would otherwise be reported as faults of the command or the
+    instance.
     """
     try:
         answer = run(problem, request)
@@ -94,7 +97,9 @@ def call_own(
 
 
 def _require_form(spec: SolverSpec, answer: Outcome) -> None:
-    """Raise InstanceError for figures of an outcome that are none."""
+    """Raise InstanceError when the objective or bound of an outcome is not a finite
+    number, or its stop is not a StopReason.
+    """
     for part, value in (
         ("bound", answer.bound),
         ("build_seconds", answer.build_seconds),

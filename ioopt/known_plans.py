@@ -43,13 +43,17 @@ def _same_content(one: Problem, other: Problem) -> bool:
 
 
 def _of_catalog(entry: Json) -> Iterator[tuple[str, Known]]:
-    """Yield the measure of the catalog's entry and what is known of it."""
+    """Yield the measure of the catalog's entry with the best value and bound known of
+    it.
+    """
     if is_number(entry.get("best_objective")):
         yield entry["objective"], Known(entry["best_objective"], entry.get("bound"))
 
 
 def _of_library(name: str) -> Iterator[tuple[str, Known]]:
-    """Yield what the library knows of the bundled instance called *name*."""
+    """Yield the best values and bounds that the library has of the bundled instance
+    *name*.
+    """
     for path in sorted((catalog.root() / "library").glob("*.json")):
         if not path.name.startswith(name):
             continue
@@ -61,7 +65,7 @@ def _of_library(name: str) -> Iterator[tuple[str, Known]]:
 
 
 def _better(sense: Sense, one: Known | None, other: Known) -> Known:
-    """Return the better value of two, and the stronger bound."""
+    """Return the better of two values, and the stronger of two bounds."""
     if one is None:
         return other
     gain = other.best - one.best if sense == "max" else one.best - other.best

@@ -1,12 +1,12 @@
-"""Read the library: instances of all families with the best plan known of each.
+"""Read the library: instances of all families with the best known plan of each.
 
-One JSON file an instance: how to make it again, the measure, the best value, a proven
-bound, the plan, and the history of best values. The package brings the folder
-``instances/library``; a folder of the user's is read beside it (``--library``, else
-``IOOPT_LIBRARY``, else that of the checkout, else of the user's data). Entries are
-written by ``scripts/tools/library.py`` of a checkout.
+Each instance is one JSON file with the recipe to make it again, the measure, the best
+value, a proven bound, the plan, and the history of best values. The package contains
+the folder ``instances/library``; a folder of the user's is read as well (``--library``,
+else ``IOOPT_LIBRARY``, else the checkout's, else the one in the user's data folder).
+Entries are written by ``scripts/tools/library.py`` of a checkout.
 
-Published files of others are not copied: an entry names such a file, which is read from
+Files published by others are not copied. An entry names such a file, which is read from
 a folder of ``IOOPT_SOURCES`` or from the folder ``sources`` of the library.
 """
 
@@ -58,7 +58,7 @@ class Source(Record):
     def problem(self, settings: Json, folder: str | None) -> Problem:
         """Return the instance that the importer makes with *settings*.
 
-        Raises UsageError where the file is missing or has another digest.
+        Raises UsageError when the file is missing or has another digest.
         """
         own = writable_folder(folder) / "sources"
         named = [*os.environ.get(SOURCES_VARIABLE, "").split(os.pathsep), str(own)]
@@ -85,8 +85,8 @@ class Source(Record):
 
 
 class Recipe(Record):
-    """How to make the instance: a bundled one, a file of others, or a preset with
-    its settings and seed.
+    """The recipe of an instance: a bundled one, a file published by others, or a preset
+    with its settings and seed.
     """
 
     bundled: str | None = None
@@ -110,9 +110,9 @@ class Found(Record):
 
 
 class Entry(Record):
-    """An instance with what is known of it.
+    """An instance with its best known plan.
 
-    The last item of ``history`` is the best, and ``plan`` belongs to it.
+    The last item of ``history`` is the best value, and ``plan`` belongs to it.
     """
 
     format: Literal["ioopt/best-known"] = "ioopt/best-known"
@@ -126,18 +126,19 @@ class Entry(Record):
 
     @property
     def best(self) -> Found:
-        """The best value known."""
+        """Return the best known value."""
         return self.history[-1]
 
     @property
     def sense(self) -> Literal["min", "max"]:
-        """Whether less or more of the measure is better: ``min`` or ``max``."""
+        """Return ``min`` or ``max``: whether less or more of the measure is better."""
         return measure_of(registry.KINDS[self.kind], self.measure).sense
 
     def problem(self, folder: str | None = None) -> Problem:
-        """Make the instance again; *folder* is where files of others are looked for.
+        """Make the instance again; files published by others are looked for in
+        *folder*.
 
-        Raises UsageError where such a file is missing.
+        Raises UsageError when such a file is missing.
         """
         recipe = self.recipe
         if recipe.source is not None:
@@ -152,7 +153,7 @@ class Entry(Record):
         return made
 
     def betters(self, value: float) -> bool:
-        """Whether *value* is better than the best by more than rounding."""
+        """Return whether *value* is better than the best by more than rounding."""
         gained = self.best.best - value
         if self.sense == "max":
             gained = -gained
@@ -167,8 +168,8 @@ def bundled_folder() -> Path:
 def writable_folder(given: str | None = None) -> Path:
     """Return the folder of the user's own entries.
 
-    The first of: *given*, that of the environment, that of the checkout, that of the
-    user's data.
+    It is *given*, else ``IOOPT_LIBRARY``, else in a checkout its own folder, else one
+    in the user's data folder.
     """
     chosen = given or os.environ.get(FOLDER_VARIABLE)
     if chosen:
@@ -181,9 +182,9 @@ def writable_folder(given: str | None = None) -> Path:
 
 
 def entries(folder: str | None = None) -> dict[str, Entry]:
-    """Return all entries by name; of two with one name the better.
+    """Return all entries by name; of two with the same name the better one.
 
-    Raises InstanceError for a file that is no entry.
+    Raises InstanceError for a file that is not an entry.
     """
     found: dict[str, Entry] = {}
     for place in dict.fromkeys((bundled_folder(), writable_folder(folder))):

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from ioopt.result import measured
 
 LEAST_PAIRS = 5
-"""Below so many ratios an interval of their mean says nothing."""
+"""With fewer ratios, an interval of their mean is meaningless."""
 TIE = 1e-9
-"""Ratios nearer to 1 are ties."""
+"""Ratios closer to 1 than this count as ties."""
 
 
 def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | None]:
@@ -30,12 +30,12 @@ def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | Non
 
 
 class PairedRatio(NamedTuple):
-    """Geometric mean over instances of solver / baseline for one metric, with its
-    95 % interval.
+    """Geometric mean over instances of solver / baseline for one metric, with its 95 %
+    interval.
 
-    ``standard_error_of_log`` and the interval's ends ``low`` and ``high`` are None
-    below :data:`LEAST_PAIRS` pairs; the mean too where a ratio is not above 0. A solver
-    wins where it is better by 10^-9 at least.
+    ``standard_error_of_log`` and the ends ``low`` and ``high`` of the interval are None
+    with fewer than :data:`LEAST_PAIRS` pairs. The mean is None as well when a ratio is
+    not above 0. A solver wins an instance when it is better by at least 10^-9.
     """
 
     solver: str
@@ -62,11 +62,11 @@ class GeometricMean(NamedTuple):
 
 
 def geometric_mean(ratios: Sequence[float]) -> GeometricMean:
-    """Return the geometric mean of *ratios* and its 95 % interval by Student's t
-    of their logarithms.
+    """Return the geometric mean of *ratios* and its 95 % interval, by Student's t
+    distribution of their logarithms.
 
-    There is no interval below :data:`LEAST_PAIRS` ratios, and no mean
-    where one is not above 0.
+    There is no interval for fewer than :data:`LEAST_PAIRS` ratios, and no mean when a
+    ratio is not above 0.
 
     >>> [round(end, 3) for end in geometric_mean([0.5, 0.5, 1.0, 2.0, 2.0])[:3]]
     [1.0, 0.423, 2.365]
@@ -83,7 +83,7 @@ def geometric_mean(ratios: Sequence[float]) -> GeometricMean:
 
 
 def mean_interval(values: Iterable[float]) -> tuple[float, float, float]:
-    """Return the mean and the lower and upper end of its 95 % interval by Student's t.
+    """Return the mean and the ends of its 95 % interval, by Student's t distribution.
 
     For one value all three are equal.
 
@@ -103,9 +103,10 @@ def mean_interval(values: Iterable[float]) -> tuple[float, float, float]:
 def ratios_to(
     rows: Sequence[Mapping[str, Any]], baseline: str, metric: str
 ) -> dict[str, list[float]]:
-    """Return, for each solver, its *metric* over that of *baseline* on each instance.
+    """Return each solver's *metric* divided by that of *baseline*, instance by
+    instance.
 
-    An instance on which the baseline is not above 0 is left out. A row without a sound
+    Instances on which the baseline is not above 0 are left out. A row without a sound
     plan, such as one with violations, has no ratio.
     """
     values: dict[str, dict[tuple[str, int | None], float]] = {}
@@ -129,9 +130,10 @@ def paired_ratios(
     metrics: Sequence[str],
     most: Collection[str] = (),
 ) -> list[PairedRatio]:
-    """Return the ratios to *baseline* of each of *metrics*, summed up by solver.
+    """Return the ratios to *baseline* for each of *metrics*, averaged over instances,
+    by solver.
 
-    Of the metrics in *most*, more is better.
+    For the metrics in *most*, more is better.
     """
     found: dict[tuple[str, str], PairedRatio] = {}
     for metric in metrics:
@@ -149,7 +151,9 @@ def paired_ratios(
 def _paired_ratio(
     solver: str, metric: str, ratios: Sequence[float], more_is_better: bool
 ) -> PairedRatio:
-    """Return the mean of one solver's *ratios*, and how often it wins and loses."""
+    """Return the mean of one solver's *ratios*, and the numbers of its wins and
+    losses.
+    """
     above = sum(ratio - 1 > TIE for ratio in ratios)
     below = sum(1 - ratio > TIE for ratio in ratios)
     wins = above if more_is_better else below

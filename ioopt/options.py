@@ -1,5 +1,5 @@
-"""Define the options of every solver, deadlines, and how ``--set KEY=VALUE`` becomes a
-solver's settings.
+"""Define the options that all solvers share, deadlines, and how ``--set KEY=VALUE`` is
+converted to a solver's settings.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 
 
 class AtMost(float):
-    """A default time limit, which nobody asked to use up: a search that counts its
+    """A default time limit. The user did not ask for it, so a search that counts its
     evaluations may end earlier.
     """
 
 
 DEFAULT_TIME_LIMIT_SECONDS: float = AtMost(60.0)
 OVERTIME = 0.05
-"""The part of the time limit by which a replay and its check may be late."""
+"""The share of the time limit by which a replay and its check may exceed it."""
 OVERTIME_SECONDS = 0.8
-"""Seconds by which they may be late beside that."""
+"""The seconds by which they may exceed it in addition."""
 now: Callable[[], float] = time.monotonic
-"""The clock of deadlines; tests replace it by one that counts its readings."""
+"""The clock of deadlines; tests replace it by one that counts how often it is read."""
 
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """What every solver understands.
+    """Options that every solver understands.
 
-    ``time_limit_seconds`` counts from the call of the front door, model building
-    included; None means no limit. ``gap`` is the relative gap at which a solver may
-    stop. ``threads`` is passed to the backend. ``seed`` makes a run repeatable.
-    ``backend`` names a backend of the solver (None: the solver's default). ``log`` is a
-    file that receives the backend's own log.
+    ``time_limit_seconds`` counts from the call of ``solve``, model building included;
+    None means no limit. ``gap`` is the relative gap at which a solver may stop.
+    ``threads`` is passed to the backend. ``seed`` makes a run repeatable. ``backend``
+    names a backend of the solver (None: the solver's default). ``log`` is a file that
+    receives the backend's own log.
     """
 
     time_limit_seconds: float | None = DEFAULT_TIME_LIMIT_SECONDS
@@ -69,9 +69,9 @@ class SolveOptions:
 class Deadline:
     """The time on a monotonic clock at which a solve must end, model building included.
 
-    ``run_seconds`` is the limit of the whole run where this is the deadline of a part
-    of it. ``processor_started`` is the processor time that the thread had used before
-    the run.
+    ``run_seconds`` is the time limit of the whole run when this is the deadline of a
+    part of it. ``processor_started`` is the processor time that the thread had used
+    before the run.
     """
 
     limit_seconds: float | None
@@ -98,13 +98,14 @@ class Deadline:
         return max(0.0, self.limit_seconds - self.elapsed())
 
     def expired(self) -> bool:
-        """Whether no time is left."""
+        """Return whether no time is left."""
         return self.remaining() <= 0.0
 
     def with_overtime(self, after_seconds: float = 0.0) -> Deadline:
-        """Return the deadline of a replay whose check and report take *after_seconds*.
+        """Return a deadline for a replay that leaves *after_seconds* for its check and
+        report.
 
-        A command may end later than its limit by a tenth of it and a second, start-up
+        A command may exceed its limit by a tenth of the limit plus one second, start-up
         included.
         """
         if self.limit_seconds is None:
@@ -114,8 +115,8 @@ class Deadline:
         return replace(self, limit_seconds=limit)
 
     def would_do(self, share: float) -> str:
-        """Return the end of a message: the time limit that would have been enough, as
-        *share* of the work was done in this one.
+        """Return the end of a message: the time limit that would be enough, estimated
+        from the *share* of the work that is done.
         """
         if share <= 0:
             return ""
@@ -168,8 +169,11 @@ RENAMED: dict[str, dict[str, str]] = {
         )
     },
 }
-"""Names of commands and options in the last version, and what stands for them now. They
-answer for one version, with a line that says so. Solvers: ``Kind.renamed``."""
+"""Renamed commands and options of the last version -> their present names.
+
+For one version, using an old name prints a line with the new one. The old names of
+solvers are in ``Kind.renamed``.
+"""
 
 LEFT: dict[str, dict[str, str]] = {
     "backend": {
@@ -181,20 +185,21 @@ LEFT: dict[str, dict[str, str]] = {
         "scripts/tools/library.py submit FILE RESULT` does it",
     },
 }
-"""What 0.2 had and this version has not, with what to take instead: backends and
-commands."""
+"""Backends and commands of 0.2 that were removed -> what to use instead."""
 
 
 def refuse_left_backend(name: object) -> None:
-    """Raise UsageError for a backend of 0.2 that has left."""
+    """Raise UsageError for a backend that existed in 0.2 and was removed."""
     if isinstance(name, str) and name in LEFT["backend"]:
         raise UsageError(LEFT["backend"][name])
 
 
 LEAST_LIKENESS = 0.6
-"""How alike two names must be for one to be suggested for the other, from 0 to 1."""
+"""The least similarity, from 0 to 1, at which one name is suggested for another."""
 LONGEST_NAME = 100
-"""Letters of a name that are compared; no known name has as many."""
+"""The number of leading letters of a name that are compared; every known name is
+shorter.
+"""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -206,8 +211,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     from difflib import SequenceMatcher
 
     def likeness(other: str) -> float:
-        """Return the greater of two likenesses: of common runs of letters, and of
-        letters in the same place, which one wrong letter changes less.
+        """Return the similarity of two names: the greater of two ratios.
+
+        One ratio counts common runs of letters. The other counts equal letters in the
+        same place, which a single wrong letter changes less.
         """
         letters = zip(name.lower(), other, strict=False)
         equal = sum(one == another for one, another in letters)
@@ -222,8 +229,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: the nearest known one, or all
-    of them.
+    """Return the end of a message about an unknown name: the nearest known one, or the
+    list of all.
     """
     names = list(known)
     near = nearest(name, names)
@@ -241,7 +248,7 @@ def shown(value: object) -> str:
     try:
         text = repr(value)
     except (ValueError, RecursionError):
-        # Python writes no whole number of more than some thousand digits.
+        # Python refuses to convert integers of more than some thousand digits to text.
         if type(value) is int:
             return f"a whole number of {value.bit_length()} bits"
         return "?"
@@ -252,7 +259,7 @@ def parse_assignments(
     pairs: tuple[str, ...] | list[str], option: str = "--set"
 ) -> dict[str, str]:
     """Split ``KEY=VALUE`` words into a mapping; UsageError for a word without ``=`` and
-    for a key that stands twice.
+    for a repeated key.
     """
     settings: dict[str, str] = {}
     for pair in pairs:
@@ -268,8 +275,8 @@ def parse_assignments(
 
 
 def _digits(value: object) -> object:
-    """Return ``8e9`` with all its digits, as pydantic reads integers; other values as
-    they are.
+    """Return a number such as ``8e9`` written with all its digits, because pydantic
+    reads integers so; other values unchanged.
     """
     if not isinstance(value, str):
         return value
@@ -282,11 +289,11 @@ def _digits(value: object) -> object:
 def parse_settings(
     cls: type[SettingsT], given: Mapping[str, object], owner: str
 ) -> SettingsT:
-    """Return the settings *cls* of *owner* from what the user gave.
+    """Return the settings *cls* of *owner* from the values that the user gave.
 
     *cls* is a frozen pydantic class with ``extra="forbid"``; text is converted to the
-    type of its field. Raises UsageError for unknown keys and bad values, with the keys
-    or values that would do.
+    type of its field. Raises UsageError for unknown keys and bad values; the message
+    lists the valid ones.
     """
     from pydantic import ValidationError
 

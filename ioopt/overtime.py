@@ -1,9 +1,9 @@
-"""End work that overlooks its time limit.
+"""End work that does not check its time limit.
 
-Loops that may take long ask their deadline themselves and end with what they have. What
-they overlook (one long step, a bound, a check, the reading of a large file, a solver of
-the user) is ended here by a timer, so that a command takes at most ``1.1 T + 1``
-seconds of processor time with ``--time-limit T``.
+Long loops ask their deadline themselves and stop with the result they have. A timer
+ends the rest (one long step, a bound, a check, the reading of a large file, a solver of
+the user), so that a command with ``--time-limit T`` takes at most ``1.1 T + 1`` seconds
+of processor time.
 """
 
 import signal
@@ -17,17 +17,16 @@ from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
 
 ENDING_SECONDS = 0.4
-"""What printing an answer and ending the process may take."""
+"""The seconds reserved for printing an answer and ending the process."""
 AGAIN_SECONDS = 0.05
-"""Where the exception was swallowed, it is raised again after this time."""
+"""If the exception was swallowed, it is raised again after this many seconds."""
 
 
 def processor_seconds_left(deadline: Deadline) -> float:
-    """Return the processor seconds that this thread may still use in
-    the run of *deadline*.
+    """Return the processor seconds that this thread may still use in the run of
+    *deadline*.
 
-    Infinity without a limit, and under a deadline with a clock of its
-    own, which tests give.
+    Infinity without a limit, and for a deadline with its own clock, as tests use.
     """
     if deadline.clock is not time.monotonic:
         return float("inf")
@@ -37,15 +36,16 @@ def processor_seconds_left(deadline: Deadline) -> float:
 
 @contextmanager
 def cut_off(seconds: float, message: str, wall_clock: bool = False) -> Iterator[None]:
-    """Raise OutOfTime with *message* in the block once its thread has
-    worked for *seconds*.
+    """Raise OutOfTime with *message* inside the block once its thread has worked for
+    *seconds*.
 
-    Processor time of the thread is counted: on a busy machine nothing is lost that
-    would have been in time, and a solver that waits for threads of its own, which
-    ask the deadline, is not ended for their work. A block that may sleep is timed
-    by the *wall_clock* instead. Only the main thread can be ended. Nothing is
-    ended on Windows, inside another block timed by the same clock, or where other
-    code uses the signal.
+    Processor time of the thread is counted. On a busy machine, work that would have
+    been in time is therefore not lost, and a solver that waits for its own threads,
+    which ask the deadline, is not ended for their work. A block that may sleep is timed
+    by the *wall_clock* instead.
+
+    Only the main thread can be ended. Nothing is ended on Windows, inside another block
+    timed by the same clock, or when other code uses the signal.
     """
     if seconds <= 0:
         raise OutOfTime(message)
@@ -87,7 +87,9 @@ def _timer_of(wall_clock: bool) -> int:
 
 
 def _can_be_timed(seconds: float, wall_clock: bool) -> bool:
-    """Return whether a timer can be set here that nobody else of this process uses."""
+    """Return whether a timer can be set here and no other code in this process uses
+    it.
+    """
     if seconds == float("inf") or not hasattr(signal, "setitimer"):
         return False
     if threading.current_thread() is not threading.main_thread():

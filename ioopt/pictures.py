@@ -15,7 +15,7 @@ from ioopt.result import Result
 from ioopt.solving import require_form, result_from_dict
 
 DEFAULT = "default"
-"""The picture that a kind draws first."""
+"""The first picture that a kind lists, which is drawn by default."""
 
 
 def _pictures(result: Result) -> Mapping[str, Callable[..., Any]]:
@@ -25,7 +25,7 @@ def _pictures(result: Result) -> Mapping[str, Callable[..., Any]]:
 
 
 def result_to_draw(data: Any, name: str) -> Result:
-    """Return the result in *data*, or in a replay; InstanceError where its parts do not
+    """Return the result in *data*, or in a replay; InstanceError when its parts do not
     have the form of its kind.
     """
     if isinstance(data, Mapping) and data.get("format") == "ioopt/simulation":
@@ -39,9 +39,11 @@ def result_to_draw(data: Any, name: str) -> Result:
 
 
 def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any:
-    """Draw one picture of a result, into *axes* where it is one panel; return the axes.
+    """Draw one picture of a result and return its axes; a picture of one panel is drawn
+    into *axes*.
 
-    Raises UsageError when there is no such picture, and where it has axes of its own.
+    Raises UsageError when there is no such picture, and when *axes* is given for a
+    picture of several panels.
     """
     name, known = result.kind or result.family, _pictures(result)
     if not known:
@@ -61,19 +63,19 @@ def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any
 
 
 def drawn(result: Result) -> Iterator[tuple[str, Any]]:
-    """Yield (picture, axes) of every picture that the result has the data for."""
+    """Yield (picture, axes) for every picture whose data the result contains."""
     for picture in _pictures(result):
         with suppress(UsageError):
             yield picture, draw_result(result, picture)
 
 
 def gantt_of(result: Result) -> str:
-    """Return the name of the picture with a row for each node or job."""
+    """Return the name of the picture with one row for each node or job."""
     return "gantt" if "gantt" in _pictures(result) else DEFAULT
 
 
 def draw_beside(results: Sequence[Result]) -> Any:
-    """Draw the Gantt charts of *results* on one scale of time; UsageError for a result
+    """Draw the Gantt charts of *results* on one time scale; UsageError for a result
     that has none.
     """
     from matplotlib.figure import Figure
@@ -100,7 +102,9 @@ def draw_beside(results: Sequence[Result]) -> Any:
 
 
 def _last_end(result: Result) -> float:
-    """Return when the last task, transfer or job of its schedule ends, in seconds."""
+    """Return the time in seconds when the last task, transfer or job of its schedule
+    ends.
+    """
     schedule = result.schedule or {}
     last = 0.0
     for part in ("tasks", "transfers", "jobs"):
@@ -110,7 +114,9 @@ def _last_end(result: Result) -> float:
 
 
 def save_result(result: Result, path: str) -> None:
-    """Write a result as JSON, or its picture, by the ending of *path*."""
+    """Write a result as JSON, or its picture, depending on the file extension of
+    *path*.
+    """
     if path.removesuffix(".gz").endswith(".json"):
         write_text(path, dump_json(result.to_dict()))
     else:
@@ -118,7 +124,7 @@ def save_result(result: Result, path: str) -> None:
 
 
 def small_svg(result: Result) -> str:
-    """Return the Gantt chart as SVG for a notebook; empty where there is none."""
+    """Return the Gantt chart as SVG for a notebook; empty when there is none."""
     try:
         figure = draw_result(result, gantt_of(result)).figure
     except (UsageError, ModuleNotFoundError):

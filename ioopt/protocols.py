@@ -1,4 +1,4 @@
-"""Say what solvers and checkers take and return.
+"""Define what solvers and checkers take and return.
 
 Data flows one way: problem -> model -> solver -> :class:`Outcome` -> check -> simulate
 -> Result. Each family has functions of these forms; :mod:`ioopt.families` names them.
@@ -37,15 +37,16 @@ class Simulation:
 
 @dataclass(frozen=True)
 class Outcome(Generic[PlanT]):
-    """What a solver returns. It has no objective: the checker computes that.
+    """The answer of a solver. It has no objective: the checker computes that.
 
-    ``plan`` is the family's plan object, None when nothing was found. ``bound`` is
+    ``plan`` is the family's plan object, None when no plan was found. ``bound`` is
     proven for the objective called ``objective_name`` (None: the one of the instance
     kind). ``infeasible`` is set only with a proof. ``schedule`` and ``timeline`` are
     given by solvers that simulate as they decide, so that nothing is simulated twice.
-    Where the checker or the simulator has one of the ``metrics`` too, theirs counts.
-    ``trial`` says that records were left out, as the request asked. ``failed`` is set
-    where the solver raised; ``plan`` is then what it had reported, if anything.
+    When the checker or the simulator computes one of ``metrics`` as well, their value
+    replaces it. ``trial`` is true when records were left out because the request asked
+    for it. ``failed`` is set when the solver raised; ``plan`` is then the last plan
+    that it had reported, if any.
     """
 
     plan: PlanT | None
@@ -64,15 +65,15 @@ class Outcome(Generic[PlanT]):
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What a checker found: violations (none when the plan is good), objectives by
+    """The findings of a checker: violations (none for a valid plan), objectives by
     name, metrics.
 
-    ``ranges`` are limits (least, most) of metrics that the schedule does not tell
+    ``ranges`` are limits (least, most) of metrics that the schedule does not determine
     exactly. ``rounding`` is the absolute error of recomputed values: a few units in the
-    last place of the times that they are differences of. ``limits`` are bounds by
-    measure that follow from the instance alone. ``excused`` are violations that a
-    reference policy commits by design; of any other solver they count. ``unjudged``
-    names the parts of the schedule that were not checked.
+    last place of the times that are subtracted. ``limits`` are bounds by measure that
+    follow from the instance alone. ``excused`` are violations that a reference policy
+    commits by design; for any other solver they count. ``unjudged`` names the parts of
+    the schedule that were not checked.
     """
 
     violations: tuple[Violation, ...]
@@ -86,7 +87,7 @@ class CheckReport:
 
 
 class Known(NamedTuple):
-    """The value of the best plan known of an instance, and a proven bound (None:
+    """The value of the best known plan of an instance, and a proven bound (None:
     unknown).
     """
 
@@ -98,10 +99,10 @@ class Known(NamedTuple):
 class Incumbents(Generic[PlanT]):
     """The best plan so far, reported by a running solver.
 
-    It answers where the solver is interrupted or fails. ``trace`` holds (seconds since
-    the start, objective as the solver saw it); more is better where ``maximise``.
-    ``objective_name`` says what ``objective`` and ``bound`` measure, as in
-    :class:`Outcome`.
+    It is the answer when the solver is interrupted or fails. ``trace`` holds pairs
+    (seconds since the start, objective as the solver computed it); more is better when
+    ``maximise``. ``objective_name`` names the metric of ``objective`` and ``bound``, as
+    in :class:`Outcome`.
     """
 
     deadline: Deadline
@@ -114,7 +115,9 @@ class Incumbents(Generic[PlanT]):
     objective_name: str | None = None
 
     def report(self, plan: PlanT, objective: float, bound: float | None = None) -> None:
-        """Offer a plan with the objective that the solver sees; keep the best."""
+        """Report a plan with the objective that the solver computed; the best one is
+        kept.
+        """
         if bound is not None:
             self.bound = bound
         if self._is_better(objective):
@@ -125,7 +128,7 @@ class Incumbents(Generic[PlanT]):
             self.listener(self)
 
     def _is_better(self, objective: float) -> bool:
-        """Whether *objective* is better than that of the plan so far."""
+        """Return whether *objective* is better than that of the best plan so far."""
         if self.objective is None:
             return True
         if self.maximise:
@@ -135,14 +138,15 @@ class Incumbents(Generic[PlanT]):
 
 @dataclass(frozen=True)
 class SolveRequest(Generic[SettingsT, PlanT]):
-    """Everything that a solver gets beside the problem.
+    """The input of a solver beside the problem.
 
-    ``settings`` is an instance of the solver's own settings class (None where it has
-    none); ``policy`` the policy that its row makes of them; ``start`` a plan to begin
-    from; ``incumbents`` the place to report better plans. ``measure`` is what the
-    answer will be compared by (None: the solver's own objective); a solver that can
-    optimise it does. ``trials`` is 0 for a run of its own; else it is one of that many
-    trials, which need the schedule and its metrics alone.
+    ``settings`` is an instance of the solver's own settings class (None when it has
+    none); ``policy`` is the policy that its registry row builds from them; ``start`` is
+    a plan to begin from; ``incumbents`` receives better plans. ``measure`` is the
+    metric by which the answer will be compared (None: the solver's own objective); a
+    solver that can optimise it does so. ``trials`` is 0 for a single run, else the
+    number of trials of which this is one; a trial needs only the schedule and its
+    metrics.
     """
 
     options: SolveOptions
@@ -159,7 +163,7 @@ class SolveRequest(Generic[SettingsT, PlanT]):
             object.__setattr__(self, "incumbents", Incumbents(self.deadline))
 
     def stated(self) -> dict[str, Any]:
-        """Return options and settings as a result states them."""
+        """Return the options and settings in the form in which a result states them."""
         given = dict(vars(self.options))
         if self.settings is not None:
             given["settings"] = self.settings.model_dump(mode="json")  # type: ignore[attr-defined]
@@ -172,7 +176,7 @@ class SolverFunction(Protocol[ProblemT_contra, SettingsT, PlanT]):
     def __call__(
         self, problem: ProblemT_contra, request: SolveRequest[SettingsT, PlanT]
     ) -> Outcome[PlanT]:
-        """Solve within the request's deadline; that none is found is no error."""
+        """Solve within the request's deadline; finding no plan is not an error."""
         ...
 
 
@@ -185,5 +189,5 @@ class Checker(Protocol[ProblemT_contra, PlanT_contra]):
         plan: PlanT_contra | None,
         schedule: Schedule | None,
     ) -> CheckReport:
-        """Judge a plan, and its replay where there is one; recompute the objective."""
+        """Judge a plan, and its replay if there is one; recompute the objective."""
         ...

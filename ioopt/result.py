@@ -1,4 +1,6 @@
-"""The result class: what was found, how good it is known to be, why it ended."""
+"""Define the class of results: the answer, its proven quality, and why the run
+ended.
+"""
 
 import html
 import math
@@ -18,15 +20,15 @@ FormT = TypeVar("FormT", bound=BaseModel)
 Figure = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Span = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 SHOWN_LEAVES = 16
-"""A metric with a value for each of more items than that is left to the JSON form."""
+"""A metric with values for more items than this is shown only in the JSON form."""
 TINY = 1e-9
-"""The least size that a gap is relative to."""
+"""The least size relative to which a gap is computed."""
 OPTIMAL_RELATIVE_GAP = 1e-9
-"""A bound this near to the value, in parts of the larger one, proves it optimal."""
+"""A bound this close to the value, relative to the larger one, proves it optimal."""
 
 
 class Status(StrEnum):
-    """What is known about the answer; equal to its text.
+    """Say what is known about the answer; each member equals its text.
 
     >>> Status.OPTIMAL == "optimal"
     True
@@ -38,11 +40,13 @@ class Status(StrEnum):
     UNKNOWN = "unknown"
     ERROR = "error"
     NOT_APPLICABLE = "does not apply"
-    """Only in rows of comparisons and sweeps: the solver cannot take the instance."""
+    """Used only in rows of comparisons and sweeps: the solver cannot take the
+    instance.
+    """
 
 
 class StopReason(StrEnum):
-    """Why the solver ended; equal to its text.
+    """Say why the solver ended; each member equals its text.
 
     >>> StopReason.TIME == "time"
     True
@@ -57,7 +61,8 @@ class StopReason(StrEnum):
 
 
 class Violation(BaseModel):
-    """One broken rule: its name, the item that breaks it, by how much, in one sentence.
+    """One broken rule: its name, the item that breaks it, and a sentence that says by
+    how much.
 
     >>> print(Violation(rule="disk", item="n0", message="holds 2 MB of 1 MB"))
     disk: n0: holds 2 MB of 1 MB
@@ -77,7 +82,7 @@ class Violation(BaseModel):
 def violation(
     rule: str, item: object, message: str, amount: float | None = None
 ) -> Violation:
-    """Return the violation of *rule* by *item*; *message* says it in one sentence."""
+    """Return the violation of *rule* by *item*, described by the sentence *message*."""
     return Violation(rule=rule, item=str(item), message=message, amount=amount)
 
 
@@ -87,8 +92,8 @@ def relative_gap(
     """Return ``|objective - bound|`` over the objective, or over the bound when
     maximising; None if unknown.
 
-    A plan worth nothing is thus 100 % from the best. Where objective and bound lie on
-    two sides of 0, no percentage is meaningful, and the gap is None.
+    A plan of value 0 is thus 100 % from the best. When objective and bound have
+    different signs, no percentage is meaningful, and the gap is None.
 
     >>> relative_gap(10.0, 9.0), relative_gap(1.0, 1000.0, "max")
     (0.1, 0.999)
@@ -106,14 +111,15 @@ def relative_gap(
 
 
 class Result(BaseModel):
-    """A solve, checked and simulated. Unknown values are None.
+    """A solved instance, checked and simulated. Unknown values are None.
 
     ``objective`` is recomputed by the family's checker, never taken from the solver.
-    ``bound`` is a proven limit of ``objective_name`` (lower when minimising), a finite
-    number. ``gap`` follows :func:`relative_gap`. ``measure`` is what results of the
-    kind are compared by, ``value`` the answer's: the objective too, where it was asked
-    for. ``settings`` say what of the question its instance does not, such as ``loop``.
-    ``plan`` and ``schedule`` have the shape of the family.
+    ``bound`` is a proven limit of ``objective_name`` (a lower bound when minimising), a
+    finite number. ``gap`` follows :func:`relative_gap`. ``measure`` is the metric by
+    which results of the kind are compared, and ``value`` is its value for this answer;
+    when the user asked for a measure, the objective is that metric too. ``settings``
+    are those added to the instance, such as ``loop``. ``plan`` and ``schedule`` have
+    the shape of the family.
 
     >>> import ioopt
     >>> ioopt.solve("cycle3", "minmin").plan["eviction"]
@@ -149,11 +155,13 @@ class Result(BaseModel):
     plan: Json | None = None
     schedule: Json | None = None
     meta: Json | None = None
-    """What its writer wants to keep beside the answer; ioopt does not read it."""
+    """Data that the writer of the file keeps beside the answer; ioopt does not read
+    it.
+    """
 
     @property
     def value(self) -> float | None:
-        """The ``measure`` of the answer; None without a sound one."""
+        """Return the value of ``measure``; None without a valid plan."""
         return measured(
             self.__dict__, self.measure or self.objective_name or "objective"
         )
@@ -167,8 +175,10 @@ class Result(BaseModel):
         return form.model_validate(self.schedule)
 
     def to_dict(self, without: set[str] | None = None) -> Json:
-        """Return the result as plain JSON values; unknown is None, infinities and NaN
-        become None. *without* names parts to leave out.
+        """Return the result as plain JSON values; unknown values, infinities and NaN
+        become None.
+
+        *without* names parts to leave out.
         """
         left_out = set(without or ())
         if not self.meta:
@@ -179,19 +189,19 @@ class Result(BaseModel):
         return data
 
     def summary(self) -> Json:
-        """Return :meth:`to_dict` without plan and schedule: a row of a comparison."""
+        """Return :meth:`to_dict` without plan and schedule: one row of a comparison."""
         return self.to_dict({"plan", "schedule"})
 
     def plot(self, picture: str = "default", ax: Any = None) -> Any:
-        """Draw it with matplotlib, into *ax* if given, and return the axes.
+        """Draw the result with matplotlib, into *ax* if given, and return the axes.
 
         *picture* is one of those that ``ioopt plot --picture`` takes.
         """
-        # By name: what draws knows results, not the other way round.
+        # Imported by name, because the plotting modules import this one.
         return resolve_name("ioopt.pictures:draw_result")(self, picture, ax)
 
     def gantt(self, ax: Any = None) -> Any:
-        """Draw who runs where and when, and return the axes."""
+        """Draw the Gantt chart, and return the axes."""
         beside = resolve_name("ioopt.pictures:gantt_of")(self)
         return self.plot(beside, ax)
 
@@ -202,9 +212,10 @@ class Result(BaseModel):
         resolve_name("ioopt.pictures:save_result")(self, path)
 
     def to_frame(self) -> Any:
-        """Return the schedule as a pandas DataFrame, a row for each task or job.
+        """Return the schedule as a pandas DataFrame, one row for each task or job.
 
-        A schedule of neither gives its first list; without a schedule it is empty.
+        A schedule without tasks and jobs gives its first list; without a schedule the
+        frame is empty.
         """
         import pandas as pd
 
@@ -215,9 +226,9 @@ class Result(BaseModel):
         return pd.DataFrame([])
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return what was found as (name, value with its unit).
+        """Return the rows of the printed result: (name, value with its unit).
 
-        Tables of many values and bounds of little use are left to the JSON form.
+        Tables of many values and bounds of little use are only in the JSON form.
         """
         rows: list[tuple[str, Any]] = [
             ("instance", self.instance),
@@ -234,11 +245,13 @@ class Result(BaseModel):
 
     @property
     def _own(self) -> str:
-        """The name of the solver's own objective."""
+        """Return the name of the solver's own objective."""
         return self.objective_name or "objective"
 
     def _status(self) -> str:
-        """Return the status with why the solver ended, or what is proven optimal."""
+        """Return the status, with the reason why the solver ended or the objective that
+        is proven optimal.
+        """
         by_other = self.measure not in (None, self._own)
         if self.status is not Status.OPTIMAL or not by_other:
             return f"{self.status} ({self.stop})"
@@ -251,7 +264,9 @@ class Result(BaseModel):
         return f"{self.status} ({', '.join(about)})"
 
     def _answer(self) -> list[tuple[str, Any]]:
-        """Return the measure, where it is not the objective; objective, bound, gap."""
+        """Return the rows of the measure (unless it is the objective), the objective,
+        bound and gap.
+        """
         own = self._own
         objective, bound = column(own, [self.objective, self.bound])
         if self.measure in (None, own):
@@ -269,7 +284,9 @@ class Result(BaseModel):
         ]
 
     def _other_metrics(self) -> list[tuple[str, Any]]:
-        """Return the metrics beside measure and objective, each by its items."""
+        """Return the rows of all metrics but measure and objective; one row for each
+        item of a metric.
+        """
         left_out = {self._own, self.measure}
         left_out |= resolve_name("ioopt.verdict:bounds_left_out")(self)
         found: list[tuple[str, Any]] = []
@@ -289,7 +306,7 @@ class Result(BaseModel):
         return f"<Result of {self.solver} on {self.instance}: {told}>"
 
     def _repr_html_(self) -> str:
-        """Return a table, and the picture where there is one (for notebooks)."""
+        """Return a table, and the picture if there is one (for notebooks)."""
         cells = "".join(
             f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
             for name, value in self.rows()
@@ -298,7 +315,9 @@ class Result(BaseModel):
 
 
 def measured(row: Mapping[str, Any], measure: str) -> float | None:
-    """Return the measure of a row with a sound plan; None for other rows."""
+    """Return the value of the measure of a row with a sound plan; None for other
+    rows.
+    """
     if row["status"] not in (Status.OPTIMAL, Status.FEASIBLE) or row.get("violations"):
         return None
     if row["objective_name"] == measure:
@@ -309,7 +328,7 @@ def measured(row: Mapping[str, Any], measure: str) -> float | None:
 
 
 def plan_dict(plan: Any) -> Json | None:
-    """Return a plan as plain data: a dictionary as it is, an object by its
+    """Return a plan as plain data: a dictionary unchanged, an object by its
     ``to_dict``, else by pydantic.
     """
     if plan is None or isinstance(plan, dict):
@@ -322,7 +341,9 @@ def plan_dict(plan: Any) -> Json | None:
 
 
 def _leaves(name: str, value: Any, item: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield a metric by its items, such as ``class LU``; lists are left to JSON."""
+    """Yield the items of a metric with names such as ``class LU``; lists are only in
+    the JSON form.
+    """
     if isinstance(value, dict):
         for key, part in value.items():
             yield from _leaves(name, part, f"{item} {key}")
@@ -331,7 +352,7 @@ def _leaves(name: str, value: Any, item: str = "") -> Iterator[tuple[str, Any]]:
 
 
 class ComparisonRow(Result):
-    """A result without plan and schedule, by the measure of its comparison.
+    """A result without plan and schedule, with the value of the comparison's measure.
 
     A ``reference`` breaks a rule of the machine and has no ratio.
     """
@@ -343,7 +364,7 @@ class ComparisonRow(Result):
 
 
 class Comparison(BaseModel):
-    """What ``ioopt compare --format json`` writes."""
+    """The document that ``ioopt compare --format json`` writes."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -1,7 +1,8 @@
-"""What a result says of its run: options, seed, seconds, why it ended, its trace.
+"""Check the statements of a result about its run: options, seed, seconds, why it ended,
+its trace.
 
-None of that can be recomputed. Its parts are compared with each other and with the
-solver that is named.
+None of them can be recomputed. They are compared with each other and with the registry
+row of the named solver.
 """
 
 import math
@@ -29,7 +30,7 @@ OF_THE_RUN = (
     "stop",
     "trace",
 )
-"""Statements about the run and not about its answer."""
+"""The statements about the run, as opposed to its answer."""
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "time_limit_seconds": (int, float),
     "gap": (int, float),
@@ -41,15 +42,15 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def leaves_out_copies(kind: Kind, data: Mapping[str, Any]) -> bool:
-    """Return whether *data* is of a solver that forbids copies between nodes, with
-    such a plan.
+    """Return whether *data* is of a solver that forbids copies between nodes, and its
+    plan has none.
 
-    Its bound holds for plans without copies only.
+    The bound of such a solver holds only for plans without copies.
     """
     row = _row(kind, data.get("solver"))
     settings = (data.get("options") or {}).get("settings") or {}
     if not isinstance(settings, Mapping):
-        settings = {}  # refused by false_run
+        settings = {}  # false_run reports it
     if row is not None:
         settings = {**settings, **row.fixed}
     plan = data.get("plan")
@@ -59,7 +60,7 @@ def leaves_out_copies(kind: Kind, data: Mapping[str, Any]) -> bool:
 
 
 def stated_of_run(data: Mapping[str, Any]) -> list[str]:
-    """Return the names of what a result says of its run; ``solver`` too where its plan
+    """Return the names of the statements about the run; ``solver`` too when its plan
     does not name it.
     """
     if data.get("stop") is None:
@@ -71,7 +72,9 @@ def stated_of_run(data: Mapping[str, Any]) -> list[str]:
 
 
 def false_run(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """Yield a violation for every statement about the run that contradicts another."""
+    """Yield a violation for every statement about the run that contradicts another
+    one.
+    """
     row = _row(kind, data.get("solver"))
     yield from _options(data.get("options") or {}, data.get("seed"))
     if row is not None:
@@ -81,7 +84,7 @@ def false_run(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _row(kind: Kind, name: object) -> SolverSpec | None:
-    """Return the listed solver called *name*; None where there is none."""
+    """Return the registry row of the solver called *name*; None when there is none."""
     for row in solvers_for(kind.kind):
         if row.name == name:
             return row
@@ -89,7 +92,9 @@ def _row(kind: Kind, name: object) -> SolverSpec | None:
 
 
 def _options(options: Json, seed: object) -> Iterator[Violation]:
-    """The options are those that every solver has, and give the seed of the result."""
+    """Check that the options are known ones with valid values, and agree with the seed
+    of the result.
+    """
     known = {field.name for field in fields(SolveOptions)}
     for key in options.keys() - known - {"settings"}:
         yield violation(
@@ -112,7 +117,9 @@ def _options(options: Json, seed: object) -> Iterator[Violation]:
 
 
 def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """The named solver has the backend and the settings; the plan is made by them."""
+    """Check that the named solver has the stated backend and settings, and that the
+    plan agrees with them.
+    """
     options = data.get("options") or {}
     backend = options.get("backend")
     settings = options.get("settings")
@@ -140,14 +147,14 @@ def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
 def _by_settings(
     row: SolverSpec, settings: Json, data: Mapping[str, Any]
 ) -> Iterator[Violation]:
-    """The plan repeats the settings that it was made by, unless it is of another
-    solver.
+    """Check that the settings in the plan equal the stated ones, unless the plan is of
+    another solver.
     """
     plan = data.get("plan")
     policy = settings.get("policy", row.name)
     if not isinstance(plan, Mapping) or plan.get("policy") != policy:
         return
-    # What an exact solver found out stands among the settings of its plan.
+    # Exact solvers store facts that they found among the settings of their plan.
     own = {} if EXACT in row.abilities else plan.get("settings") or {}
     told = {**own, **plan}
     for key in sorted(settings.keys() & told.keys()):
@@ -157,7 +164,9 @@ def _by_settings(
 
 
 def _stop(data: Mapping[str, Any]) -> Iterator[Violation]:
-    """Why the run ended fits its time limit and its notes."""
+    """Check that the stated reason for ending agrees with the time limit and the
+    notes.
+    """
     stop = data.get("stop")
     notes = data.get("notes") or ()
     options = data.get("options") or {}
@@ -173,8 +182,8 @@ def _stop(data: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _trace(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """Each plan of the trace is later and better than the one before; all are within
-    the run.
+    """Check that each plan of the trace is later and better than the one before, and
+    that all lie within the run.
     """
     trace = data.get("trace") or ()
     sense = kind.metric(data.get("objective_name") or kind.objective.name).sense

@@ -1,9 +1,10 @@
-"""The one front door: load, pick, time, solve, check, simulate, return.
+"""Solve an instance: load it, pick the solver, limit its time, solve, check, simulate,
+return.
 
-No result leaves unchecked: the objective and the violations come from the family's
-checker, the metrics from its simulator. A named solver that fails is a result with
-status ``error``. The kind's fallback answers, with a note, for a default solver that
-fails and for one of ours out of time.
+Every result is checked: the objective and the violations come from the family's
+checker, the metrics from its simulator. A named solver that fails gives a result with
+status ``error``. The kind's fallback solver answers, with a note, for a default solver
+that fails and for a built-in solver that runs out of time.
 """
 
 import math
@@ -47,25 +48,25 @@ from ioopt.verdict import (
 from ioopt.version import __version__
 
 COUNTED_VIOLATIONS = "the checker found"
-"""How the note begins that counts the violations of a plan."""
+"""The beginning of the note that counts the violations of a plan."""
 INTERRUPTED = "interrupted: the best plan so far"
 OVERLOOKED_SECONDS = 0.1
 """How far past its deadline a solver may work before it is ended."""
 REPLAY_SHARE = 0.75
-"""Of the time left, what replay and check may use before the plan is
+"""The share of the time left that replay and check may use; after that the plan is
 checked without a replay.
 """
 SOLVER_SHARE = 0.6
-"""Of the time left, overtime included, what a solver may use where its
-limit is nearly over.
+"""The share of the time left, overtime included, that a solver may use when its limit
+is nearly over.
 """
 
 
 def load(source: Any) -> Any:
-    """A problem from a path, a bundled name, ``-``, a dict, a builder, or
-    a problem (as it is).
+    """Return a problem from a path, a bundled name, ``-``, a dict, a builder, or a
+    problem (unchanged).
 
-    Raises InstanceError with one line that names the place when it is not valid.
+    Raises InstanceError with one line that names the place of the fault.
 
     >>> len(load("cycle3").tasks)
     6
@@ -84,7 +85,7 @@ def load(source: Any) -> Any:
 
 
 def load_within(source: Any, deadline: Deadline) -> Any:
-    """Load *source*, and raise OutOfTime where reading alone takes too long."""
+    """Load *source*; raise OutOfTime when reading alone takes too long."""
     with cut_off(
         processor_seconds_left(deadline), _ended_before("the instance was read")
     ):
@@ -120,10 +121,10 @@ def result_from_dict(data: object, name: str) -> Result:
 
 
 def require_finite(data: Mapping[str, Any], name: str) -> None:
-    """Raise InstanceError where a metric, option or setting of a result
-    is no finite number.
+    """Raise InstanceError when a metric, option or setting of a result is not a finite
+    number.
 
-    Plans, schedules and figures have forms of their own that refuse it.
+    Plans, schedules and figures are checked by their own forms.
     """
     for part in ("metrics", "options", "settings"):
         told = data.get(part)
@@ -136,7 +137,7 @@ def require_finite(data: Mapping[str, Any], name: str) -> None:
 
 
 def _is_finite(value: object) -> bool:
-    """Whether every number in *value* is finite."""
+    """Return whether every number in *value* is finite."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, Mapping):
@@ -147,7 +148,7 @@ def _is_finite(value: object) -> bool:
 
 
 def plan_in(given: object) -> object:
-    """Return the plan of a Result or of its dictionary; a bare plan as it is."""
+    """Return the plan of a Result or of its dictionary; a bare plan unchanged."""
     if isinstance(given, Result):
         return given.plan
     if isinstance(given, Mapping) and "plan" in given:
@@ -156,7 +157,7 @@ def plan_in(given: object) -> object:
 
 
 def plan_of(kind: Kind, plan: object, name: str = "plan") -> Any:
-    """Return the plan object of a kind from its dictionary; an object as it is."""
+    """Return the plan object of a kind from its dictionary; an object unchanged."""
     plan_class = kind.plan_class()
     if plan is None or plan_class is None or isinstance(plan, plan_class):
         return plan
@@ -185,7 +186,7 @@ def require_form(kind: Kind, data: Mapping[str, object], name: str) -> None:
 def beyond(
     kind: Kind, problem: Problem, plan: object, schedule: Schedule | None
 ) -> Json:
-    """Return what plan and schedule say of the question that the instance does not, by
+    """Return the settings in plan and schedule that are added to the instance, by
     name.
     """
     told = kind.beyond(problem, plan, schedule)
@@ -207,7 +208,9 @@ def check_plan(
 def replay_plan(
     kind: Kind, problem: Problem, plan: object, **options: Any
 ) -> Simulation:
-    """Replay a plan object on its kind's simulator, by the policy that it names."""
+    """Replay a plan object on its kind's simulator, under the policy that the plan
+    names.
+    """
     policy = registry.policy_of_plan(kind, plan)
     if policy is None:
         return kind.simulate(problem, plan, **options)
@@ -253,18 +256,21 @@ def solve(
 ) -> Result:
     """Solve one instance and return a checked, simulated :class:`Result`.
 
-    Parameters are those of :class:`ioopt.options.SolveOptions` (the time limit
-    also as ``"2min"``); ``settings`` are the solver's own (``--set``),
-    ``warm_start`` a Result or plan. With *measure* objective, bound and gap are of
-    that metric, and a solver that can optimise it does; without it they are of the
-    solver's own objective. *solver* may be a function of the problem, or of it and
-    a :class:`~ioopt.protocols.SolveRequest`, that returns an Outcome, a plan or
-    its dictionary (as text: ``"module:function"``). Without *bound* none is
-    computed for solvers that prove none: it may be an integer program. The time
-    limit counts from this call, or as *deadline* was set where a caller has begun
-    before. Raises UsageError or InstanceError for bad input, BackendMissingError;
-    OutOfTime where *source* cannot be read in time; infeasibility, other limits
-    and failing solvers are results.
+    Parameters are those of :class:`ioopt.options.SolveOptions` (the time limit also as
+    ``"2min"``); ``settings`` are the solver's own (``--set``), ``warm_start`` is a
+    Result or plan. With *measure*, objective, bound and gap are of that metric, and
+    solvers that can optimise it do so; without it they are of the solver's own
+    objective.
+
+    *solver* may be ``"module:function"`` or a function of the problem, or of it and a
+    :class:`~ioopt.protocols.SolveRequest`, that returns an Outcome, a plan or the
+    plan's dictionary. *bound* False computes no bound for solvers that prove none,
+    because that bound may need an integer program. The time limit counts from this
+    call, or from the time when the caller made *deadline*.
+
+    Raises UsageError or InstanceError for bad input, BackendMissingError, and OutOfTime
+    when *source* cannot be read in time. Infeasibility, other limits and failing
+    solvers are returned as results.
 
     >>> result = solve("two-writers", "fill")
     >>> result.status.value, result.violations
@@ -308,8 +314,8 @@ def _result_in_time(
     notes: list[str],
     bound: bool,
 ) -> Result:
-    """Replay and check the plan; check it alone where both take too long; else there is
-    no answer.
+    """Replay and check the plan; only check it when both take too long; return no plan
+    when the check takes too long as well.
     """
     wanted = _Wanted(replay=kind.simulates, bound=bound)
     try:
@@ -337,10 +343,10 @@ def _ended_before(what: str) -> str:
 
 @contextmanager
 def _ended_in_time(spec: SolverSpec, request: SolveRequest) -> Iterator[None]:
-    """End a solver that overlooks its deadline.
+    """End a solver that exceeds its deadline without checking it.
 
-    Replay, check and report need time too, but never that of the limit. A solver of the
-    user may sleep, so it is timed by the clock on the wall.
+    A part of the overtime is kept for replay, check and report; the time limit itself
+    is left to the solver. A solver of the user may sleep, so it is timed by the clock.
     """
     deadline, limit = request.deadline, request.options.time_limit_seconds
     if spec.own:
@@ -358,7 +364,7 @@ def _ended_in_time(spec: SolverSpec, request: SolveRequest) -> Iterator[None]:
 
 
 def _start(kind: Kind, problem: Problem, given: object) -> tuple[object, list[str]]:
-    """The plan to begin from; None and a note for one that breaks a rule."""
+    """Return the plan to start from; None and a note for one that breaks a rule."""
     start = plan_of(kind, plan_in(given))
     if start is None or kind.judged_by_schedule:
         return start, []
@@ -375,17 +381,19 @@ def _run(
     request: SolveRequest,
     named: bool,
 ) -> tuple[Outcome, list[str]]:
-    """Run the solver; on interruption answer with the best plan so far.
+    """Run the solver; when it is interrupted, answer with the best plan so far.
 
-    A solver that was *named* and raises has failed: no other answers in its name.
-    The kind's fallback answers for a default solver that fails, and for one of ours
-    that is out of time.
+    When a solver that was *named* raises, no other solver answers in its place. The
+    kind's fallback answers for a default solver that fails, and for a built-in one that
+    runs out of time.
     """
     best = request.incumbents
     try:
         with _ended_in_time(spec, request):
             outcome = _call(kind, spec, problem, request)
-        if outcome.stop is StopReason.INTERRUPTED:  # ended by itself, with a whole plan
+        if (
+            outcome.stop is StopReason.INTERRUPTED
+        ):  # ended by itself, with a complete plan
             return outcome, [INTERRUPTED]
         return outcome, []
     except KeyboardInterrupt:
@@ -398,7 +406,7 @@ def _run(
         if spec.own:
             return _best(best, StopReason.TIME), [note]
         return _answered_instead(kind, spec, problem, request, note, StopReason.TIME)
-    except BaseException as error:  # sys.exit() too: a solver ends no command
+    except BaseException as error:  # catches sys.exit() of a solver too
         from ioopt.failures import failure
 
         note = failure(spec, error)
@@ -417,8 +425,8 @@ def _answered_instead(
     note: str,
     stop: StopReason,
 ) -> tuple[Outcome, list[str]]:
-    """Return the best plan that the solver had reported, else the answer of
-    the kind's fallback.
+    """Return the best plan that the solver had reported, else the answer of the kind's
+    fallback.
     """
     best = request.incumbents
     if best.plan is not None:
@@ -469,7 +477,7 @@ def _call(
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is computed of a plan beside its check."""
+    """The parts of a result to compute for a plan, in addition to its check."""
 
     replay: bool
     bound: bool
@@ -506,9 +514,9 @@ def _of_run(
     request: SolveRequest,
     outcome: Outcome,
 ) -> Json:
-    """Return what a result says of its run."""
-    # One clock and one start for both, so that together they are the time spent
-    # and none is below 0.
+    """Return the fields of a result that describe its run."""
+    # Both times use one clock and one start, so that they add up to the time spent and
+    # neither is negative.
     seconds = request.deadline.elapsed()
     build = outcome.build_seconds
     if build is not None:
@@ -533,7 +541,7 @@ def _of_run(
 
 
 def _of_verdict(answer: Verdict) -> Json:
-    """Return what a result says of the worth of its answer."""
+    """Return the fields of a result that come from the verdict on its plan."""
     return {
         "status": answer.status,
         "objective": answer.value,
@@ -544,12 +552,14 @@ def _of_verdict(answer: Verdict) -> Json:
 
 
 def _asked(kind: Kind, request: SolveRequest) -> Metric | None:
-    """Return the metric that was asked for; None for the solver's own objective."""
+    """Return the metric that the user asked for; None for the solver's own
+    objective.
+    """
     return None if request.measure is None else kind.metric(request.measure)
 
 
 class _Replay(NamedTuple):
-    """The replay of a plan; without one, why there is none."""
+    """The replay of a plan, or the reason why there is none."""
 
     simulation: Simulation | None
     notes: tuple[str, ...] = ()
@@ -560,7 +570,7 @@ class _Replay(NamedTuple):
 def _replayed(
     problem: Problem, request: SolveRequest, outcome: Outcome, wanted: _Wanted
 ) -> _Replay:
-    """Return the replay that the solver gave, else one of its plan."""
+    """Return the replay that the solver gave, else replay its plan."""
     if outcome.simulation is not None:
         return _Replay(outcome.simulation, outcome.simulation.notes)
     if not wanted.replay:
@@ -585,7 +595,7 @@ def _checked(
     values: Json,
     wanted: _Wanted,
 ) -> Result:
-    """Return the result of a plan: replayed, checked, and judged by the measure."""
+    """Return the result for a plan: replayed, checked, and judged by the measure."""
     begun = request.deadline.elapsed()
     replay = _replayed(problem, request, outcome, wanted)
     schedule = replay.simulation.schedule if replay.simulation else None
@@ -614,7 +624,7 @@ def _checked(
     answer = verdict_on_plan(claim, _asked(kind, request), found)
     said = request.incumbents.objective_name or claim.metric.name
     if answer.metric.name != said:
-        values["trace"] = ()  # its values are of another objective
+        values["trace"] = ()  # the trace is of another objective
     if replay.late:
         values["stop"] = StopReason.TIME
     wrong = [] if replay.failure is None else [replay.failure]
@@ -636,10 +646,11 @@ def _checked(
 def _known(
     solver: str, problem: Problem, claim: Claim, settings: Json
 ) -> Mapping[str, Known]:
-    """Return the best known plans that the claim of a user's own solver is held to.
+    """Return the best known plans with which the claim of a user's own solver is
+    compared.
 
-    Listed solvers are held to them by the tests. What is known holds for the
-    instance as it is, not for other *settings* of it.
+    For built-in solvers the tests do this. The best known plans hold for the instance
+    as it is, not for other *settings* of it.
     """
     if ":" not in solver or claim.bound is None or settings:
         return {}

@@ -1,8 +1,8 @@
-"""What a result states beside its plan, held against what its plan and schedule give.
+"""Check the statements of a result against what its plan and schedule give.
 
 Nothing in a result is believed: names, objective, bound, gap, status, link model and
-every metric are compared with what the family's checker recomputed, and bounds with the
-best plans that are known.
+every metric are compared with the checker's values, and bounds with the best known
+plans.
 """
 
 import math
@@ -35,7 +35,9 @@ from ioopt.verdict import (
 
 @dataclass(frozen=True)
 class Statements:
-    """What a result states (*data*), and what is known of its plan and instance."""
+    """The statements of a result (*data*), with the checker's report on its plan and
+    the best known plans.
+    """
 
     kind: Kind
     data: Mapping[str, Any]
@@ -44,30 +46,30 @@ class Statements:
 
     @cached_property
     def metric(self) -> Metric:
-        """The metric that the stated objective is of."""
+        """Return the metric of the stated objective."""
         name = self.data.get("objective_name") or self.kind.objective.name
         return self.kind.metric(name)
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """The stated metrics."""
+        """Return the stated metrics."""
         return self.data.get("metrics") or {}
 
     @cached_property
     def value(self) -> float | None:
-        """The objective as the checker recomputed it."""
+        """Return the objective as the checker recomputed it."""
         return checked_value(self.metric.name, self.report)
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What the recomputed objective and the stated bound come to."""
+        """Return the verdict on the recomputed objective and the stated bound."""
         return verdict_of(
             self.metric, self.value, self.data.get("bound"), self.report.rounding
         )
 
     def false(self, problem: Problem) -> Iterator[Violation]:
-        """Yield a violation for every statement that the report or a known plan
-        contradicts.
+        """Yield a violation for every statement that contradicts the report or a known
+        plan.
         """
         yield from _names(self.kind, problem, self.data)
         yield from _solver(self.kind, self.data)
@@ -80,8 +82,8 @@ class Statements:
         yield from false_metrics(self.metrics, self.report)
 
     def unjudged(self) -> list[str]:
-        """Return the names of stated metrics, and of a stated objective, that the
-        report says nothing about.
+        """Return the names of the stated metrics, and of a stated objective, that the
+        report does not contain.
         """
         report = self.report
         known = {*report.metrics, *report.objectives, *report.ranges}
@@ -92,8 +94,8 @@ class Statements:
         return sorted({*report.unjudged, *unknown})
 
     def bound_is_recomputed(self) -> bool:
-        """Return whether the checker, or what is known of the instance, proves the
-        stated bound; true where none is stated.
+        """Return whether the checker or the best known plans prove the stated bound;
+        true when none is stated.
         """
         bound = self.data.get("bound")
         if bound is None:
@@ -104,7 +106,7 @@ class Statements:
 def _names(
     kind: Kind, problem: Problem, data: Mapping[str, Any]
 ) -> Iterator[Violation]:
-    """Instance, family and kind are those of the problem."""
+    """Check that instance, family and kind are those of the problem."""
     names = {"instance": problem.name, "family": kind.family, "kind": kind.kind}
     for key, true in names.items():
         stated = data.get(key)
@@ -114,8 +116,8 @@ def _names(
 
 
 def _solver(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """The solver is one of the kind, or the user's own, and the plan is of the policy
-    that it names.
+    """Check that the solver belongs to the kind or to the user, and that the plan has
+    the solver's policy.
     """
     name = data.get("solver")
     plan = data.get("plan")
@@ -137,7 +139,7 @@ def _solver(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
         return
     if policy is None or _plans_by(rows[name], plan):
         return
-    # A late solver answers with the cheapest plan that there is.
+    # A solver out of time may answer with the fallback's plan.
     late = data.get("stop") in (StopReason.FALLBACK, StopReason.TIME)
     excused = late or _may_answer_with_another(rows[name])
     if reference or not excused:
@@ -145,20 +147,22 @@ def _solver(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _plans_by(row: SolverSpec, plan: Mapping[str, Any]) -> bool:
-    """Return whether the policy of *plan* is the one that the solver's name fixes."""
+    """Return whether the policy of *plan* is the one that the solver's name implies."""
     own = {"policy": row.name, "top": False} | dict(row.fixed)
     return plan["policy"] == own["policy"] and (plan.get("top") or False) == own["top"]
 
 
 def _may_answer_with_another(row: SolverSpec) -> bool:
-    """Return whether a solver answers with another's plan where that is better, as
-    ``auto`` and the exact ones do.
+    """Return whether a solver may return another solver's plan when that is better, as
+    ``auto`` and the exact solvers do.
     """
     return row.policy is None or EXACT in row.abilities
 
 
 def _ended(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """The result does not call itself wrong, and its measure is one of the kind."""
+    """Check that the result does not state violations, and that its measure belongs to
+    the kind.
+    """
     if data.get("violations"):
         count = len(data["violations"])
         yield violation("violations", count, "are stated by the result itself")
@@ -177,10 +181,10 @@ def false_settings(
     expected: Mapping[str, Any],
     stated: Mapping[str, Any] | None,
 ) -> Iterator[Violation]:
-    """Yield a violation for every setting that a result adds to its instance and that
-    was not asked for.
+    """Yield a violation for every setting that a result adds to its instance without
+    being asked.
 
-    *told* are the settings that plan and schedule show, *expected* those asked for,
+    *told* are the settings found in plan and schedule, *expected* those asked for,
     *stated* those that the result names.
     """
     for key in sorted({*told, *expected}):
@@ -204,16 +208,16 @@ def false_settings(
 def false_schedule(
     stated: Any, true: Any, rounding: float, where: str = "schedule"
 ) -> list[Violation]:
-    """Return the first part of a *stated* schedule that the replay of its plan does
-    not give; empty if there is none.
+    """Return the first part of a *stated* schedule that differs from the replay of its
+    plan; empty if there is none.
 
-    Parts with an ``id`` are matched by it. What is not stated is not compared, but no
-    such part may be missing.
+    Parts with an ``id`` are matched by it. Fields that are not stated are not compared,
+    but no part may be missing.
     """
     if isinstance(stated, Mapping) and isinstance(true, Mapping):
         for key in stated:
             if key not in true:
-                continue  # the writer's own
+                continue  # data of the file's writer
             found = false_schedule(stated[key], true[key], rounding, f"{where}.{key}")
             if found:
                 return found
@@ -234,7 +238,7 @@ def false_schedule(
 
 
 def _matched(stated: Sequence[Any], true: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
-    """Pair the parts of two lists by ``id`` where all have one, else by place."""
+    """Pair the parts of two lists by ``id`` when all have one, else by position."""
     for part in (*stated, *true):
         if not isinstance(part, Mapping) or "id" not in part:
             return zip(stated, true, strict=True)
@@ -243,7 +247,7 @@ def _matched(stated: Sequence[Any], true: Sequence[Any]) -> Iterable[tuple[Any, 
 
 
 def _objective(told: Statements) -> Iterator[Violation]:
-    """The objective is the one that the checker computes."""
+    """Check that the objective is the one that the checker computes."""
     stated = told.data.get("objective")
     name = told.metric.name
     if told.value is not None:
@@ -252,7 +256,8 @@ def _objective(told: Statements) -> Iterator[Violation]:
             yield violation("objective", name, text, abs(stated - told.value))
         return
     if name in told.kind.columns and told.metrics.get(name) == stated:
-        # What was measured, not an objective: judged as a metric, as far as it can be.
+        # The objective is a measured metric, so it is judged as a metric, as far as
+        # possible.
         return
     named = told.data.get("objective_name") not in (None, told.kind.objective.name)
     if not told.report.violations and (stated is not None or named):
@@ -262,8 +267,8 @@ def _objective(told: Statements) -> Iterator[Violation]:
 
 
 def _bound_metrics(told: Statements) -> Iterator[tuple[str, Metric]]:
-    """Yield every metric that bounds another one and that nothing recomputes, and the
-    one that it bounds.
+    """Yield each stated metric that bounds another one and is not recomputed, with the
+    metric that it bounds.
     """
     recomputed = {*told.report.metrics, *told.report.ranges}
     for metric in dict.fromkeys([told.metric, *told.kind.metrics]):
@@ -284,13 +289,13 @@ def _bound_statements(told: Statements) -> Iterator[tuple[str, Metric, float]]:
 
 
 def _bounds(told: Statements) -> Iterator[Violation]:
-    """Bounds are numbers; none passes the plan at hand or the best known one, nor
-    says less than the instance alone.
+    """Check that bounds are numbers, that none contradicts the plan or the best known
+    one, and that none is weaker than the bound of the instance alone.
     """
     for name in dict.fromkeys(name for name, _ in _bound_metrics(told)):
         value = told.metrics.get(name)
         if value is not None and not is_number(value):
-            text = f"bounds a measure, and {shown(value)} is no number"
+            text = f"bounds a measure, and {shown(value)} is not a number"
             yield violation("metric", name, text)
     for name, metric, bound in _bound_statements(told):
         found = contradiction(metric, bound, told.report, told.known)
@@ -303,7 +308,9 @@ def _bounds(told: Statements) -> Iterator[Violation]:
 
 
 def _status(told: Statements) -> Iterator[Violation]:
-    """The status is what the recomputed objective and the stated bound come to."""
+    """Check that the status follows from the recomputed objective and the stated
+    bound.
+    """
     status = told.data.get("status")
     objective = told.data.get("objective")
     bound = told.data.get("bound")
@@ -332,8 +339,8 @@ def _status(told: Statements) -> Iterator[Violation]:
 
 
 def _gap(told: Statements) -> Iterator[Violation]:
-    """The gap is that of the recomputed objective and the stated bound, or 0 where
-    the bound proves it.
+    """Check that the gap is that of the recomputed objective and the stated bound, or 0
+    when the bound proves the objective optimal.
     """
     gap = told.data.get("gap")
     bound = told.data.get("bound")
@@ -341,7 +348,7 @@ def _gap(told: Statements) -> Iterator[Violation]:
         return
     stated = told.data.get("objective")
     if told.value is None and stated is not None and bound is not None:
-        return  # of an objective that nothing recomputes, which is named
+        return  # reported as not recomputed
     if gap == 0 and told.verdict.status is Status.OPTIMAL:
         return
     apart = relative_gap(told.value, bound, told.metric.sense)
@@ -351,7 +358,7 @@ def _gap(told: Statements) -> Iterator[Violation]:
 
 
 def _trace(told: Statements) -> Iterator[Violation]:
-    """No plan on the way was better than the answer."""
+    """Check that no plan of the trace was better than the answer."""
     worse: Sense = "min" if told.metric.sense == "max" else "max"
     for seconds, value in told.data.get("trace") or ():
         if past_bound(worse, told.value, value, told.report.rounding) is not None:

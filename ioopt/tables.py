@@ -37,12 +37,13 @@ def render(
     keep: int | None = None,
     wrap: int = 0,
 ) -> str:
-    """Render rows; numbers are aligned right, None is shown as ``-`` (empty in CSV).
+    """Render rows as text, Markdown or CSV; numbers are aligned right, None is shown as
+    ``-`` (empty in CSV).
 
-    Text tables are *width* wide at most (None: as wide as they are). The columns
-    from *keep* on are left out, from the right, as far as it takes (None: all
-    stay); the last *wrap* columns go on in the next lines, what is too long
-    elsewhere ends in an ellipsis.
+    A text table has at most *width* columns of characters (None: no limit). To fit,
+    table columns from index *keep* on are dropped, the rightmost first (None: none is
+    dropped). Text in the last *wrap* columns continues on further lines; other text
+    that is too long ends in an ellipsis.
     """
     if form == "csv":
         out = io.StringIO()
@@ -61,7 +62,7 @@ def render(
 def fitting(
     headers: Sequence[str], rows: Sequence[Row], width: int, keep: int | None
 ) -> int:
-    """Return how many of the columns, *keep* at least, fit into *width*."""
+    """Return how many of the columns fit into *width*, at least *keep*."""
     count = len(headers)
     while keep is not None and count > keep:
         table = _table(headers[:count], [row[:count] for row in rows], "table", wrap=0)
@@ -73,7 +74,9 @@ def fitting(
 
 
 def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: int) -> Table:
-    """Return the table for rich: numbers to the right, the last *wrap* ones folded."""
+    """Return the table for rich: numbers aligned right, the last *wrap* columns
+    folded.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -106,8 +109,8 @@ def _text(table: Table, width: int) -> str:
 
 
 def say(text: str) -> None:
-    """Print one remark to standard error, filled to the width of the terminal (or of
-    COLUMNS) where there is one.
+    """Print one remark to standard error, wrapped to the width of the terminal (or of
+    COLUMNS) if there is one.
     """
     if sys.stderr.isatty() or "COLUMNS" in os.environ:
         text = textwrap.fill(
@@ -120,7 +123,7 @@ def say(text: str) -> None:
 
 
 def percent(value: float | None) -> str | None:
-    """Return a ratio as percent with one decimal, two digits below 1 %; None stays
+    """Return a ratio in per cent with one decimal, or two digits below 1 %; None stays
     None.
 
     >>> percent(0.0123), percent(0.0012), percent(0.0), percent(1e-13)

@@ -14,11 +14,11 @@ from typing import Any, Self
 
 @dataclass(frozen=True, order=True)
 class Interval:
-    """Something that holds a resource from ``start`` to ``end`` seconds.
+    """One use of a resource, from ``start`` to ``end`` seconds.
 
-    ``kind`` is one of the family's words (``compute``, ``remote``, ``copy``,
-    ``io``, ...); ``label`` names the task, file or job; ``rate`` is bytes per
-    second where that has a meaning.
+    ``kind`` is one of the family's words (``compute``, ``remote``, ``copy``, ``io``,
+    ...); ``label`` names the task, file or job; ``rate`` is in bytes per second, for
+    kinds that have a rate.
     """
 
     start: float
@@ -33,7 +33,7 @@ class Interval:
 
     @property
     def duration(self) -> float:
-        """Length in seconds."""
+        """Return the length in seconds."""
         return self.end - self.start
 
 
@@ -42,9 +42,9 @@ class Timeline:
     """Intervals sorted by (start, end, resource, kind, label), and instants such as
     evictions.
 
-    ``resources`` fixes the order in which rows are drawn. ``marks`` are intervals of no
-    length. ``flows`` are pairs of intervals, the second of which needs what the first
-    made; ``counters`` are step functions, (time, value) at each change, by name.
+    ``resources`` fixes the order in which rows are drawn. ``marks`` are intervals of
+    length 0. ``flows`` are pairs of intervals, the second of which needs the output of
+    the first. ``counters`` are step functions by name: (time, value) at each change.
     """
 
     intervals: tuple[Interval, ...]
@@ -60,8 +60,8 @@ class Timeline:
         resources: Iterable[str] = (),
         marks: Iterable[Interval] = (),
     ) -> Self:
-        """Sort *intervals* and *marks*; append resources that are not named in order of
-        appearance.
+        """Build a timeline from unsorted *intervals* and *marks*; resources that are
+        not listed are appended in order of appearance.
         """
         ordered = tuple(sorted(intervals, key=_interval_key))
         instants = tuple(sorted(marks, key=_interval_key))
@@ -71,7 +71,7 @@ class Timeline:
 
     @property
     def makespan(self) -> float:
-        """End of the last interval in seconds; 0 when there is none."""
+        """Return the end of the last interval in seconds; 0 when there is none."""
         return max((item.end for item in self.intervals), default=0.0)
 
 
@@ -79,14 +79,14 @@ _interval_key = attrgetter("start", "end", "resource", "kind", "label")
 
 
 def steps_of(changes: Mapping[float, float]) -> list[list[float]]:
-    """Return [time, total] at each of the *changes*, without those at infinity."""
+    """Return [time, total] at each finite time of *changes*."""
     times = sorted(time for time in changes if time < inf)
     totals = accumulate(changes[time] for time in times)
     return [[time, total] for time, total in zip(times, totals, strict=True)]
 
 
 def covered_seconds(spans: Iterable[tuple[float, float]]) -> float:
-    """Return for how long at least one of the *spans* (start, end) lasted.
+    """Return how many seconds are covered by at least one of the *spans* (start, end).
 
     >>> covered_seconds([(0, 2), (5, 6), (1, 3)])
     4.0
@@ -105,50 +105,17 @@ def replication_timeline(
     sizes: Mapping[str, int] | None = None,
 ) -> Timeline:
     """Return the timeline of the ``schedule`` of a replication result: computing,
-    transfers and evictions, each node a resource.
+    transfers and evictions; each node is a resource.
 
-    A save is an interval of its sender. With *sizes* (bytes by file) every core has
-    intervals of its own and transfers have rates; without, neighbouring cores share one
-    interval, and critical ones are marked.
+    A save is drawn as an interval of its sender. With *sizes* (bytes by file) every
+    core has its own intervals and transfers have rates; without, neighbouring cores
+    share one interval, and critical intervals are marked.
     """
-
-    def told(row: Mapping[str, Any]) -> dict[str, Any]:
-        return {"critical": 1} if sizes is None and row.get("critical") else {}
-
     found: list[Interval] = []
     for row in schedule["tasks"]:
-        start, end, cores = (
-            row["start_seconds"],
-            row["end_seconds"],
-            row.get("cores", ()),
-        )
-        lanes = (
-            core_runs(cores) if sizes is None else [{"core": c} for c in cores] or [{}]
-        )
-        found += [
-            Interval(
-                start, end, row["node"], "compute", row["id"], info=lane | told(row)
-            )
-            for lane in lanes
-        ]
+        found += _computing(row, sizes is None)
     for row in schedule["transfers"]:
-        start, end, file = row["start_seconds"], row["end_seconds"], row["file"]
-        source, target, rate, info = row["source"], row["destination"], None, told(row)
-        kind = "save" if target is None else "remote" if source is None else "copy"
-        if sizes is not None:
-            rate = sizes[file] / (end - start) if end > start else None
-            info["bytes"] = sizes[file]
-        found.append(
-            Interval(
-                start,
-                end,
-                target or source,
-                kind,
-                file,
-                rate,
-                info | {"source": source},
-            )
-        )
+        found.append(_transfer(row, sizes))
     marks = [
         Interval(row["seconds"], row["seconds"], row["node"], "eviction", row["file"])
         for row in schedule["evictions"]
@@ -159,9 +126,56 @@ def replication_timeline(
     )
 
 
+def _critical(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the mark of a critical task or transfer; nothing for others."""
+    if row.get("critical"):
+        return {"critical": 1}
+    return {}
+
+
+def _computing(row: Mapping[str, Any], together: bool) -> list[Interval]:
+    """Return the intervals of a task: one a core, or with *together* one for each run
+    of neighbouring cores, marked if the task is critical.
+    """
+    cores = row.get("cores", ())
+    if together:
+        lanes = core_runs(cores)
+        marks = _critical(row)
+    else:
+        lanes = [{"core": core} for core in cores] or [{}]
+        marks = {}
+    start, end = row["start_seconds"], row["end_seconds"]
+    return [
+        Interval(start, end, row["node"], "compute", row["id"], info=lane | marks)
+        for lane in lanes
+    ]
+
+
+def _transfer(row: Mapping[str, Any], sizes: Mapping[str, int] | None) -> Interval:
+    """Return the interval of a transfer; it has a rate if *sizes* are given."""
+    start, end = row["start_seconds"], row["end_seconds"]
+    source, target = row["source"], row["destination"]
+    file = row["file"]
+    if target is None:
+        kind = "save"
+    elif source is None:
+        kind = "remote"
+    else:
+        kind = "copy"
+    rate = None
+    if sizes is None:
+        info = _critical(row)
+    else:
+        info = {"bytes": sizes[file]}
+        if end > start:
+            rate = sizes[file] / (end - start)
+    info["source"] = source
+    return Interval(start, end, target or source, kind, file, rate, info)
+
+
 def core_runs(cores: Sequence[int]) -> list[dict[str, int]]:
-    """Neighbouring cores as ``core`` to ``last_core``; one entry without either
-    where none is known.
+    """Return neighbouring cores as pairs ``core`` to ``last_core``; one empty entry
+    when no core is known.
 
     >>> core_runs([0, 1, 3])
     [{'core': 0, 'last_core': 1}, {'core': 3, 'last_core': 3}]
@@ -178,8 +192,8 @@ def core_runs(cores: Sequence[int]) -> list[dict[str, int]]:
 def jobs_timeline(
     jobs: Iterable[Mapping[str, Any]], submits: Mapping[Any, float] | None = None
 ) -> Timeline:
-    """A resource a job of ``schedule.jobs``; with *submits* also queueing, phases
-    and changes of rates.
+    """Return the timeline of ``schedule.jobs``, each job a resource; with *submits* it
+    also has the time in the queue, phases and changes of rates.
     """
     rows = {f"{'' if submits is None else 'job '}{job['id']}": job for job in jobs}
     found: list[Interval] = []
@@ -192,26 +206,25 @@ def jobs_timeline(
 
 
 def _spans(job: Mapping[str, Any], name: str, closely: bool) -> Iterator[Interval]:
-    """Computing, waiting for the storage, I/O (in which rates may pause where not
-    *closely*), in turn.
+    """Yield the phases of a job in turn: computing, waiting for the storage, I/O.
+
+    I/O is one span with its pauses, or with *closely* one span for each rate.
     """
     now, paused = job["start_seconds"], "suspended" if closely else "waiting"
     if "io" not in job:
         kind = "local" if job["local"] else "remote start"
         yield Interval(now, job["finish_seconds"], name, kind, name)
         return
-    for phase in (phase for phase in job["io"] if phase["request_seconds"] is not None):
+    for phase in job["io"]:
+        if phase["request_seconds"] is None:
+            continue
         label = f"{name} phase {phase['phase']}" if closely else name
-        finish = (
-            job["end_seconds"]
-            if phase["finish_seconds"] is None
-            else phase["finish_seconds"]
-        )
-        grant = (
-            finish
-            if phase["first_grant_seconds"] is None
-            else phase["first_grant_seconds"]
-        )
+        finish = phase["finish_seconds"]
+        if finish is None:
+            finish = job["end_seconds"]
+        grant = phase["first_grant_seconds"]
+        if grant is None:
+            grant = finish
         spans = (closely and phase.get("rates")) or [(grant, finish, None)]
         parts = [(phase["request_seconds"], "compute", None)]
         for since, until, rate in spans:

@@ -1,10 +1,9 @@
-"""Units: reading sizes, times and rates that people type, exact integers, figures
-as people read them.
+"""Parse sizes, times and rates that people type, keep integers exact, and show figures
+to people.
 
-Sizes are bytes, times seconds, rates bytes per second; 1 MB is 10^6 bytes, 1 MiB
-is 2^20. ``B`` is bytes and ``b`` bits, everywhere: 100 Mb/s is 12.5 MB/s. Figures
-are shown in the unit that their name implies, sized to the values, with four
-digits and no noise.
+Sizes are bytes, times seconds, rates bytes per second; 1 MB is 10^6 bytes, 1 MiB is
+2^20. ``B`` is bytes and ``b`` bits, everywhere: 100 Mb/s is 12.5 MB/s. Figures are
+shown with four digits, in the unit that their name implies, scaled to the values.
 """
 
 import math
@@ -45,12 +44,12 @@ _TIME_UNITS: dict[str, int | Fraction] = {
     "d": 86400,
 }
 EXACT_INTEGERS = 2.0**53
-"""Below this, a float without a fraction is the whole number that its text names."""
+"""A float below this and without a fraction is exactly the whole number in its text."""
 
 
 def whole(value: Any) -> Any:
-    """A float that is a whole number, such as ``8e9``, as an int;
-    anything else as it is.
+    """Return a float without a fraction, such as ``8e9``, as an int; anything else
+    unchanged.
 
     >>> whole(8e9), whole(8.5)
     (8000000000, 8.5)
@@ -67,8 +66,8 @@ _QUANTITY = re.compile(
 
 
 def exact(value: int | float | Fraction | str) -> Fraction:
-    """Return *value* as the rational its decimal text means: ``0.1`` is 1/10,
-    not the nearest double.
+    """Return the rational number that the decimal text of *value* means: ``0.1`` is
+    1/10, not the nearest double.
 
     >>> exact(0.1)
     Fraction(1, 10)
@@ -76,12 +75,12 @@ def exact(value: int | float | Fraction | str) -> Fraction:
     if isinstance(value, (int, Fraction)):
         return Fraction(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < EXACT_INTEGERS:
-        return Fraction(int(value))  # its text says no more
+        return Fraction(int(value))  # longer text adds no precision
     return Fraction(repr(value) if isinstance(value, float) else value)
 
 
 def _amount(text: str, what: str, known: str) -> tuple[Fraction, str]:
-    """The number and the unit of *text*."""
+    """Return the number and the unit in *text*."""
     match = _QUANTITY.match(text)
     if match is None:
         raise UsageError(
@@ -95,14 +94,12 @@ def _amount(text: str, what: str, known: str) -> tuple[Fraction, str]:
 
 
 LONGEST_NUMBER = 400
-"""Characters of a number that people type; the largest that a float
-holds has 309 digits.
-"""
+"""The most characters of a number that are read; the largest float has 309 digits."""
 
 
 def _as_float(number: Fraction, text: str, what: str) -> float:
-    """Return *number*, which *text* names, as a float; refuse one
-    that no float can hold.
+    """Return *number*, as typed in *text*, as a float; refuse a number that is too
+    large for a float.
     """
     try:
         return float(number)
@@ -113,8 +110,8 @@ def _as_float(number: Fraction, text: str, what: str) -> float:
 
 
 def _data(text: str, what: str, unit_end: str = "") -> tuple[Fraction, bool]:
-    """Bytes or bits in *text*, with *unit_end* (a pattern such as ``/s``), and
-    whether it counts bits.
+    """Return the bytes or bits in *text*, and whether they are bits; *unit_end* is a
+    pattern such as ``/s``.
     """
     number, unit = _amount(re.sub(rf"{unit_end}\s*$", "", text), what, _KNOWN_DATA)
     found = _DATA_UNIT.fullmatch(unit)
@@ -129,10 +126,10 @@ def _data(text: str, what: str, unit_end: str = "") -> tuple[Fraction, bool]:
 
 
 def parse_bytes(text: str | float) -> int:
-    """Parse a size such as ``500MB`` or ``2GiB`` into bytes; raises
-    UsageError on anything else.
+    """Parse a size such as ``500MB`` or ``2GiB`` into bytes; UsageError for anything
+    else.
 
-    A size in bits (``500Mb``) is refused: it is a slip of the pen for ``500MB``.
+    A size in bits (``500Mb``) is refused, because ``500MB`` is nearly always meant.
 
     >>> parse_bytes("1.5GB")
     1500000000
@@ -184,9 +181,9 @@ def parse_seconds(text: str | int | float) -> float:
 
 
 Unit = tuple[float, str]
-"""How much of the basic unit it is, and its name."""
+"""The size of a unit in basic units, and its name."""
 NOISE = 1e-9
-"""Seconds, bytes and shares below this are rounding, and shown as 0."""
+"""Seconds, bytes and shares below this are rounding errors, and shown as 0."""
 _TIMES = (
     (86400.0, "d"),
     (3600.0, "h"),
@@ -196,7 +193,7 @@ _TIMES = (
     (1e-6, "us"),
 )
 _TWO_UNITS = ("d", "h", "min")
-"""Units that are used from two of them on: 90 s, not 1.5 min."""
+"""Units that are used only from two of them on: 90 s, not 1.5 min."""
 _BYTES = tuple(
     (1000.0**k, unit)
     for k, unit in zip(range(5, -1, -1), ("PB", "TB", "GB", "MB", "kB", "B"))
@@ -206,7 +203,7 @@ _PLAIN = ((1.0, ""),)
 
 
 def counted(count: int, noun: str) -> str:
-    """A count with its noun, which takes an s in the plural.
+    """Return a count with its noun, which takes an s in the plural.
 
     >>> counted(1, "file"), counted(2, "task")
     ('1 file', '2 tasks')
@@ -215,7 +212,8 @@ def counted(count: int, noun: str) -> str:
 
 
 def title(name: str) -> str:
-    """A metric's name as a heading, without the unit, which the values have.
+    """Return a metric's name as a heading, without the unit, which stands with the
+    values.
 
     >>> title("mean_response_seconds"), title("remote_bytes"), title("cores_busy")
     ('mean response', 'remote bytes', 'core utilisation')
@@ -230,7 +228,7 @@ def title(name: str) -> str:
 def column(
     name: str, values: Sequence[Any], unit: Unit | None = None
 ) -> list[str | None]:
-    """The values of one metric in one unit (:func:`unit_for`) with the same
+    """Return the values of one metric in one unit (:func:`unit_for`) with equal
     decimals; None stays None.
 
     >>> column("makespan_seconds", [552.752, 1350.15, None])
@@ -258,7 +256,8 @@ def column(
 
 
 def quantity(name: str, value: Any, *beside: Any, unit: Unit | None = None) -> str:
-    """One metric with its unit, the one of *beside* where it is read beside those.
+    """Return one value of a metric with its unit; the unit suits *beside* when the
+    value is read next to it.
 
     >>> quantity("makespan_seconds", 9.748), quantity("remote_bytes", 64000000)
     ('9.748 s', '64 MB')
@@ -277,8 +276,8 @@ def quantity(name: str, value: Any, *beside: Any, unit: Unit | None = None) -> s
 
 
 def show(value: Any) -> str:
-    """A cell: six significant digits for fractions, ``-`` for unknown, never
-    more than 15 digits.
+    """Return the text of a table cell: six significant digits for fractions, ``-`` for
+    unknown, at most 15 digits.
 
     >>> show(5.184), show(None), show(1234567), show(0.00001)
     ('5.184', '-', '1234567', '1e-05')
@@ -303,7 +302,7 @@ def show(value: Any) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number; a switch is none."""
+    """Return whether *value* is a number; True and False are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -322,8 +321,8 @@ def _units(name: str) -> tuple[tuple[float, str], ...]:
 
 
 def unit_for(name: str, largest: float) -> Unit:
-    """(seconds, bytes or such that it has, its name) of the unit in which
-    *largest* is easily read.
+    """Return the unit in which *largest* is easy to read: how many seconds or bytes it
+    has, and its name.
 
     >>> unit_for("makespan_seconds", 7200), unit_for("storage_bytes_per_second", 2.5e11)
     ((3600.0, 'h'), (1000000000.0, 'GB/s'))
@@ -338,13 +337,13 @@ def unit_for(name: str, largest: float) -> Unit:
 
 
 def is_time(name: str) -> bool:
-    """Whether a metric is a time."""
+    """Return whether a metric is a time."""
     return _units(name) is _TIMES
 
 
 def time_unit(seconds: Sequence[float]) -> Unit:
-    """One unit for all times of a table: seconds up to 9,999 of them, so that
-    short ones read too.
+    """Return one unit for all times of a table: seconds up to 9,999 of them, so that
+    short times stay readable.
 
     >>> time_unit([56.0, 120.667]), time_unit([60.0, 90_000.0]), time_unit([0.004])
     ((1.0, 's'), (60.0, 'min'), (0.001, 'ms'))

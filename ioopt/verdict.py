@@ -1,9 +1,9 @@
-"""What an answer is worth: its value, bound, gap and status, by one metric.
+"""Judge an answer: its value, bound, gap and status for one metric.
 
-``solve``, ``check``, ``compare`` and campaigns take these from here. Values are those
-of the family's checker. A bound is a finite number or None; it stands only where
-neither the plan, nor what the checker computes from the instance, nor the best known
-plan contradicts it. No function changes what it is given.
+``solve``, ``check``, ``compare`` and campaigns all use this module. Values are those of
+the family's checker. A bound is a finite number or None. It is kept only if it
+contradicts neither the plan, nor the checker's bound of the instance, nor the best
+known plan. No function changes its arguments.
 """
 
 import math
@@ -26,23 +26,23 @@ from ioopt.result import (
 from ioopt.units import is_number
 
 RELATIVE = 1e-6
-"""Two numbers are the same within this part of the larger one (and what the
-report calls rounding).
+"""Two numbers are equal if they differ by at most this share of the larger one (plus
+the report's rounding).
 """
 SOLVER_TOLERANCE = 1e-6
-"""Absolute tolerance of the backends: what a bound may be off without being wrong."""
+"""The absolute tolerance of the backends, by which a bound may be wrong."""
 MORE_BOUNDS = 2
-"""Bounds that a result shows to people beside that of its objective."""
+"""The number of bounds that a result shows to people beside that of its objective."""
 BEST_KNOWN = "the best known plan of this instance"
 
 
 def past_bound(
     sense: Sense, value: float | None, bound: float | None, rounding: float = 0.0
 ) -> float | None:
-    """Return by how much *bound* lies beyond *value*, which it would have to limit.
+    """Return how far *value* lies beyond *bound*, which should limit it.
 
-    None where it does not, by more than solvers' tolerances and *rounding*, or where
-    one of the two is unknown.
+    None when the bound holds up to solvers' tolerances and *rounding*, or when one of
+    the two is unknown.
     """
     if value is None or bound is None:
         return None
@@ -54,9 +54,10 @@ def past_bound(
 
 
 def proves(sense: Sense, value: float | None, bound: float | None) -> bool:
-    """Return whether *bound* meets *value* (or passes it): nothing better exists.
+    """Return whether *bound* meets *value* (or passes it), so that no better plan
+    exists.
 
-    False where one of the two is unknown.
+    False when one of the two is unknown.
     """
     if value is None or bound is None:
         return False
@@ -65,7 +66,7 @@ def proves(sense: Sense, value: float | None, bound: float | None) -> bool:
 
 
 def best_of(sense: Sense, values: Iterable[float | None]) -> float | None:
-    """Return the best of the known *values*; None where none is known.
+    """Return the best of the known *values*; None when none is known.
 
     >>> best_of("max", [1.0, None, 3.0])
     3.0
@@ -89,8 +90,8 @@ def strongest_sound(
 ) -> float | None:
     """Return the strongest of several *bounds* that *value* does not contradict.
 
-    The bounds may come from other solvers than the value, so that no more than
-    rounding is forgiven.
+    The bounds may come from other solvers than the value, so only rounding is
+    tolerated.
     """
     if value is None:
         return strongest(sense, bounds)
@@ -107,11 +108,11 @@ def strongest_sound(
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of an answer by ``metric``.
+    """The judgement on an answer by ``metric``.
 
-    ``past`` says by how much the bound contradicts the value (None: it does not).
-    ``proofs`` hold what the solver proved of another objective, under the names of
-    metrics; ``notes`` say which claims were left out.
+    ``past`` is how far the bound contradicts the value (None: it does not). ``proofs``
+    hold, under names of metrics, the bounds that the solver proved for another
+    objective; ``notes`` say which claims were left out.
     """
 
     metric: Metric
@@ -141,7 +142,7 @@ def verdict_of(
 def gap_to(
     sense: Sense, value: float | None, bound: float | None, rounding: float = 0.0
 ) -> float | None:
-    """Return the gap of a sound plan to *bound*: 0 where the bound meets its value."""
+    """Return the gap of a sound plan to *bound*: 0 when the bound meets its value."""
     if value is None or bound is None:
         return None
     past = past_bound(sense, value, bound, rounding)
@@ -151,8 +152,8 @@ def gap_to(
 
 
 def checked_value(name: str, report: CheckReport) -> float | None:
-    """Return the value of a metric by the checker: one of its objectives, or a metric
-    that is a number.
+    """Return the checker's value of a metric: one of its objectives, or a metric that
+    is a number.
     """
     value = report.objectives.get(name, report.metrics.get(name))
     return value if is_number(value) else None
@@ -161,7 +162,7 @@ def checked_value(name: str, report: CheckReport) -> float | None:
 def sound_bound(
     metric: Metric, bound: float | None, report: CheckReport
 ) -> float | None:
-    """Return *bound*, or what the checker knows of the metric where that is stronger.
+    """Return the stronger of *bound* and the checker's own bound of the metric.
 
     None for a bound that is unknown or not finite.
     """
@@ -171,8 +172,8 @@ def sound_bound(
 
 
 def bounding_metrics(metric: Metric) -> tuple[str, ...]:
-    """Return the names of the metrics of a result that bound *metric*, the first that
-    is there counts.
+    """Return the names of the metrics that are bounds of *metric*; the first that a
+    result contains is used.
     """
     if metric.bounded_by is None:
         return (metric.proof,)
@@ -180,14 +181,16 @@ def bounding_metrics(metric: Metric) -> tuple[str, ...]:
 
 
 def own_bound(row: Mapping[str, Any], metric: Metric) -> float | None:
-    """Return what the *row* (a result's dictionary) itself proves of *metric*."""
+    """Return the bound of *metric* that the *row* (a result's dictionary) itself
+    proves.
+    """
     if row["objective_name"] == metric.name and row["bound"] is not None:
         return float(row["bound"])
     return _bound_among(row["metrics"], metric)
 
 
 def _bound_among(metrics: Metrics, metric: Metric) -> float | None:
-    """Return the bound of *metric* that *metrics* hold."""
+    """Return the bound of *metric* found among *metrics*."""
     for name in bounding_metrics(metric):
         if name in metrics:
             found: float | None = metrics[name]
@@ -197,22 +200,26 @@ def _bound_among(metrics: Metrics, metric: Metric) -> float | None:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a solver says of its answer: the metric it optimised, and its bound."""
+    """The claim of a solver about its answer: the metric it optimised, and its
+    bound.
+    """
 
     metric: Metric
     bound: float | None = None
 
     def by(self, measure: Metric | None) -> "Claim":
-        """Return what is claimed of *measure* (None: of the solver's own objective).
+        """Return the claim as one about *measure* (None: the solver's own objective).
 
-        Of another metric than the solver optimised, nothing is.
+        It has no bound when the solver optimised another metric.
         """
         if measure is None or measure.name == self.metric.name:
             return self
         return Claim(measure)
 
     def proofs_beside(self, measure: Metric | None) -> dict[str, float]:
-        """Return, as a metric, what is proven of another objective than *measure*."""
+        """Return the bound, as a metric, that is proven for another objective than
+        *measure*.
+        """
         if self.by(measure) is self or self.bound is None:
             return {}
         return {self.metric.proof: self.bound}
@@ -220,14 +227,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was found out of a plan, beside what its solver claims.
+    """The facts found about a plan, independent of its solver's claim.
 
-    ``metrics`` are all that are known of it, ``replayed`` says whether a replay told
-    some of them. ``sound`` is false where the plan breaks a rule, ``failed`` says that
-    it cannot be carried out or that its solver failed. A ``reference`` breaks a rule
-    of the machine by design: bounds of other plans are none of it. ``quick_bound``
-    computes the kind's own bound of its ``objective``; ``known`` are the best known
-    plans that the claims are held against.
+    ``metrics`` are all known metrics; ``replayed`` says whether a replay computed some
+    of them. ``sound`` is false when the plan breaks a rule; ``failed`` is true when it
+    cannot be carried out or its solver failed. A ``reference`` breaks a rule of the
+    machine by design, so bounds for other plans do not hold for it. ``quick_bound``
+    computes the kind's own bound of its ``objective``; claims are compared with the
+    best known plans in ``known``.
     """
 
     objective: Metric
@@ -257,7 +264,9 @@ def verdict_without_plan(
 
 
 def verdict_on_plan(claim: Claim, measure: Metric | None, found: Evidence) -> Verdict:
-    """Return the verdict on a checked plan by *measure*, else by its own objective."""
+    """Return the verdict on a checked plan by *measure*, or by its own objective
+    without one.
+    """
     claim, notes = _not_refuted(_measurable(claim, found), found)
     claim = replace(claim, bound=sound_bound(claim.metric, claim.bound, found.report))
     asked = claim.by(measure)
@@ -282,10 +291,10 @@ def verdict_on_plan(claim: Claim, measure: Metric | None, found: Evidence) -> Ve
 def _verdict(
     metric: Metric, bound: float | None, metrics: Metrics, found: Evidence
 ) -> Verdict:
-    """Return the verdict on the plan by *metric*, with the *bound* held against it."""
+    """Return the verdict on the plan by *metric*, after comparing *bound* with it."""
     value = _value(metric, found.report, metrics)
     if not found.sound:
-        value = None  # what breaks a rule is worth nothing
+        value = None  # a plan that breaks a rule has no value
     if found.failed or value is None:
         gap = relative_gap(value, bound, metric.sense)
         status = Status.FEASIBLE
@@ -296,8 +305,8 @@ def _verdict(
 
 
 def _measurable(claim: Claim, found: Evidence) -> Claim:
-    """Return the claim, or none of the kind's objective where its own metric is one
-    that only a replay tells and there was no replay.
+    """Return the claim; replace it by an empty claim about the kind's objective when
+    its metric needs a replay and there was none.
     """
     name = claim.metric.name
     told = found.replayed or name in found.report.objectives
@@ -307,8 +316,8 @@ def _measurable(claim: Claim, found: Evidence) -> Claim:
 
 
 def _not_refuted(claim: Claim, found: Evidence) -> tuple[Claim, tuple[str, ...]]:
-    """Return the claim without a bound that the best known plan contradicts, and a
-    note on it.
+    """Return the claim, without its bound if the best known plan contradicts it, and a
+    note about that.
     """
     best = found.known.get(claim.metric.name)
     if best is None or past_bound(claim.metric.sense, best.best, claim.bound) is None:
@@ -318,7 +327,7 @@ def _not_refuted(claim: Claim, found: Evidence) -> tuple[Claim, tuple[str, ...]]
 
 
 def _value(metric: Metric, report: CheckReport, metrics: Metrics) -> float | None:
-    """Return the value of *metric*, by the checker where it computes it."""
+    """Return the value of *metric*: the checker's if it computes it."""
     value = report.objectives.get(metric.name, metrics.get(metric.name))
     if isinstance(value, bool):
         return float(value)
@@ -330,13 +339,12 @@ def _value(metric: Metric, report: CheckReport, metrics: Metrics) -> float | Non
 def _bound(
     asked: Claim, value: float | None, metrics: Metrics, found: Evidence
 ) -> float | None:
-    """Return the bound of the solver, else of the kind, else of a metric; at least
+    """Return the bound of the solver, else of the kind, else of a metric, raised to
     what the replay and the checker prove.
     """
     metric = asked.metric
     bound = asked.bound
-    # What was not measured needs no bound: a workflow that was not replayed has no
-    # objective.
+    # A bound is of use only beside a value; a workflow that was not replayed has none.
     if bound is None and value is not None:
         if found.quick_bound is not None and metric.name == found.objective.name:
             bound = found.quick_bound()
@@ -354,13 +362,15 @@ def _held_against_value(answer: Verdict) -> Verdict:
     if answer.past > SOLVER_TOLERANCE:
         note = f"bound {answer.bound!r} contradicts the plan's {answer.value!r}"
         return replace(answer, status=Status.ERROR, notes=(note,))
-    # A backend's absolute tolerance: more than values this small can bear.
+    # The backend's absolute tolerance is larger than such small values.
     note = f"bound {answer.bound!r} of {answer.value!r} is rounding and left out"
     return replace(answer, bound=None, gap=None, notes=(note,))
 
 
 class Contradiction(NamedTuple):
-    """What contradicts a bound, in words that follow it, and by how much."""
+    """The fact that contradicts a bound, as words that follow it in a message, and by
+    how much.
+    """
 
     message: str
     amount: float
@@ -369,8 +379,8 @@ class Contradiction(NamedTuple):
 def contradiction(
     metric: Metric, bound: float, report: CheckReport, known: Mapping[str, Known]
 ) -> Contradiction | None:
-    """Return what a stated *bound* of *metric* contradicts: the plan at hand, the best
-    known one, or what the checker computes from the instance alone.
+    """Return the contradiction of a stated *bound* of *metric* by the plan, by the best
+    known plan, or by the checker's bound of the instance.
     """
     sense = metric.sense
     side = "below" if sense == "max" else "above"
@@ -387,7 +397,7 @@ def contradiction(
     limit = report.limits.get(metric.name)
     past = past_bound(sense, bound, limit, report.rounding)
     if past is not None:
-        text = f"says less than the instance alone, which tells {limit!r}"
+        text = f"is weaker than {limit!r}, the bound of the instance alone"
         return Contradiction(text, past)
     return None
 
@@ -395,7 +405,7 @@ def contradiction(
 def is_recomputed(
     metric: Metric, bound: float, report: CheckReport, known: Mapping[str, Known]
 ) -> bool:
-    """Return whether the checker, or what is known of the instance, proves *bound*."""
+    """Return whether the checker or the best known plans prove *bound*."""
     proven = [report.limits.get(metric.name)]
     if metric.bounded_by is not None:
         proven.append(report.metrics.get(metric.bounded_by))
@@ -412,8 +422,8 @@ def is_recomputed(
 def bounds_left_out(result: Result) -> set[str]:
     """Return the metrics of *result* that are bounds of little use to a reader.
 
-    Two bounds are shown beside that of the objective: of the measure, then of the
-    other metrics of the kind, as far as the result holds them.
+    Beside the bound of the objective at most two are shown: those of the measure, then
+    of the other metrics of the kind, as far as the result contains them.
     """
     bounds = [name for name in result.metrics if "_bound" in name]
     kind = KINDS.get(result.kind or result.family)
@@ -423,7 +433,7 @@ def bounds_left_out(result: Result) -> set[str]:
     useful: list[str] = []
     for name in wanted:
         if name is None or name == result.objective_name:
-            continue  # its bound is that of the result
+            continue  # shown as the result's bound
         for bound in bounding_metrics(kind.metric(name)):
             if bound in bounds and bound not in useful:
                 useful.append(bound)
@@ -432,16 +442,16 @@ def bounds_left_out(result: Result) -> set[str]:
 
 
 def defined_in(kind: str | None, name: str) -> str:
-    """Return where the paper of a *kind* defines the metric called *name*; empty where
-    it does not.
+    """Return the place where the paper of a *kind* defines the metric *name*; empty
+    when it does not.
     """
     spec = KINDS.get(kind or "")
     return "" if spec is None else spec.metric(name).defined_in
 
 
 def is_reference(kind: str, policy: str | None) -> bool:
-    """Return whether *policy* breaks a rule of the machine, as a mark to measure
-    against.
+    """Return whether *policy* breaks a rule of the machine by design, as a reference to
+    compare with.
     """
     return any(
         row.name == policy and REFERENCE in row.abilities for row in solvers_for(kind)
@@ -449,10 +459,10 @@ def is_reference(kind: str, policy: str | None) -> bool:
 
 
 def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:
-    """Return whether a stated value is the recomputed one; null is no number.
+    """Return whether a stated value equals the recomputed one; null is not a number.
 
-    Whole numbers must be equal, others agree within ``RELATIVE`` of
-    their size or *rounding*.
+    Whole numbers must be equal; others must agree within ``RELATIVE`` of their size or
+    within *rounding*.
     """
     if isinstance(true, Mapping):
         if not isinstance(stated, Mapping):
@@ -478,7 +488,7 @@ def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:
 def false_metrics(
     stated: Mapping[str, Any], report: CheckReport
 ) -> Iterator[Violation]:
-    """Yield a violation for every metric of *stated* that the report contradicts."""
+    """Yield a violation for every metric of *stated* that differs from the report."""
     known = {**report.objectives, **report.metrics}
     for name, value in stated.items():
         said = f"the result says {shown(value)}, the plan"
@@ -492,7 +502,7 @@ def false_metrics(
 
 
 def _within(value: object, low: float, high: float, rounding: float) -> bool:
-    """Return whether *value* is a number from *low* to *high*, rounding aside."""
+    """Return whether *value* is a number from *low* to *high*, up to rounding."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return False
     least = low - RELATIVE * abs(low) - rounding

@@ -1,1 +1,3 @@
-"""Advice for an administrator: what an I/O policy would bring on the jobs of a log."""
+"""Advise an administrator: estimate what I/O policies and settings would save on the
+jobs of a log.
+"""

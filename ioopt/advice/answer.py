@@ -1,4 +1,4 @@
-"""Advice as data: what was found, and the document ``ioopt/advice``."""
+"""Define the advice as data: the findings, and the document ``ioopt/advice``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VERSION = 3
 
 
 class Kind(StrEnum):
-    """What can be said of a saving."""
+    """List the conclusions that can be drawn about a saving."""
 
     SAVES = "saves"
     NOTHING = "no clear benefit"
@@ -26,14 +26,15 @@ class Kind(StrEnum):
 
 TRUSTED_SCALE = 0.4
 """Where I/O takes less than this share of its time without congestion, nothing is
-concluded: what jobs really write decides there. Of 50 made logs of known truth (slow
-tests of advise) no verdict was wrong above it, 5 of 15 would be below.
+concluded, because the result depends on what jobs really write. Of 50 made logs of
+known truth (slow tests of advise) no verdict was wrong above it, 5 of 15 would be
+below.
 """
 
 
 def verdict_kind(saved: Figure, scale: float = 1.0) -> Kind:
-    """Return what can be said of a saving with its interval, where invented I/O has
-    this *scale*.
+    """Return the conclusion from a saving with its interval; *scale* is the factor on
+    assumed I/O.
 
     >>> verdict_kind(Figure(0.1, 0.04, 0.15)).value
     'saves'
@@ -48,10 +49,11 @@ def verdict_kind(saved: Figure, scale: float = 1.0) -> Kind:
 
 
 class AxisPoint(NamedTuple):
-    """At one I/O fraction or storage rate what congestion costs, and what the best
-    policy and the best setting there save, as shares of run time.
+    """The cost of congestion and the savings of the best policy and the best setting,
+    at one I/O fraction or storage rate.
 
-    ``scale`` is what the bytes of invented I/O were multiplied by.
+    All are shares of run time. ``scale`` is the factor by which the bytes of assumed
+    I/O were multiplied.
     """
 
     value: float
@@ -63,17 +65,17 @@ class AxisPoint(NamedTuple):
 
     @property
     def trusted(self) -> bool:
-        """Whether anything can be concluded here."""
+        """Return whether a conclusion is possible at this point."""
         return self.scale >= TRUSTED_SCALE
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A figure that decides: the I/O fraction, or the storage's rate.
+    """One of the two deciding figures: the I/O fraction, or the storage rate.
 
-    ``value`` is None where it is not known, ``shown`` is where the details are of.
-    A setting is worth a change from ``pays_from`` to ``pays_to``, the policy from
-    ``policy_pays_from`` on; None there is a value beyond those of ``points``.
+    ``value`` is None when it is not known; ``shown`` is the value to which the details
+    refer. A change of settings pays from ``pays_from`` to ``pays_to``, the policy from
+    ``policy_pays_from`` on; None there means a value beyond those of ``points``.
     """
 
     value: float | None
@@ -86,7 +88,7 @@ class Axis:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the largest value at which anything can be concluded."""
+        """Return the least and the largest value at which a conclusion is possible."""
         trusted = [point.value for point in self.points if point.trusted]
         if not trusted:
             return self.shown, self.shown
@@ -104,7 +106,9 @@ class Switch(NamedTuple):
 
 
 class Saving(NamedTuple):
-    """What an option saves of a group's run time, and of what congestion adds to it."""
+    """The savings of one option for a group of jobs: of its run time, and of its I/O
+    delay.
+    """
 
     option: str
     group: str
@@ -114,10 +118,11 @@ class Saving(NamedTuple):
 
 @dataclass(frozen=True)
 class Advice:
-    """What was found; shares are of run time, over all jobs.
+    """The findings; shares are of run time, over all jobs.
 
-    ``setting`` is the best one at the point that the axes show, ``verdict`` what is
-    said of it, ``policy`` the best policy. Figures without an axis are of that point.
+    ``setting`` is the best setting at the point to which the details refer, ``verdict``
+    the conclusion about it, ``policy`` the best policy. Figures outside the two axes
+    are of that point.
     """
 
     name: str
@@ -149,14 +154,16 @@ class Advice:
 
     @property
     def switch(self) -> Switch:
-        """The best setting."""
+        """Return the best setting."""
         return next(row for row in self.switches if row.name == self.setting)
 
     @property
     def pasted(self) -> Switch | None:
-        """The setting whose lines of configuration are given with the verdict.
+        """Return the setting whose configuration lines are printed with the verdict.
 
-        Where the verdict depends on a figure, it is the one that pays first.
+        When the verdict depends on a figure, this is the setting at the first point at
+        which one pays: from the lowest I/O fraction up, or from the highest storage
+        rate down.
         """
         if self.verdict == Kind.SAVES:
             return self.switch
@@ -173,7 +180,7 @@ class Advice:
 
     def document(self, answer: Sequence[str], command: str) -> Json:
         """Return the advice as plain data, with its answer in words and the *command*
-        that made it.
+        that produced it.
         """
         found: Json = {"format": FORMAT, "version": VERSION}
         for name, value in vars(self).items():

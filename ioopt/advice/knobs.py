@@ -1,9 +1,10 @@
-"""What can be chosen: an I/O policy, or a setting that a site can switch on today.
+"""Define the options to compare: I/O policies, and settings that a site can switch on
+today.
 
-What is simulated is the setting itself, not the policy that it stands in for. Names of
-Slurm are those of its manual (srun), those of Lustre of its operations manual, "Network
-Request Scheduler: TBF". The level of a setting is the best of a few on the log as it
-stands; what is reported are the other draws.
+Each setting is simulated itself, not the policy that it approximates. Names of Slurm
+are those of its manual (srun), those of Lustre of its operations manual, "Network
+Request Scheduler: TBF". The level of a setting is chosen on the log's own starts; its
+savings are reported from the other draws.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from ioopt.solvers.batch_io.settings import Settings
 from ioopt.units import quantity
 
 BASELINE = "base-line"
-"""What a file system does today: all transfers share the storage."""
+"""The policy of today's file systems: all transfers share the storage."""
 IDEAL = "no-congestion"
 RPC_BYTES = 4 << 20
-"""Of one request to a Lustre server, at its default of 4 MiB."""
+"""Bytes of one request to a Lustre server, at its default of 4 MiB."""
 RATE_LEVELS = (2, 4)
-"""A rate limit is the storage's rate over one of these."""
+"""The rate limits to try are the storage's rate divided by these."""
 
 
 class Option(NamedTuple):
-    """What a site could do: an I/O policy (``NAME:KEY=VALUE,...``), or a setting.
+    """An option of a site: an I/O policy (``NAME:KEY=VALUE,...``), or a setting.
 
-    ``job_rate``: no job transfers faster (bytes per second). Settings have ``words``
-    that say what is switched on, and ``lines`` of configuration.
+    ``job_rate`` limits the transfers of each job (bytes per second). Settings have
+    ``words`` that say what is switched on, and ``lines`` of configuration.
     """
 
     name: str
@@ -69,7 +70,9 @@ TURNS = Option(
 
 
 def policies(names: tuple[str, ...]) -> list[Option]:
-    """Return the policies to look at; UsageError for one that cannot be."""
+    """Return the policies to compare; UsageError for an unknown one and for the
+    baseline.
+    """
     options = [Option(name, name) for name in dict.fromkeys(names)]
     if BASELINE in names or not options:
         raise UsageError(
@@ -81,7 +84,7 @@ def policies(names: tuple[str, ...]) -> list[Option]:
 
 
 def settings_of(workload: Workload) -> list[list[Option]]:
-    """Return the levels of each setting that makes a difference to *workload*."""
+    """Return the levels of each setting that has an effect on *workload*."""
     widest = max(workload.trace.peak)
     rates = [workload.storage / by for by in RATE_LEVELS]
     limits = [rate_limit(rate) for rate in rates if rate < widest]
@@ -92,7 +95,9 @@ def settings_of(workload: Workload) -> list[list[Option]]:
 
 
 def rate_limit(rate: float) -> Option:
-    """Return the setting that no job transfers faster than *rate* bytes per second."""
+    """Return the setting that limits every job's transfers to *rate* bytes per
+    second.
+    """
     calls = max(1, int(rate / RPC_BYTES))
     return Option(
         "rate limit",

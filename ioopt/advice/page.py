@@ -1,4 +1,4 @@
-"""Advice as one page, in parts: as HTML with pictures, or as text."""
+"""Write the advice as one page: HTML with pictures, or text."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ OWN_FRACTION = (
     "this again with --io-fraction."
 )
 UNTRUSTED = (
-    f"* More than {100 * (1 - TRUSTED_SCALE):g} % of the I/O time is waiting here: what"
-    " jobs really write decides, so nothing is concluded."
+    f"* More than {100 * (1 - TRUSTED_SCALE):g} % of the I/O time is waiting here, so"
+    " the result depends on what the jobs really write and no conclusion is drawn."
 )
 CURVE_WORDS = (
     f"Shaded: {100 * LEVEL:g} % intervals; dotted: worth a change; grey: the value of "
@@ -53,7 +53,7 @@ CURVE_WORDS = (
 
 @dataclass(frozen=True)
 class Picture:
-    """Axes to draw into the page, and the words below them."""
+    """Axes to draw into the page, and the caption below them."""
 
     axes: Axes
     caption: str
@@ -61,8 +61,8 @@ class Picture:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the page: a heading, and below it words, a table, lines of
-    configuration or a command, and the name of a picture.
+    """One part of the page: a heading, then words, a table, lines of configuration or a
+    command, and the name of a picture.
     """
 
     heading: str
@@ -74,7 +74,7 @@ class Part:
 
 
 def parts(advice: Advice, command: str) -> Iterator[Part]:
-    """Yield the page, part by part."""
+    """Yield the parts of the page in order."""
     paste = [line for line in answer(advice) if line.startswith("  ")]
     words = [line for line in answer(advice) if not line.startswith("  ")]
     yield Part("The verdict", words[:1], lines=[line.strip() for line in paste])
@@ -101,7 +101,7 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
 
 
 def _intervals(advice: Advice) -> str:
-    """Return what the intervals are."""
+    """Return the note that explains the intervals."""
     if advice.cost.low is None:
         return "No intervals: the log has too few days, and one draw has no spread."
     drawn = []
@@ -123,7 +123,7 @@ def _intervals(advice: Advice) -> str:
 
 
 def _lines(advice: Advice) -> dict[str, str]:
-    """Return the heading of each figure of a point of an axis."""
+    """Return the headings of the columns for a point of an axis."""
     return {
         "cost": "congestion costs",
         "policy": f"{advice.policy} saves",
@@ -140,10 +140,10 @@ def _row(value: str, point: AxisPoint) -> list[str]:
 
 def _by_fraction(advice: Advice) -> Part:
     words = [
-        f"What congestion costs, and what the policy {advice.policy} and the best "
-        "setting save of it, in per cent of the run time of all jobs, by the mean "
-        "share of run time that is I/O (of jobs without a Darshan log). Below 0: it "
-        "costs run time."
+        "The cost of congestion, and the savings of the policy "
+        f"{advice.policy} and of the best setting, in per cent of the run time of all "
+        "jobs, for several mean I/O fractions (shares of run time that are I/O, of "
+        "jobs without a Darshan log). Below 0: it costs run time."
     ]
     if not all(point.trusted for point in advice.fraction.points):
         words.append(UNTRUSTED)
@@ -190,9 +190,9 @@ def _settings(advice: Advice) -> Part:
     for row in advice.switches:
         words.append(f"- {row.words}: {effect(row.saves, '')}")
     words.append(
-        "What nobody can switch on today: a file system that suspends and resumes "
-        f"transfers job by job, as policies like {', '.join(ideal)} need. What they "
-        "save is what is to be gained; what the settings save is what you can have."
+        f"Policies like {', '.join(ideal)} need a file system that suspends and "
+        "resumes transfers job by job, which no site has today. Their savings are an "
+        "upper limit; the savings of settings can be had at once."
     )
     lines = []
     for row in advice.switches:
@@ -218,7 +218,7 @@ def _groups(advice: Advice) -> Part:
         f"- {LARGE}: the {TENTH} with most nodes ({groups[LARGE]}, "
         f"{advice.large_job_nodes} nodes or more)",
         f"- {HEAVY}: the {TENTH} with the largest share of I/O ({groups[HEAVY]})",
-        f"- {IDEAL}: no policy, but no job delaying another",
+        f"- {IDEAL}: not a policy, but the case in which no job delays another",
         "- I/O delay: what congestion adds to run times",
         f"- node-hours above the machine: {advice.node_hours_above_machine:.1f} with "
         f"{advice.baseline}, {advice.node_hours_above_machine_with_setting:.1f} with "
@@ -319,7 +319,9 @@ def _bands(advice: Advice, axis: Axis) -> dict[str, list[tuple[float, float, flo
 
 
 def _band(found: Figure) -> tuple[float, float, float]:
-    """Return a share with its interval, which is the share itself where unknown."""
+    """Return a share with its interval; the share three times when the interval is
+    unknown.
+    """
     value = found.value or 0.0
     low = value if found.low is None else found.low
     high = value if found.high is None else found.high
@@ -333,7 +335,7 @@ def _traffic(advice: Advice) -> Picture:
 
 
 ANSWER_PARTS = 2
-"""Parts of the page that say what the answer says."""
+"""The number of parts at the top of the page that repeat the answer."""
 PICTURES = {
     "fraction": _by_fraction_picture,
     "storage": _by_storage_picture,

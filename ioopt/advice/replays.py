@@ -1,4 +1,4 @@
-"""Replays that advice rests on: the jobs of a log under each option, in sums."""
+"""Replay the jobs of a log under each option, and return sums of their run times."""
 
 from __future__ import annotations
 
@@ -29,19 +29,21 @@ if TYPE_CHECKING:
     from ioopt.compiled import Floats
 
 TRIALS = 200
-"""Machine code is loaded where so many replays in plain Python would take longer."""
+"""Machine code is loaded when this many replays in plain Python would take longer."""
 SCALE_ERROR = 0.01
 BIN_SECONDS = 3600.0
-"""Of the picture of the busiest week."""
+"""Seconds of one interval in the picture of the busiest week."""
 FULL = 1 - 1e-6
 """Share of the storage's rate from which on it counts as full."""
 OTHERS = "other jobs"
 FLAT = -1
-"""First unit of a job whose nodes are not told."""
+"""The first unit of a job whose nodes are not recorded."""
 
 
 class Cell(NamedTuple):
-    """Replays of one draw at one point; *scale* as of :func:`scale_of`, if known."""
+    """The replays of one draw at one point; *scale* is as in :func:`scale_of`, None if
+    not yet known.
+    """
 
     point: Point
     draw: int
@@ -50,9 +52,10 @@ class Cell(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Of one replay the sums of run times, a row a group (of
-    :data:`~ioopt.advice.workload.GROUPS`) and a column a block, and the node-seconds
-    that its jobs hold above the nodes of the machine.
+    """The sums of one replay.
+
+    Run times have one row a group (of :data:`~ioopt.advice.workload.GROUPS`) and one
+    column a block; the node-seconds are those held beyond the nodes of the machine.
     """
 
     run_seconds: Floats
@@ -69,9 +72,8 @@ class Replayer:
     def run(
         self, cell: Cell, done: Callable[[], None] = lambda: None
     ) -> tuple[float, list[Totals]]:
-        """Return the scale of *cell* and the totals of its options.
-
-        *done* is called after each option.
+        """Return the scale of *cell* and the totals of its options; *done* is called
+        after each option.
         """
         scale = cell.scale
         if scale is None:
@@ -108,19 +110,19 @@ def replay(trace: Trace, option: Option, record_rates: bool = False) -> Run:
 
 
 def _above_machine(trace: Trace, start: Floats, end: Floats) -> float:
-    """Return the node-seconds that jobs hold above the nodes of the machine."""
+    """Return the node-seconds that jobs hold beyond the nodes of the machine."""
     times, busy = in_use(start, end, np.array(trace.allocated))
     above = np.maximum(busy - trace.machine.nodes, 0)
     return float(above[:-1] @ np.diff(times))
 
 
 def scale_of(workload: Workload, point: Point) -> float:
-    """Return by how much the bytes of invented I/O are multiplied, so that run times
-    under sharing are the log's.
+    """Return the factor on the bytes of assumed I/O with which run times under sharing
+    equal those of the log.
 
-    What a log says of run times, and a site of the share of I/O in them, was measured
-    while jobs delayed each other. Unscaled, the log's congestion would be counted
-    twice. To .01; 1 where nobody is delayed.
+    The log's run times, and a site's I/O fraction, were measured while jobs delayed
+    each other. Without the factor, the congestion of the log would be counted twice. It
+    is computed to 0.01, and 1 when no job is delayed.
     """
     from scipy.optimize import brentq
 
@@ -154,9 +156,9 @@ class Traffic(NamedTuple):
 
 
 def busiest_week(trace: Trace, option: Option) -> Traffic:
-    """Return what passes the storage in the week whose jobs have the most bytes.
+    """Return the traffic of the week whose jobs transfer the most bytes.
 
-    A job counts as large before it counts as I/O-heavy.
+    A job that is both large and I/O-heavy counts as large.
     """
     volume = np.add.reduceat(np.array(trace.volume, float), trace.offset[:-1])
     days = (np.array(trace.submit) // DAY).astype(int)

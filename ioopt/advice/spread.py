@@ -1,11 +1,12 @@
-"""Figures of advice with their intervals: weeks of the log and draws are drawn again.
+"""Compute intervals of the advice's figures by bootstrap over weeks of the log and
+draws.
 
-A *sample* is an array: a figure's value first, then what it is in each resample (nan
-where there are too few weeks and draws). All are made of sums over jobs, a row a draw
-and a column a week (Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993).
-The same weeks and draws are drawn for every option, so that what happens to all of them
-alike cancels. Of n weeks n - 1 are drawn, of d draws d - 1, which is what makes the
-variance of a mean of few unbiased.
+A *sample* is an array: the figure's value first, then its value in each resample (nan
+when there are too few weeks and draws). Each is computed from sums over jobs with one
+row a draw and one column a week (Efron and Tibshirani, *An Introduction to the
+Bootstrap*, 1993). Every option is resampled with the same weeks and draws, so that
+effects common to all options cancel. Of n weeks n - 1 are drawn, and of d draws d - 1,
+which makes the variance of a mean of few values unbiased.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ WEEK = 7 * DAY
 FEWEST_BLOCKS = 4
 LEVEL = 0.95
 WORTH = 0.01
-"""A saving below this is not worth changing anything for."""
+"""The least saving that makes a change worthwhile."""
 
 
 class Figure(NamedTuple):
-    """A figure and its interval, which holds it; None: unknown or without limit."""
+    """A figure and its interval, which contains it; None means unknown or unlimited."""
 
     value: float | None
     low: float | None = None
@@ -35,11 +36,10 @@ class Figure(NamedTuple):
 
 
 def figure_of(sample: Floats) -> Figure:
-    """Return the value of *sample*, and where the middle :data:`LEVEL` of its resamples
-    ends.
+    """Return the value of *sample* and the middle :data:`LEVEL` of its resamples.
 
-    The interval is widened to the value where that lies outside, which resamples of
-    few weeks can bring about.
+    The interval is widened to the value if that lies outside, which can happen with few
+    weeks.
     """
     value = float(sample[0])
     if np.isnan(sample[1:]).any():
@@ -58,7 +58,7 @@ def _finite(value: float) -> float | None:
 
 
 class Blocks:
-    """Which week (day of a short log) a job is of, and how often each week and each
+    """The week (day, for a short log) of each job, and how often each week and each
     draw counts in each resample.
     """
 
@@ -85,10 +85,10 @@ class Blocks:
         return np.bincount(self.block, values, self.count).astype(float)
 
     def saved(self, option: Floats, baseline: Floats) -> Floats:
-        """Return the sample of 1 - option / baseline, 0 where the baseline is nothing.
+        """Return the sample of 1 - option / baseline, 0 where the baseline is 0.
 
-        Both are sums: a row a draw, a column a block. Of fewer draws than there are
-        only the value means something.
+        Both are sums with one row a draw and one column a block. If only some of the
+        draws were replayed, only the value is meaningful, not the resamples.
         """
         draws = self._draws[:, : len(option)]
         top = np.einsum("rw,rd,dw->r", self._weeks, draws, option)
@@ -98,15 +98,17 @@ class Blocks:
 
 
 def _drawn_again(rng: np.random.Generator, count: int, resamples: int) -> Floats:
-    """Return how often each of *count* counts: once, then as in each resample."""
+    """Return the weight of each of *count* items: 1 for the value, then its number of
+    occurrences in each resample.
+    """
     drawn = rng.multinomial(max(1, count - 1), np.full(count, 1 / count), resamples)
     return np.vstack([np.ones(count), drawn])
 
 
 class Range(NamedTuple):
-    """Samples of the least and the largest value at which a change pays.
+    """The samples of the least and the largest value at which a change pays.
 
-    Infinite: it never begins, or never ends, at the values that were looked at.
+    Infinite when the range has no begin or no end among the values that were tried.
     """
 
     begin: Floats
@@ -116,11 +118,13 @@ class Range(NamedTuple):
 def paying_range(
     values: Sequence[float], saved: Sequence[Floats], known: int | None = None
 ) -> Range:
-    """Return the range of *values*, ascending, where a saving is :data:`WORTH` or more.
+    """Return the range of *values*, ascending, in which a saving is at least
+    :data:`WORTH`.
 
-    *saved* are samples at each value; between values the saving is taken to be linear,
-    and it is 0 at 0. Of several ranges it is that of the value at place *known*, else
-    the last: what pays by luck at low values is not where a change begins to pay.
+    *saved* has a sample for each value; between values the saving is interpolated
+    linearly, and at 0 it is 0. If there are several ranges, the one that contains the
+    value at index *known* is returned, else the last: a chance saving at low values is
+    not where a change begins to pay.
 
     >>> import numpy as np
     >>> found = paying_range([0.1, 0.2], [np.array([0.0]), np.array([0.02])])
@@ -141,7 +145,7 @@ def paying_range(
 def _range_of(
     places: Sequence[float], saved: Sequence[float], known: int | None
 ) -> tuple[float, float]:
-    """Return where the range of one row of savings begins and ends; nan: unknown."""
+    """Return the ends of the range for one row of savings; nan when unknown."""
     if np.isnan(saved).any():
         return float("nan"), float("nan")
     paying = [place for place, value in enumerate(saved) if value >= WORTH]
@@ -162,7 +166,9 @@ def _range_of(
 
 
 def _crossing(places: Sequence[float], saved: Sequence[float], before: int) -> float:
-    """Return where the saving is :data:`WORTH` between a place and the next."""
+    """Return the value at which the saving crosses :data:`WORTH` between an index and
+    the next.
+    """
     rise = saved[before + 1] - saved[before]
     part = (WORTH - saved[before]) / rise
     gap = places[before + 1] - places[before]

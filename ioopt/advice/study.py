@@ -1,9 +1,9 @@
-"""Which setting or I/O policy shortens the jobs of a log, and from which I/O fraction
-and storage rate on.
+"""Find which setting or I/O policy shortens the jobs of a log, and from which I/O
+fraction and storage rate on.
 
-Options are chosen on the log as it stands, and reported from the other draws
+Options are chosen on the log's own starts, and reported from the other draws
 (:mod:`~ioopt.advice.workload`), each compared with sharing,
-:data:`~ioopt.advice.knobs.BASELINE`. Since every job starts when the log says, no
+:data:`~ioopt.advice.knobs.BASELINE`. Since every job starts at the time in the log, no
 option can save more than congestion costs.
 """
 
@@ -55,16 +55,16 @@ if TYPE_CHECKING:
     from ioopt.compiled import Floats
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3)
-"""I/O fractions that are looked at where none is known."""
+"""The I/O fractions to try when none is known."""
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Of the storage's rate, and of the fraction where one is known."""
+"""Factors on the storage's rate, and on the I/O fraction when one is known."""
 RUN, DELAY = "run time", "I/O delay"
 Progress = Callable[[int, int], None]
 Each = Callable[
     [Callable[[Cell], tuple[float, list[Totals]]], Sequence[Cell]],
     Iterable[tuple[float, list[Totals]]],
 ]
-"""``map``, here or in other processes."""
+"""The type of ``map``, which may run in this process or in others."""
 
 
 def advise(
@@ -73,11 +73,12 @@ def advise(
     threads: int = 1,
     progress: Progress = lambda done, total: None,
 ) -> Advice:
-    """Return the advice; *progress* gets replays done and replays in all.
+    """Return the advice; *progress* is called with the numbers of finished and of all
+    replays.
 
-    The same question has the same answer, whatever the *threads*. Raises UsageError for
-    an unknown policy and for absurd rates, InstanceError for a log that is too short or
-    whose jobs have no I/O.
+    The answer does not depend on *threads*. Raises UsageError for an unknown policy and
+    for absurd rates, InstanceError for a log that is too short or whose jobs have no
+    I/O.
     """
     looked_at = policies(question.solvers)
     workload = workload_of(question)
@@ -101,14 +102,16 @@ def advise(
 
 
 class _Study:
-    """Replays that are done, by point, draw and option, and what follows from them."""
+    """The finished replays, by point, draw and option, and the conclusions from
+    them.
+    """
 
     shown: Point
     """The point of the verdict and of all details."""
     policy: Option
     """The best I/O policy."""
     settings: list[Option]
-    """Settings that can be switched on today, each at its best level."""
+    """The settings that can be switched on today, each at its best level."""
 
     def __init__(
         self,
@@ -123,7 +126,7 @@ class _Study:
         self.levels = settings_of(workload)
         self.progress = progress
         self.draws = range(1, question.draws) if question.draws > 1 else range(1)
-        """Draws that are reported."""
+        """The draws that are reported."""
         self.blocks = Blocks(
             workload.starts, len(self.draws), question.resamples, question.io.seed
         )
@@ -135,11 +138,12 @@ class _Study:
         ]
 
     def run_all(self, each: Each) -> None:
-        """Replay everything.
+        """Run all replays.
 
-        Every option is replayed on the log as it stands at each I/O fraction. The best
+        Every option is replayed on the log's own starts at each I/O fraction. The best
         policy and the settings at their best levels are replayed at each fraction and
-        storage rate in every draw, the other policies at the point that is shown.
+        storage rate in every draw; the other policies only at the point shown in
+        detail.
         """
         levels = [option for options in self.levels for option in options]
         every = (SHARING, FREE, *self.policies, *levels)
@@ -167,7 +171,7 @@ class _Study:
     def _run(self, each: Each, cells: Sequence[Cell], total: int) -> None:
         """Replay *cells* and keep their totals."""
         work = Replayer(self.workload, self.blocks).run
-        if each is map:  # other processes only tell when a whole cell is done
+        if each is map:  # other processes report whole cells only
             count = itertools.count(len(self.totals) + 1)
             work = partial(work, done=lambda: self.progress(next(count), total))
         for cell, (scale, totals) in zip(cells, each(work, cells)):
@@ -177,10 +181,10 @@ class _Study:
             self.progress(len(self.totals), total)
 
     def _choose(self) -> None:
-        """Choose the best policy, the best levels, and the point that is shown.
+        """Choose the best policy, the best levels, and the point shown in detail.
 
-        Shown is the known I/O fraction, else the first at which a setting pays in the
-        log as it stands, else the largest at which anything can be concluded.
+        That point is the known I/O fraction, else the first at which a setting pays on
+        the log's own starts, else the largest at which a conclusion is possible.
         """
         places = self.by_fraction
         known = self.workload.fraction
@@ -202,11 +206,11 @@ class _Study:
                 break
 
     def _at_first(self, option: Option, point: Point) -> float:
-        """Return what *option* saves on the log as it stands."""
+        """Return the saving of *option* on the log's own starts."""
         return float(self.saved(option, point, draws=[0])[0])
 
     def setting_at(self, point: Point) -> Option:
-        """Return the best setting at *point*, by the log as it stands."""
+        """Return the best setting at *point*, on the log's own starts."""
         return max(self.settings, key=lambda option: self._at_first(option, point))
 
     def saved(
@@ -217,7 +221,7 @@ class _Study:
         measure: str = RUN,
         draws: Sequence[int] | None = None,
     ) -> Floats:
-        """Return the sample of what *option* saves of a *measure* of a group."""
+        """Return the sample of the saving of *option* in a *measure* of a group."""
         top = self._sums(option, point, group, draws)
         bottom = self._sums(SHARING, point, group, draws)
         if measure == DELAY:
@@ -229,7 +233,7 @@ class _Study:
     def _sums(
         self, option: Option, point: Point, group: str, draws: Sequence[int] | None
     ) -> Floats:
-        """Return sums of run times, a row a draw and a column a block."""
+        """Return sums of run times, one row a draw and one column a block."""
         place = GROUPS.index(group)
         rows = [
             self.totals[point, draw, option].run_seconds[place]
@@ -240,11 +244,11 @@ class _Study:
     def figure(
         self, option: Option, point: Point, group: str = ALL, measure: str = RUN
     ) -> Figure:
-        """Return what *option* saves, with its interval."""
+        """Return the saving of *option* with its interval."""
         return figure_of(self.saved(option, point, group, measure))
 
     def advice(self) -> Advice:
-        """Return what was found."""
+        """Return the findings."""
         workload = self.workload
         trace = workload.trace
         shown = self.shown
@@ -296,7 +300,7 @@ class _Study:
         )
 
     def _warnings(self) -> list[str]:
-        """Return what was assumed, with the I/O fraction that is shown."""
+        """Return the notes on assumptions, with the I/O fraction shown in detail."""
         rule = self.workload.io
         shown = replace(rule, fraction=self.shown.fraction)
         return [
@@ -305,11 +309,11 @@ class _Study:
         ]
 
     def _verdict(self, fraction: Axis, storage: Axis) -> Kind:
-        """Return what is said of the setting.
+        """Return the conclusion about the setting.
 
-        A figure that is not known must not decide: the same has to hold at all of its
-        values that were looked at. Else, where a setting pays from some value on, it
-        depends on the figure.
+        A figure that is not known must not decide: the conclusion must be the same at
+        all of its values that were tried. If it is not, and a setting pays from some
+        value on, the conclusion is that it depends on the figure.
         """
         points = {self.shown}
         begins = []
@@ -345,7 +349,7 @@ class _Study:
         )
 
     def _storage_axis(self) -> Axis:
-        """Return the axis of storage rates, on which a change pays from a rate down."""
+        """Return the axis of storage rates, on which a change pays below some rate."""
         shown = self.shown.storage
         falling = self.by_storage[::-1]
         loads = [shown / point.storage for point in falling]
@@ -364,10 +368,11 @@ class _Study:
     def _paying(
         self, values: Sequence[float], points: Sequence[Point]
     ) -> tuple[Range, Range]:
-        """Return where a setting, and where the policy pays along *points*, whose
-        *values* ascend.
+        """Return the ranges in which a setting, and the policy, pay along *points*,
+        whose *values* ascend.
 
-        It is the range that holds the point shown, if a change pays there.
+        Each is the range that contains the point shown in detail, if a change pays
+        there.
         """
         trusted = [place for place, point in enumerate(points) if self._trusted(point)]
         looked_at = [points[place] for place in trusted]
@@ -380,13 +385,13 @@ class _Study:
         return ranges[0], ranges[1]
 
     def _trusted(self, point: Point) -> bool:
-        """Return whether something can be concluded at *point*, or it is the only one
-        that was asked about.
+        """Return whether a conclusion is possible at *point*, or it is the only point
+        asked about.
         """
         return self.scales[point] >= TRUSTED_SCALE or point == self.shown
 
     def _kind(self, option: Option, point: Point) -> Kind:
-        """Return what can be said of *option* at *point*."""
+        """Return the conclusion about *option* at *point*."""
         return verdict_kind(self.figure(option, point), self.scales[point])
 
     def _axis_points(
@@ -403,7 +408,9 @@ class _Study:
         return found
 
     def _savings(self) -> list[Saving]:
-        """Return what each option saves of each group at the point shown."""
+        """Return the savings of each option for each group at the point of the
+        details.
+        """
         found = []
         for option in (*self.policies, *self.settings, FREE):
             for group in GROUPS:
@@ -413,7 +420,9 @@ class _Study:
         return found
 
     def _above_machine(self, option: Option) -> float:
-        """Return the node-hours above the machine, a mean over the draws reported."""
+        """Return the node-hours beyond the machine, averaged over the reported
+        draws.
+        """
         seconds = [
             self.totals[self.shown, draw, option].above_machine for draw in self.draws
         ]
@@ -428,10 +437,10 @@ def _fractions(known: float | None) -> list[float]:
 
 
 def _storages(workload: Workload) -> list[float]:
-    """Return the storage rates to look at, ascending.
+    """Return the storage rates to try, ascending.
 
-    None is below that of a node, and but for the workload's own none is above what all
-    nodes can send.
+    None is below the rate of a node, and none but the workload's own is above the rate
+    of all nodes together.
     """
     own = workload.storage
     most = max(own, workload.all_nodes_rate)
@@ -440,9 +449,10 @@ def _storages(workload: Workload) -> list[float]:
 
 
 def _rate_figure(shown: float, loads: Floats) -> Figure:
-    """Return the storage rate at which the load is *loads* times that at *shown*.
+    """Return the storage rate at which the load is *loads* times that at the rate of
+    the details.
 
-    None: an infinite load, that is no rate at all.
+    None for an infinite load, which no rate gives.
     """
     rates = figure_of(shown / loads)
     return Figure(rates.value or None, rates.low or None, rates.high or None)

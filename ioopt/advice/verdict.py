@@ -1,4 +1,6 @@
-"""Advice in sentences: the verdict with the lines to paste, and what decides it."""
+"""Write the advice in sentences: the verdict with the lines to paste, and the figures
+that decide it.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,9 @@ WORTH_WORDS = f"{100 * WORTH:g} %"
 
 
 def percent(figure: Figure, of: str = "", level: str = LEVEL_WORDS) -> str:
-    """Return a share in per cent, *of* what, with its interval.
+    """Return a share in per cent, followed by the words *of* and its interval.
 
-    *level* says of which probability the interval is.
+    *level* is the probability of the interval.
 
     >>> percent(Figure(0.099, 0.04, 0.15), "run time")
     '9.9 % of run time (95 %: 4.0 to 15.0)'
@@ -38,7 +40,7 @@ def _hundredths(share: float | None) -> str:
 
 
 def effect(saved: Figure, level: str = LEVEL_WORDS) -> str:
-    """Return what a saving of run time is, a loss by its own name.
+    """Return the effect of a saving of run time; a negative saving is called a cost.
 
     >>> effect(Figure(0.042, 0.031, 0.05))
     'saves 4.2 % of run time (95 %: 3.1 to 5.0)'
@@ -66,7 +68,9 @@ def rate_text(value: float) -> str:
 
 
 def _pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str:
-    """Return from which value on a change pays; *falling*: from there down."""
+    """Return the value from which a change pays; with *falling*, at and below which it
+    pays.
+    """
     if axis.pays_from.value is None:
         return f"no setting pays {_looked_at(axis, text)}"
     begins = _with_interval(axis, axis.pays_from, text, falling)
@@ -79,8 +83,8 @@ def _pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str:
 def _with_interval(
     axis: Axis, found: Figure, text: Callable[[float], str], falling: bool
 ) -> str:
-    """Return a value of *axis* with its interval in brackets; an end without limit is
-    beyond the values that were looked at.
+    """Return a value of *axis* with its interval in brackets; an unlimited end lies
+    beyond the values that were tried.
     """
     assert found.value is not None
     if found.low is None and found.high is None:
@@ -95,13 +99,15 @@ def _with_interval(
 
 
 def _looked_at(axis: Axis, text: Callable[[float], str]) -> str:
-    """Return the range of values at which anything can be concluded."""
+    """Return the range of values at which a conclusion is possible."""
     least, largest = axis.ends
     return f"from {text(least)} to {text(largest)}"
 
 
 def fraction_line(advice: Advice) -> str:
-    """Return the I/O fraction, whose it is, and from which on a change pays."""
+    """Return the line on the I/O fraction: its value, its source, and from which value
+    a change pays.
+    """
     axis = advice.fraction
     pays = _pays(axis, fraction_text, falling=False)
     if axis.value is None:
@@ -110,7 +116,9 @@ def fraction_line(advice: Advice) -> str:
 
 
 def storage_line(advice: Advice) -> str:
-    """Return the storage's rate, whose it is, and from which down a change pays."""
+    """Return the line on the storage rate: its value, its source, and below which value
+    a change pays.
+    """
     axis = advice.storage
     pays = _pays(axis, rate_text, falling=True)
     text = f"Storage rate: {rate_text(axis.shown)} ({axis.source}); {pays}"
@@ -120,7 +128,7 @@ def storage_line(advice: Advice) -> str:
 
 
 def policy_line(advice: Advice) -> str:
-    """Return from which figures on the best policy would pay."""
+    """Return the line on the best policy: from which figures on it would pay."""
     begins = [
         _policy_pays(advice.fraction, fraction_text, falling=False),
         _policy_pays(advice.storage, rate_text, falling=True),
@@ -140,7 +148,7 @@ def _policy_pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str
 
 
 def place(advice: Advice) -> str:
-    """Return at which assumption the figures hold."""
+    """Return the words that name the assumptions of the figures."""
     fraction = f"{fraction_text(advice.fraction.shown)} I/O"
     return f"at {fraction} and a storage of {rate_text(advice.storage.shown)}"
 
@@ -162,7 +170,8 @@ def sentence(advice: Advice) -> str:
         if advice.scale < TRUSTED_SCALE:
             why = (
                 f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, "
-                "so what the jobs really write decides: give Darshan logs (--darshan)"
+                "so the answer depends on what the jobs really write: give Darshan "
+                "logs (--darshan)"
             )
         return f"Inconclusive: the best setting, {best.name}, {told}; {why}."
     pays = _pays(advice.storage, rate_text, falling=True)
@@ -183,7 +192,9 @@ def _unknown(advice: Advice) -> list[str]:
 
 
 def _nowhere(advice: Advice) -> str:
-    """Return over which values of the figures that are not known no setting pays."""
+    """Return the words that name the ranges of unknown figures in which no setting
+    pays.
+    """
     ranges = []
     if advice.fraction.value is None:
         ranges.append(f"{_looked_at(advice.fraction, fraction_text)} I/O")
@@ -195,8 +206,8 @@ def _nowhere(advice: Advice) -> str:
 
 
 def answer(advice: Advice) -> list[str]:
-    """Return the first answer, a line each: the verdict and the lines to paste, what
-    decides it, what is to be gained at most, and the load.
+    """Return the first lines of the answer: the verdict with the lines to paste, the
+    deciding figures, the largest possible saving, and the load.
     """
     lines = [sentence(advice)]
     if advice.pasted is not None:
@@ -213,7 +224,7 @@ def answer(advice: Advice) -> list[str]:
     lines.append(
         f"{advice.jobs} jobs in {quantity('span_seconds', advice.span_seconds)} on "
         f"{advice.nodes} nodes use {100 * advice.node_utilisation:.0f} % of the nodes; "
-        f"each starts when the log says, so of waits nothing is said, and {above:.0f} "
+        f"each starts when the log says, so waits are not predicted, and {above:.0f} "
         f"of {hours:.0f} node-hours are above the machine."
     )
     return lines

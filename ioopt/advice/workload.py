@@ -1,11 +1,11 @@
-"""The jobs of a log as advice replays them: every job starts when the log says.
+"""Prepare the jobs of a log for replays in which every job starts at the time in the
+log.
 
-No queue is simulated, so nothing is said of waits, and nodes are no condition: where
-jobs run longer than in the log, more nodes may be in use than the machine has.
-
-A *draw* is one version of what a log does not say: it has I/O of its own, invented by
-the rule, and its starts are moved by up to :data:`SHIFT_SECONDS`, for whose I/O meets
-whose depends on minutes. Draw 0 has the starts of the log.
+No queue is simulated, so waits are not predicted, and the number of nodes is not
+enforced: when jobs run longer than in the log, more nodes may be in use than the
+machine has. A *draw* is one completion of the data that a log lacks: its I/O is
+generated anew by the rule, and its starts are moved by up to :data:`SHIFT_SECONDS`,
+because minutes decide whose I/O coincides. Draw 0 has the starts of the log.
 """
 
 from __future__ import annotations
@@ -39,28 +39,30 @@ SHIFT_SECONDS = 900.0
 FEWEST_JOBS = 100
 SHORTEST_LOG = WEEK
 KNOWN_STARTS = 0.9
-"""Least share of the jobs that ran whose start the log must say."""
+"""The least share of the jobs that ran whose start must be in the log."""
 HIGHEST_STORAGE = 1000.0
-"""Refused: a storage that takes more than so many times what all nodes can send."""
+"""A storage is refused if it is more than this many times faster than all nodes
+together.
+"""
 ENOUGH_MEASURED = 0.5
-"""Jobs with Darshan logs that have this share of all node-seconds say which I/O
-fraction the others have.
+"""If the jobs with Darshan logs have this share of all node-seconds, their I/O fraction
+is used for the other jobs.
 """
 TOP_SHARE = 0.9
-"""Large jobs and I/O-heavy jobs are those from this quantile on."""
+"""The quantile above which jobs are called large or I/O-heavy."""
 ALL, LARGE, HEAVY = "all jobs", "large jobs", "I/O-heavy jobs"
 GROUPS = (ALL, LARGE, HEAVY)
 
 Piece = tuple[float, float, int]
-"""Phases that are alike: seconds of computing, bytes, and how often."""
+"""A group of equal phases: seconds of computing, bytes, and their number."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: the log, what is assumed of it, and how much is to be computed.
+    """The question: the log, the assumptions about it, and how much to compute.
 
-    ``io.fraction`` counts where ``fraction_given``. ``draws`` is how many draws are
-    replayed, ``resamples`` how often weeks and draws are drawn again for intervals.
+    ``io.fraction`` is used when ``fraction_given``. ``draws`` is the number of draws to
+    replay, ``resamples`` the number of bootstrap resamples for intervals.
     """
 
     trace: SwfTrace
@@ -77,7 +79,7 @@ class Question:
 
 
 class Point(NamedTuple):
-    """One assumption: the share of run time that is I/O, and the storage's rate."""
+    """One assumption: an I/O fraction (share of run time) and a storage rate."""
 
     fraction: float
     storage: float
@@ -85,12 +87,12 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Workload:
-    """The jobs of a log, by their starts, on its machine.
+    """The jobs of a log, in order of their starts, on its machine.
 
     ``run_seconds`` are the log's. ``measured`` has the phases of jobs with a Darshan
-    log of their own, by their place; the I/O of all others is invented. ``fraction`` is
-    None where neither the user (``fraction_source`` is ``given``) nor Darshan logs say
-    it (``not given``); ``storage_given`` says whether the user stated the rate.
+    log, by index; the I/O of all others is generated. ``fraction`` is None when neither
+    the user (``fraction_source`` is ``given``) nor Darshan logs supply it (``not
+    given``); ``storage_given`` says whether the user stated the rate.
     """
 
     name: str
@@ -106,28 +108,28 @@ class Workload:
 
     @property
     def starts(self) -> Floats:
-        """Seconds from the first start."""
+        """Return the start times in seconds from the first start."""
         return np.array(self.trace.submit)
 
     @property
     def node_rate(self) -> float:
-        """Bytes per second of a node."""
+        """Return the I/O rate of a node in bytes per second."""
         return self.trace.machine.node_bytes_per_second
 
     @property
     def storage(self) -> float:
-        """Bytes per second of the storage, given or guessed."""
+        """Return the rate of the storage in bytes per second, given or guessed."""
         return self.trace.machine.storage_bytes_per_second
 
     @property
     def all_nodes_rate(self) -> float:
-        """Bytes per second that all nodes can send together."""
+        """Return the bytes per second that all nodes together can send."""
         return self.node_rate * self.trace.machine.nodes
 
     def at(self, point: Point, draw: int = 0, scale: float = 1.0) -> Trace:
-        """Return the jobs under the assumption *point*, in this draw.
+        """Return the jobs of this draw under the assumption *point*.
 
-        The bytes of invented I/O are multiplied by *scale*.
+        The bytes of generated I/O are multiplied by *scale*.
         """
         machine = self.trace.machine.model_copy(
             update={"storage_bytes_per_second": point.storage}
@@ -170,8 +172,8 @@ class Workload:
 def workload_of(question: Question) -> Workload:
     """Return the jobs to replay.
 
-    Raises InstanceError for a log that is too short or says too few starts, UsageError
-    for rates of which nothing can follow.
+    Raises InstanceError for a log that is too short or lacks too many starts,
+    UsageError for rates that allow no conclusion.
     """
     log = at_its_starts(question.trace)
     problem = batch_io_from_swf(
@@ -216,10 +218,10 @@ def workload_of(question: Question) -> Workload:
 
 
 def at_its_starts(log: SwfTrace) -> SwfTrace:
-    """Return *log* with each job submitted when it started.
+    """Return *log* with the submit time of each job set to its start.
 
-    Jobs without a start are left out, with a warning. Raises InstanceError where they
-    are more than a tenth of those that ran.
+    Jobs without a start are left out, with a warning. Raises InstanceError when they
+    are more than a tenth of the jobs that ran.
     """
     started = [job for job in log.jobs if job.wait_seconds is not None]
     ran = [job for job in log.jobs if job.run_seconds is not None]
@@ -259,7 +261,7 @@ def _require_enough(name: str, problem: BatchIoProblem) -> None:
 
 
 def _require_rates(rule: MachineRule, problem: BatchIoProblem) -> None:
-    """Raise UsageError for a storage slower than one node, or beyond all sense."""
+    """Raise UsageError for a storage slower than one node, or absurdly fast."""
     machine = problem.machine
     node = machine.node_bytes_per_second
     storage = machine.storage_bytes_per_second
@@ -268,8 +270,9 @@ def _require_rates(rule: MachineRule, problem: BatchIoProblem) -> None:
         what += " (a guess)"
     if storage < node:
         raise UsageError(
-            f"{what} is below that of one node, {quantity('bytes_per_second', node)}: "
-            "state both, --machine node_rate=RATE,storage_rate=RATE"
+            f"{what} is below the rate of one node, "
+            f"{quantity('bytes_per_second', node)}: state both, "
+            "--machine node_rate=RATE,storage_rate=RATE"
         )
     together = node * machine.nodes
     if storage > HIGHEST_STORAGE * together:
@@ -283,7 +286,7 @@ def _require_rates(rule: MachineRule, problem: BatchIoProblem) -> None:
 def known_fraction(
     question: Question, trace: Trace, measured: dict[int, list[Piece]]
 ) -> tuple[float | None, str]:
-    """Return the I/O fraction that is known, and who says it."""
+    """Return the known I/O fraction, and its source."""
     if question.fraction_given:
         return question.io.fraction, "given"
     places = list(measured)
@@ -294,7 +297,7 @@ def known_fraction(
 
 
 def io_shares(trace: Trace) -> Floats:
-    """Return of each job the share of its run without congestion that is I/O."""
+    """Return the I/O fraction of each job in a run without congestion."""
     volume = np.add.reduceat(np.array(trace.volume, float), trace.offset[:-1])
     seconds = volume / np.array(trace.peak)
     ideal = np.array(trace.ideal)
@@ -302,7 +305,7 @@ def io_shares(trace: Trace) -> Floats:
 
 
 def members(trace: Trace) -> dict[str, Bools]:
-    """Return which jobs are of each of :data:`GROUPS`."""
+    """Return, for each of :data:`GROUPS`, which jobs belong to it."""
     nodes = np.array(trace.allocated)
     shares = io_shares(trace)
     return {

@@ -1,1 +1,3 @@
-"""What a quota on a work directory costs, and what to set so that a run keeps it."""
+"""Answer what a quota on a work directory costs, and which settings keep a run below
+it.
+"""

@@ -47,11 +47,11 @@ def answer(
     caps: bool = False,
     noise: Noise | None = None,
 ) -> Json:
-    """Return all that is asked about *problem* as plain data.
+    """Return all answers about *problem* as plain data.
 
     *caps* asks for settings of Nextflow too, *noise* for runs whose times and sizes
-    differ from the estimates. The *deadline* counts everything. Every makespan is that
-    of a replayed plan of the whole instance.
+    differ from the estimates. The *deadline* covers all questions. Every makespan is
+    that of a replayed plan of the whole instance.
     """
     inquiry = Inquiry(problem, deadline, seed)
     inquiry.ask_least_quota()
@@ -71,7 +71,8 @@ def answer(
 
 
 class Inquiry:
-    """Ask one question about a work directory after the other; ``found`` grows.
+    """Answer questions about a work directory one after the other, and collect the
+    answers in ``found``.
 
     ``plan`` is the best plan found under the quota.
     """
@@ -113,7 +114,9 @@ class Inquiry:
         return SolveRequest(self.options, self.part(share), Settings())
 
     def ask_least_quota(self) -> None:
-        """Tell how little is known to do, and below what no plan can end."""
+        """Report the least quota for which a plan is known, and the quota below which
+        no plan exists.
+        """
         least = self.question.least
         self.found["least"] = {
             "found_bytes": self.question.found,
@@ -146,7 +149,9 @@ class Inquiry:
         return row
 
     def ask_setting(self) -> None:
-        """Find policy and samples in flight of the quickest safe run, if one ends."""
+        """Find the policy and the number of samples in flight of the quickest safe run,
+        if there is one.
+        """
         if self.question.walk is None:
             return
         run = quickest(Runs(self.question), self.part(TIME_SHARES.setting))
@@ -157,7 +162,7 @@ class Inquiry:
         self.found["setting"] = setting | metrics
 
     def ask_curve(self) -> None:
-        """Find the least makespan for several quotas, the least one among them."""
+        """Find the least makespan for several quotas, beginning with the least one."""
         peak = self.free["peak_bytes"]
         quotas = {ceil(share * peak) for share in SHARES}
         quotas.add(self.question.found)
@@ -165,9 +170,9 @@ class Inquiry:
         self.found["curve"] = frontier(self.problem, request, sorted(quotas))
 
     def share_what_is_known(self) -> None:
-        """Let no row be slower than a run that is known to keep its quota.
+        """Replace every slower row by a known run that keeps the row's quota.
 
-        Nothing is called optimal where the order of the tasks was not recorded.
+        Nothing is called optimal when the order of the tasks was not recorded.
         """
         runs = []
         for key in ("unlimited", "at_quota", "setting", "nextflow"):
@@ -186,7 +191,7 @@ class Inquiry:
 
 
 def independent(problem: WorkDirectoryProblem) -> bool:
-    """Return whether *problem* is a record without the order of its tasks."""
+    """Return whether *problem* comes from a record without the order of its tasks."""
     recorded = "invented" in (problem.meta or {})
     if recorded and len(problem.tasks) > 1 and not any(problem.predecessors):
         return True

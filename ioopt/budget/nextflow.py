@@ -1,4 +1,6 @@
-"""Caps for Nextflow under which a simulated run keeps the quota of a work directory."""
+"""Choose caps for Nextflow with which a simulated run keeps the quota of a work
+directory.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,15 @@ from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.replay import carried_out
 
 SHARES_OF_PLAN = (0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1)
-"""Caps to try, as shares of what a plan runs at once, until one breaks the quota."""
+"""The caps to try in turn, as shares of what a plan runs at once, until one breaks the
+quota.
+"""
 
 
 def processes(problem: WorkDirectoryProblem) -> list[str]:
     """Return the Nextflow process of each task: its name without tag and number.
 
-    WfFormat writes a point for the colon of a process.
+    WfFormat writes a dot for the colon in a process name.
     """
     names = []
     for task in problem.tasks:
@@ -67,11 +71,12 @@ class Capped(Dispatcher):
 def choose_caps(
     problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, deadline: Deadline
 ) -> Json:
-    """Return the caps whose simulated run is quickest among those that keep the quota.
+    """Return the caps with the quickest simulated run that keeps the quota, and the
+    metrics of that run.
 
-    Where none keeps it, those of the least peak. The metrics of the run stand beside
-    them. The caps are shares of what *plan* runs at once: of all tasks, of each
-    process, and of the processes whose tasks wait for none.
+    If none keeps it, the caps of the least peak are returned. The caps are shares of
+    what *plan* runs at once: of all tasks, of each process, and of the processes whose
+    tasks wait for none.
     """
     quota = problem.quota_bytes or 0
     most_tasks, most_forks = _most_at_once(problem, plan)
@@ -99,7 +104,7 @@ def choose_caps(
 
 
 def _share(share: float, most: int) -> int:
-    """Return *share* of *most* as a cap: rounded up, 1 at least."""
+    """Return *share* of *most* as a cap: rounded up, at least 1."""
     return max(1, ceil(share * most))
 
 

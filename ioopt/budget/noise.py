@@ -1,4 +1,4 @@
-"""Runs of a work directory whose times and sizes differ from the estimates."""
+"""Simulate runs of a work directory whose times and sizes differ from the estimates."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ioopt.sim.work_directory.order import least_order
 from ioopt.solvers.work_directory.dispatch import Question
 
 NOISY_RUNS = 20
-"""Runs with wrong estimates, a seed each."""
+"""The number of runs with wrong estimates, each with its own seed."""
 MOST_LOWERED = 5
-"""How often a quota to plan with is lowered before the search for one ends."""
+"""How often the quota to plan with is lowered before the search ends."""
 LOWERED = 0.97
-"""Share of the last quota to plan with that the next one is at most."""
+"""The largest ratio of a quota to plan with to the previous one."""
 
 
 class Noise(NamedTuple):
@@ -37,9 +37,10 @@ class NoisyRun(NamedTuple):
 
 
 class Surprised(Dispatcher):
-    """Plan with expected sizes; learn the *real* bytes of products as their task ends.
+    """Dispatch with expected sizes; count the *real* bytes of products when their task
+    ends.
 
-    ``peak`` is the most that is really inside at once.
+    ``peak`` is the largest number of real bytes in the directory.
     """
 
     def __init__(self, question: Question, setting: Json, real: Sequence[int]) -> None:
@@ -56,11 +57,11 @@ class Surprised(Dispatcher):
         self.peak = 0
 
     def _surplus(self, k: int) -> int:
-        """Return how much more task *k* writes than the dispatcher expects."""
+        """Return how many more bytes task *k* writes than the dispatcher expects."""
         return sum(self.real[f] - self.sizes[f] for f in self.problem.outputs[k])
 
     def started(self, k: int) -> None:
-        """Start task *k*; what it really writes counts in ``peak``."""
+        """Start task *k*; count its real output in ``peak``."""
         super().started(k)
         self.unseen += self._surplus(k)
         self.peak = max(self.peak, self.use + self.unseen)
@@ -79,9 +80,9 @@ def noisy_runs(
     """Run the safe dispatcher with times and sizes drawn around the estimates.
 
     The draws are log-normal. The dispatcher decides on estimates and counts the real
-    bytes of a task once it has ended. In the answer ``plan_bytes`` is a quota to plan
-    with under which all runs keep the quota of *problem*; ``tried`` says whether they
-    were run with it.
+    bytes of a task once it has ended. In the answer ``plan_bytes`` is a reduced quota
+    to plan with, under which all runs keep the quota of *problem*; ``tried`` says
+    whether such runs were simulated.
     """
     quota = problem.quota_bytes or 0
     plan_bytes = quota
@@ -89,7 +90,7 @@ def noisy_runs(
     first = _runs_planned_with(quota, problem, setting, noise, deadline)
     runs = first
     for _ in range(MOST_LOWERED):
-        if len(runs) < len(first):  # no order keeps it, or there is no time
+        if len(runs) < len(first):  # no order keeps the quota, or no time is left
             break
         peak = max(run.peak for run in runs)
         stuck = any(run.seconds is None for run in runs)
@@ -122,9 +123,9 @@ def _runs_planned_with(
     noise: Noise,
     deadline: Deadline,
 ) -> list[NoisyRun]:
-    """Return the runs by seed when planned with *quota*: one at least.
+    """Return the runs by seed when planned with *quota*, at least one.
 
-    Where no order is known to keep *quota* there is none.
+    Empty when no order is known to keep *quota*.
     """
     asked = problem.model_copy(update={"quota_bytes": quota})
     question = Question.of(asked, order=least_order(problem))

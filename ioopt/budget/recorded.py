@@ -31,11 +31,10 @@ def read_work_directory(
 ) -> WorkDirectoryProblem:
     """Read *file*: an ``ioopt/work-directory`` file or name, WfFormat, or a trace.
 
-    *cores* and *quota* (bytes) replace what an instance says; *samples* copies of it
-    are made. Of a record, *scratch* is the scratch of a task as a multiple of its
-    outputs. Of a Nextflow trace, *dag* is the file of its DAG, and *skip_bad* the share
-    of rows that may be left out because they cannot be read. Raises InstanceError and
-    UsageError.
+    *cores* and *quota* (bytes) replace those of an instance; *samples* copies of it are
+    made. For a record, *scratch* is the scratch space of a task as a multiple of its
+    outputs. For a Nextflow trace, *dag* is the file of its DAG, and *skip_bad* the
+    share of unreadable rows that may be left out. Raises InstanceError and UsageError.
     """
     name = named(file)
     if not 0 <= scratch < float("inf"):
@@ -69,14 +68,18 @@ def read_work_directory(
 
 
 def _is_instance(data: object) -> bool:
-    """Return whether *data* is to be read as an instance of ours, with its errors."""
+    """Return whether *data* is to be read, and its errors reported, as an ioopt
+    instance.
+    """
     if not isinstance(data, Mapping):
         return True
     return str(data.get("format")).startswith("ioopt/")
 
 
 def _machine(cores: int) -> Machine:
-    """Return a machine of *cores* for a reader that wants more than is used here."""
+    """Return a machine of *cores* for readers that require more data than is used
+    here.
+    """
     return Machine(
         nodes=1,
         cores=cores,
@@ -98,9 +101,9 @@ def _of_record(
 ) -> WorkDirectoryProblem:
     """Return the recorded workflow *found* as a work directory, copied *samples* times.
 
-    No file is kept: what no task reads counts as published by move. In one copy of a
-    trace a tag is a sample; where no task has one, tasks joined by files are. Raises
-    InstanceError where the record has no bytes of products.
+    No file is kept: outputs that no task reads count as published by move. In one copy
+    of a trace a tag is a sample; when no task has a tag, tasks joined by files are a
+    sample. Raises InstanceError when the record has no bytes of products.
     """
     made = {file for task in found.tasks for file in task.outputs}
     if not any(file.bytes for file in found.files if file.id in made):

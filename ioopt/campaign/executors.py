@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from distributed import Future as DaskFuture
 
 DASK_RETRIES = 1
-"""How often Dask itself runs a task again after its worker died."""
+"""The number of times that Dask itself repeats a task whose worker died."""
 WINDOW = 5000
-"""Most tasks that are with the Dask scheduler at once."""
+"""The largest number of tasks that the Dask scheduler has at once."""
 BATCH = 1000
-"""How many tasks are handed to the Dask scheduler together."""
+"""The number of tasks that are handed to the Dask scheduler together."""
 
 MEMORY_CHECK_SECONDS = 0.1
-"""How often a worker process measures its memory, where that is limited."""
+"""Seconds between two measurements of a worker's memory, if that is limited."""
 MEMORY_EXIT_STATUS = 76
 """Exit status of a worker process that used more than its memory limit."""
 TIME_EXIT_STATUS = 75
@@ -70,7 +70,8 @@ class Executor(Protocol):
     def answers(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
     ) -> Iterator[tuple[Task, Answer]]:
-        """Yield each task with its row, or with why it was lost, as they come back.
+        """Yield each task with its row, or with the reason why it was lost, as results
+        arrive.
 
         *sources* maps the digest that a task names to its instance.
         """
@@ -139,7 +140,9 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
     def answers(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
     ) -> Iterator[tuple[Task, Answer]]:
-        """Yield each task with its row, or with why it was lost, as they come back."""
+        """Yield each task with its row, or with the reason why it was lost, as results
+        arrive.
+        """
         # By instance, because a worker keeps the instance that it read last.
         pending = deque(sorted(tasks, key=lambda task: task.source))
         while len(self._pools) < min(self._most_pools, len(pending)):
@@ -263,7 +266,9 @@ class DaskExecutor:
     def answers(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
     ) -> Iterator[tuple[Task, Answer]]:
-        """Yield each task with its row, or with why it was lost, as they come back."""
+        """Yield each task with its row, or with the reason why it was lost, as results
+        arrive.
+        """
         from distributed import as_completed
 
         rest = iter(tasks)

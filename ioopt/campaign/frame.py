@@ -37,9 +37,9 @@ PLAIN = [*(name for name in COLUMNS if name not in UNSHOWN), "versions"]
 OBJECTS = ("settings", "labels", "versions")
 """Columns of JSON objects."""
 NUMBERS = ("numbers", "integer", "floating", "mixed-integer-float", "empty")
-"""Our name for a column of numbers, then what pandas may call one."""
+"""Our name for a column of numbers, then pandas' names for its types."""
 TEXT = ("text", "string", "empty")
-"""Our name for a column of text, then what pandas may call one."""
+"""Our name for a column of text, then pandas' names for its types."""
 
 
 def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame:
@@ -71,7 +71,7 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
     frame = pd.concat(parts, ignore_index=True)
     frame = frame.drop_duplicates("key", ignore_index=True)
     present = [KINDS[kind] for kind in frame["kind"].unique() if kind in KINDS]
-    measures_of(present, measure)  # refuses a measure that none of them has
+    measures_of(present, measure)  # raises for a measure of no kind here
     names = {name: by.name for name, by in measures.items()}
     frame["measure"] = frame["kind"].astype(str).map(names).fillna("objective")
     settings = frame["settings"].astype(str)

@@ -117,7 +117,7 @@ class Grid:
 
     @property
     def digest(self) -> str:
-        """A hash of all points in order: the same for every part of the sweep."""
+        """Return a hash of all points in order, equal for every part of the sweep."""
         return content_key([point.key for point in self.points])
 
     def part(self, number: int, count: int) -> tuple[Point, ...]:
@@ -143,10 +143,10 @@ def read_config(path: str) -> Config:
 
 
 def build_grid(config: Config, folder: str = ".") -> Grid:
-    """Let every instance meet every solver of its family.
+    """Pair every instance with every solver of its family.
 
-    Paths of instances start at *folder*. UsageError for names or settings that do not
-    exist, and for a solver that takes none of the instances.
+    Relative paths of instances start at *folder*. UsageError for unknown names or
+    settings, and for a solver that takes none of the instances.
     """
     sources: dict[str, Source] = {}
     for instance in config.instances:
@@ -175,7 +175,9 @@ def build_grid(config: Config, folder: str = ".") -> Grid:
 
 
 def _serves(name: str, kind: Kind) -> bool:
-    """Return whether a solver takes instances of *kind*; one of a user's own does."""
+    """Return whether a solver takes instances of *kind*; a user's own solver takes
+    all.
+    """
     if ":" in name:
         return True
     known = [spec for spec in registry.SOLVERS if spec.name == name]
@@ -220,7 +222,7 @@ def _points(
 
 
 def content_key(value: object) -> str:
-    """SHA-256 of a value's JSON, the same on every machine."""
+    """Return the SHA-256 of a value's JSON, the same on every machine."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -267,7 +269,7 @@ def _generated(entry: InstanceEntry) -> Iterator[Source]:
             preset = kind.presets[entry.preset]
             parse_settings(preset, settings, f"preset {entry.preset}")
         else:
-            # The generator knows its default preset, and what to say of an unknown one.
+            # The generator has a default preset, and reports an unknown one.
             registry.generate(kind, entry.preset, settings, 0)
         for seed in entry.seeds:
             words = [f"{key}={value}" for key, value in settings.items()]

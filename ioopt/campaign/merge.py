@@ -8,7 +8,7 @@ from ioopt.campaign.store import COLUMNS, Store, StoreReader
 from ioopt.errors import InstanceError, UsageError
 
 NAMED = ("instance", "solver", "seed")
-"""Columns by which a message names a run."""
+"""Columns by which messages name a run."""
 
 
 @dataclass(frozen=True)

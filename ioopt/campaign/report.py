@@ -73,7 +73,7 @@ def metric_of(rows: pd.DataFrame) -> str:
 
 
 MOST_FAILURES = 200
-"""Most failures that a report lists."""
+"""The largest number of failures that a report lists."""
 
 
 def report_html(paths: Sequence[str], measure: str | None = None) -> str:
@@ -144,8 +144,8 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
         lines.append(line)
     yield (
         f"<p>Gaps and ratios are of {html.escape(metric)}; their means are over the "
-        f"{found['common'].iloc[0]} instances that every solver solved (solvers "
-        "aside that solved none).</p>"
+        f"{found['common'].iloc[0]} instances that every solver solved (not "
+        "counting solvers that solved none).</p>"
     )
     yield table(headers, lines)
     footnote = synthetic_footnote(

@@ -16,10 +16,12 @@ from ioopt.campaign.store import FAILED, Store
 from ioopt.campaign.work import Row, Task, failed_row
 
 TRIES_ALONE = 2
-"""How often a task that ended its worker is run again, with nothing beside it."""
+"""How often a task that ended its worker is run again, with no other task beside it."""
 
 Listener = Callable[[int, int, str], None]
-"""Told how many tasks of how many are done, and in words what became of them."""
+"""A function called with the finished tasks, all tasks, and words on the outcome so
+far.
+"""
 
 
 @dataclass
@@ -27,11 +29,11 @@ class Tally:
     """What became of the tasks that ran."""
 
     done: int = 0
-    """How many rows were written, of crashed tasks as well."""
+    """The number of rows written, including those of crashed tasks."""
     crashed: int = 0
-    """How many tasks have no result: the solver raised, or its worker died."""
+    """The number of tasks without a result: the solver raised, or its worker died."""
     with_violations: int = 0
-    """How many results break a rule of their instance."""
+    """The number of results that break a rule of their instance."""
 
     def count(self, row: Row) -> None:
         """Add one row."""

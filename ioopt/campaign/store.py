@@ -90,7 +90,7 @@ class Owner:
 
     def release(self) -> None:
         """Let the next sweep have the store."""
-        # The file goes before the lock: who waits for the lock sees that it is gone.
+        # Removed before the lock is released, so that the next owner sees it.
         with suppress(OSError):  # its folder may have been removed
             os.unlink(self.path)
         os.close(self._handle)
@@ -307,7 +307,9 @@ class Store(AbstractContextManager["Store"]):
         return set(self._read(CAMPAIGNS))
 
     def done(self, retry_failed: bool = False) -> set[str]:
-        """Return the keys of all rows; not of failed ones if they are to be retried."""
+        """Return the keys of all rows; without those of failed rows if they are to be
+        retried.
+        """
         rows = self._read("SELECT key, status FROM runs")
         if retry_failed:
             return {key for key, status in rows if status != FAILED}
@@ -319,12 +321,12 @@ class Store(AbstractContextManager["Store"]):
         return found[0] if found else None
 
     def conclude(self, name: str, size: str, document: Mapping[str, Any]) -> None:
-        """Keep what a study of one size came to, in place of an earlier conclusion."""
+        """Store the conclusion of a study of one size, in place of an earlier one."""
         values = (name, size, json.dumps(document))
         self._write("INSERT OR REPLACE INTO studies VALUES (?, ?, ?)", values)
 
     def conclusions(self) -> dict[tuple[str, str], Json]:
-        """Return what each study of each size came to."""
+        """Return the conclusion of each study of each size."""
         rows = self._read("SELECT name, size, document FROM studies ORDER BY 1, 2")
         with clearly(self.path):
             return {(name, size): json.loads(document) for name, size, document in rows}
@@ -387,9 +389,9 @@ def _needs_writing(connection: sqlite3.Connection) -> bool:
     except sqlite3.DatabaseError as error:
         code = error.sqlite_errorcode & 0xFF
         return code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-    except UnicodeDecodeError:  # of SQLite's own words about a damaged table
+    except UnicodeDecodeError:  # SQLite's message about a damaged table
         pass
-    return False  # of what else is wrong, _inspect tells
+    return False  # _inspect reports other faults
 
 
 def _has_bytes(path: str) -> bool:

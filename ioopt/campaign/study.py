@@ -66,12 +66,14 @@ class Study:
 
     @property
     def num_values(self) -> int:
-        """How many different values this study asked for."""
+        """Return the number of different values that this study asked for."""
         return len(self._seconds)
 
     @property
     def seconds(self) -> float:
-        """Seconds of computing behind those values, whenever they were run."""
+        """Return the seconds of computing behind those values, whenever they were
+        run.
+        """
         return math.fsum(self._seconds.values())
 
     def _find(self, key: str) -> Json | None:

@@ -1,8 +1,8 @@
-"""Check plans independently of what made them: every checker imports the problem alone
-and recomputes what a plan claims.
+"""Check plans independently of what made them: every checker imports only the problem
+and recomputes the claims of a plan.
 
-:func:`ioopt.check` is the public call. Here is what the checkers share: can pipes of
-limited rate have carried what a schedule says, at every instant?
+:func:`ioopt.check` is the public call. This module has what the checkers share: a test
+whether pipes of limited rate can have carried the transfers of a schedule.
 """
 
 import heapq
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 
 class Load(NamedTuple):
-    """A transfer through a pipe: seconds between which it runs, its
-    bytes, and whose it is.
+    """A transfer through a pipe: its start and end in seconds, its bytes, and the item
+    that it belongs to.
     """
 
     start: float
@@ -23,15 +23,17 @@ class Load(NamedTuple):
 
 
 def time_slack(seconds: float) -> float:
-    """What rounding may move an instant at *seconds*: 1e-10 s and 1e-12 of its size."""
+    """Return the rounding error allowed for an instant at *seconds*: 1e-10 s plus 1e-12
+    of its size.
+    """
     return 1e-10 + 1e-12 * abs(seconds)
 
 
 def overloads(
     rate: float, loads: Iterable[Load], slack: float = 0.0
 ) -> list[tuple[Load, float]]:
-    """The loads that a pipe of *rate* cannot end in time, with the
-    bytes that are left then.
+    """Return the loads that a pipe of *rate* cannot finish in time, each with the bytes
+    left at its end.
     """
     ordered = sorted(loads, key=lambda load: (load.start, load.end))
     waiting: list[tuple[float, int, float]] = []
@@ -52,7 +54,9 @@ def overloads(
                 end - load.start + load.size / rate
             ):
                 late.append((load, (finish - end) * rate))
-                finish = now  # What could not be is not counted against the others.
+                finish = (
+                    now  # Bytes that cannot have moved do not count against the others.
+                )
             now = finish
         if k < len(ordered):
             now = max(now, until)
@@ -61,8 +65,8 @@ def overloads(
 
 
 def too_fast(rates: Sequence[float], load: Load) -> float:
-    """Seconds by which a transfer is shorter than the slowest of its pipes
-    allows; 0 if it is not.
+    """Return by how many seconds a transfer is shorter than its slowest pipe allows; 0
+    if it is not shorter.
     """
     least = load.size / min(rates)
     short = least - (load.end - load.start)

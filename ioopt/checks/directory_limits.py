@@ -1,6 +1,4 @@
-"""Limits that no plan of a work directory passes, worked out from the instance
-alone.
-"""
+"""Compute limits of all plans of a work directory from the instance alone."""
 
 from collections.abc import Mapping
 from graphlib import TopologicalSorter
@@ -11,9 +9,9 @@ from ioopt.problems.work_directory import WorkDirectoryProblem
 def least_of(
     problem: WorkDirectoryProblem, actual: Mapping[str, float] | None
 ) -> dict[str, float]:
-    """Return the limit of each measure.
+    """Return the least possible value of each measure.
 
-    The longest path and the cores bound the makespan, the largest task the peak.
+    The longest path and the cores bound the makespan; the largest task bounds the peak.
     *actual* compute seconds by task replace the planned ones.
     """
     times = actual or {}

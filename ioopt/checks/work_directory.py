@@ -1,9 +1,9 @@
-"""Check plans of work directories: replay them, name violations, measure (rules B3,
-B4).
+"""Check plans of work directories: replay them, name violations, compute metrics (rules
+B3, B4).
 
-A clock goes from start to start. The replay of ``ioopt simulate``,
-``ioopt/sim/work_directory/replay.py``, shares no code with this one: an error in one of
-the two shows as a difference between them.
+The clock goes from start to start. The replay of ``ioopt simulate``,
+``ioopt/sim/work_directory/replay.py``, shares no code with this one, so that an error
+in one of them shows as a difference.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ioopt.result import violation
 
 @dataclass(frozen=True)
 class Replayed:
-    """What a replay found.
+    """The outcome of a replay.
 
     ``violations`` have the kinds of rule B3, ``times`` are (start, end) by task, and
     ``use`` is (seconds, bytes inside) at each change.
@@ -62,7 +62,7 @@ class Contents:
         return written
 
     def end(self, task: WorkTask) -> None:
-        """Take out what no task needs once *task* has ended."""
+        """Remove the files and scratch that no task needs after the end of *task*."""
         self.use -= task.scratch_bytes
         for name in (*task.outputs, *task.inputs):
             self.waited_for[name] -= 1
@@ -77,10 +77,10 @@ def replay(
     plan: WorkDirectoryPlan,
     actual: Mapping[str, float] | None = None,
 ) -> Replayed:
-    """Start the tasks when *plan* says, and note each rule that a start breaks.
+    """Start the tasks at the times of *plan*, and record each rule that a start breaks.
 
-    *actual* compute seconds by task replace the planned ones. Raises :class:`Fault` for
-    a list of starts that is no plan.
+    *actual* compute seconds by task replace the planned ones. Raises :class:`Fault`
+    when the list of starts is malformed.
     """
     seconds = compute_seconds(problem, actual)
     rows = _rows(problem, plan)
@@ -94,7 +94,8 @@ def replay(
 
 
 class _Clock:
-    """Go from start to start, in whole ticks, and keep account of a plan.
+    """Go from start to start, in whole ticks, and record times, cores and bytes of a
+    plan.
 
     ``area`` is the integral of the bytes inside over the ticks until ``now``; ``steps``
     are the bytes inside from each instant on.
@@ -123,7 +124,7 @@ class _Clock:
         self.times: dict[int, tuple[int, int]] = {}
 
     def advance(self, instant: int) -> None:
-        """Go to *instant*; tasks that end until then leave cores and bytes."""
+        """Go to *instant*; tasks that end until then release their cores and bytes."""
         reach = self.ticks.reach(instant)
         while self.running and self.running[0][0] <= reach:
             end, k = heapq.heappop(self.running)
@@ -140,7 +141,9 @@ class _Clock:
         self.now = instant
 
     def start(self, k: int, instant: int, quota: int | None) -> None:
-        """Start task *k* at *instant*, whatever that breaks, and note what it does."""
+        """Start task *k* at *instant* even if that breaks a rule, and record the
+        effects.
+        """
         self.advance(instant)
         task = self.problem.tasks[k]
         written = self.inside.written_by(task)
@@ -159,7 +162,9 @@ class _Clock:
     def _broken(
         self, k: int, instant: int, written: int, quota: int | None
     ) -> dict[str, Json]:
-        """Return what a start of task *k* breaks by kind, in the order of rule B3."""
+        """Return the rules that a start of task *k* breaks, by kind, in the order of
+        rule B3.
+        """
         task = self.problem.tasks[k]
         broken: dict[str, Json] = {}
         if self.releases[k] > self.ticks.reach(instant):
@@ -182,7 +187,7 @@ class _Clock:
         return None
 
     def result(self) -> Replayed:
-        """Run to the last end; return the violations and what the plan comes to."""
+        """Run to the last end; return the violations and the metrics of the plan."""
         problem = self.problem
         seconds = self.ticks.seconds
         makespan = max((end for _, end in self.times.values()), default=0)
@@ -213,7 +218,7 @@ class _Clock:
 def _rows(
     problem: WorkDirectoryProblem, plan: WorkDirectoryPlan
 ) -> list[tuple[float, int]]:
-    """Return the starts by seconds, equal ones as listed."""
+    """Return the starts sorted by seconds; equal ones stay in the order of the list."""
     seen: dict[int, float] = {}
     for seconds, name in plan.starts:
         k = problem.task_index.get(name)
@@ -233,7 +238,7 @@ def _rows(
 def compute_seconds(
     problem: WorkDirectoryProblem, actual: Mapping[str, float] | None
 ) -> list[float]:
-    """Return the compute seconds of each task, the *actual* ones where given.
+    """Return the compute seconds of each task, the *actual* ones if given.
 
     Raises :class:`Fault` for an unknown task and for invalid seconds.
     """
@@ -248,7 +253,7 @@ def compute_seconds(
 
 
 def said(row: Json) -> str:
-    """Return a violation in words."""
+    """Return a violation as a sentence."""
     broken = {
         "release": "before its release at {} s",
         "producer": "before {!r}, which it reads from, has ended",

@@ -38,19 +38,20 @@ Examples:
 
 \b
 Without -o the page goes to standard output as text; -o page.html also prints the
-answer in a few lines. LOG is in the Standard Workload Format, or of sacct or PBS, as
-`ioopt import` reads it, or one of the samples month.swf and month.sacct. Every job
-starts when the log says: nothing is said of waits. Without --io-fraction and without
-Darshan logs of most jobs the answer is the I/O fraction from which on a change pays.
+answer in a few lines. LOG is a file in the Standard Workload Format, the output of
+sacct or a PBS accounting log (see `ioopt import`), or one of the samples month.swf and
+month.sacct. Every job starts at the time in the log, so waits are not predicted.
+Without --io-fraction, and without Darshan logs of most jobs, the answer is the I/O
+fraction from which a change pays.
 """
 STAGES = 2
-"""Shown as done and to do before the number of runs is known."""
+"""The number of steps before the replays: reading the log, preparing the jobs."""
 LOG_SECONDS = 10.0
-"""Between two lines of progress in a log file."""
+"""Seconds between two lines of progress in a log file."""
 
 
 def _refuse(context: click.Context, option: click.Parameter, given: Any) -> None:
-    """Raise UsageError for an option that is gone."""
+    """Raise UsageError for an option that was removed."""
     if given is not None:
         raise UsageError(
             f"{option.opts[0]} is gone: every job starts when the log says, so advise "
@@ -88,15 +89,15 @@ GONE = together(
 @solver_option(
     "solvers",
     multiple=True,
-    text="A policy to look at, or NAME:KEY=VALUE,...; may be given again.",
+    text="A policy to compare, or NAME:KEY=VALUE,...; may be given again.",
 )
 @click.option(
     "--draws",
     type=click.IntRange(min=1),
     default=5,
     metavar="N",
-    help="Replays with moved starts and other invented I/O; the first one, the log as "
-    "it stands, only chooses.",
+    help="Number of replays. The first one replays the log unchanged, to choose the "
+    "options; the others move starts and generate other I/O.",
 )
 @click.option(
     "--resamples",
@@ -124,7 +125,7 @@ def advise(
     resamples: int,
     **trace: Any,
 ) -> None:
-    """Say from the job log LOG (or -) which setting or I/O policy shortens its jobs,
+    """Tell from the job log LOG (or -) which setting or I/O policy shortens its jobs,
     and from which I/O fraction and storage rate on.
     """
     from ioopt.advice import page, study
@@ -174,8 +175,9 @@ def advise(
 def _machine(words: tuple[str, ...]) -> MachineRule:
     """Return the machine of ``--machine``.
 
-    Raises UsageError for keys of a queue: a file may hold them, as it describes more
-    than one command needs, but who types them expects that they count.
+    Raises UsageError for keys of a queue that are typed on the command line, because
+    the user would expect an effect. In a file they are allowed: it may serve several
+    commands.
     """
     queue = {field.alias or name for name, field in QueueOptions.model_fields.items()}
     for word in words:

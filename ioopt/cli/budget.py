@@ -1,4 +1,6 @@
-"""``ioopt budget``: what a quota on a work directory costs, and what to set."""
+"""``ioopt budget``: find what a quota on a work directory costs, and which settings
+keep it.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -34,22 +36,22 @@ def recorded(command: Any) -> Any:
             "--read",
             type=click.Choice(["rchar", "read_bytes"]),
             default="rchar",
-            help="Of a trace: bytes from rchar and wchar, or from read_ and "
+            help="For a trace: take bytes from rchar and wchar, or from read_bytes and "
             "write_bytes.",
         ),
         click.option(
             "--dag",
             metavar="FILE",
             type=PATH,
-            help="Of a trace: the run's DAG, from -with-dag.",
+            help="For a trace: the run's DAG, made by -with-dag.",
         ),
         click.option(
             "--scratch",
             type=click.FloatRange(min=0),
             default=0.0,
             metavar="FACTOR",
-            help="Scratch of a running task as a multiple of its outputs: no record "
-            "has it.",
+            help="Scratch of a running task as a multiple of its outputs; no record "
+            "contains it.",
         ),
         click.option(
             "--quota", metavar="BYTES", help="Size of the work directory, such as 10TB."
@@ -99,13 +101,13 @@ def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryPro
     "--size-noise",
     type=click.FloatRange(0, 10),
     metavar="SIGMA",
-    help="The same for the bytes of files: how much head-room they need.",
+    help="The same for the sizes of files: shows how much space they need in addition.",
 )
 @click.option(
     "--nextflow",
     metavar="FILE",
     type=PATH,
-    help="Write a nextflow.config that keeps it.",
+    help="Write a nextflow.config with caps that keep the quota.",
 )
 @click.option("--plot", "picture", metavar="OUT", type=PATH, help="Draw the curve.")
 @click.option(
@@ -129,7 +131,7 @@ def budget(
 
     FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace.
     """
-    deadline = Deadline(time_limit)  # loading modules and reading count too
+    deadline = Deadline(time_limit)  # loading modules and reading count
     from ioopt.budget.answer import answer
     from ioopt.budget.noise import Noise
 
@@ -157,7 +159,7 @@ def budget(
 
 
 def _write_caps(nextflow: str, found: Json) -> bool:
-    """Write the caps of *found*; return False where none keep the quota."""
+    """Write the caps of *found*; return False when no caps keep the quota."""
     from ioopt.budget.nextflow import nextflow_config
 
     caps = found["nextflow"]
@@ -171,7 +173,7 @@ def _write_caps(nextflow: str, found: Json) -> bool:
 
 
 def _exit_code(found: Json) -> int:
-    """Return the exit code of what was found under the quota."""
+    """Return the exit code for the answer under the quota."""
     if found["at_quota"]:
         if found["at_quota"]["status"] == "infeasible":
             return ExitCode.INFEASIBLE
@@ -195,12 +197,14 @@ def _run(metrics: Json) -> str:
 
 
 Row = tuple[str, str]
-"""A question in a word or two, and its answer."""
+"""A question in a few words, and its answer."""
 ASSUMED = "if tasks were independent"
 
 
 def _tables(found: Json) -> str:
-    """Return the answer *found* as a table of questions, and the curve as another."""
+    """Return the answer *found* as a table of questions, and the curve as a second
+    table.
+    """
     curve = [
         (
             _size(row["quota_bytes"]),
@@ -230,7 +234,7 @@ def _rows(found: Json) -> Iterator[Row]:
 
 
 def _workflow_rows(found: Json) -> Iterator[Row]:
-    """Yield what the workflow is, the least quota, and the run without any."""
+    """Yield the size of the workflow, the least quota, and the run without a quota."""
     counts = (counted(found[f"{what}s"], what) for what in ("task", "sample", "core"))
     yield "workflow", f"{found['instance']}: {', '.join(counts)}"
     bound = found["least"]["bound_bytes"]
@@ -247,7 +251,7 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
 
 
 def _quota_row(found: Json) -> Row:
-    """Return what the best plan under the quota comes to, or why there is none."""
+    """Return the cell on the best plan under the quota, or why there is none."""
     best = found["at_quota"]
     quota = found["quota_bytes"]
     what = f"at {_size(quota)}"
@@ -289,7 +293,9 @@ def _nextflow_cell(found: Json) -> str:
 
 
 def _noise_cell(found: Json) -> str:
-    """Return what the noisy runs come to, and with which quota to plan."""
+    """Return the cell on the noisy runs: whether they keep the quota, and with which
+    quota to plan.
+    """
     noise = found["noise"]
     quota = found["quota_bytes"]
     text = f"median {_time(noise['median_seconds'])}"

@@ -1,4 +1,4 @@
-"""``ioopt check``: judge an instance, a plan and all that its result states."""
+"""``ioopt check``: judge an instance, a plan and all statements of a result."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -45,24 +45,21 @@ Examples:
 @click.option(
     "--link", type=click.Choice(["shared", "per-node"]), help="The same as --set link=."
 )
-@set_option(
-    "What the result may say of the question that FILE does not: loop, ef, link, "
-    "actual."
-)
+@set_option("A setting that RESULT may add to FILE: loop, ef, link, actual.")
 @click.option(
     "--explain",
     "explaining",
     is_flag=True,
-    help="Say why a sound plan is as it is: times, waste, bound, the resource that "
-    "would help most. Its solver runs again, once as it is and once for 10 % "
-    "more of each.",
+    help="Explain a plan without violations: times, waste, bound, and the resource "
+    "that would help most. Its solver runs again: on FILE, and with 10 % more of each "
+    "resource.",
 )
 @click.option(
     "--time-limit",
     type=Seconds(),
     default=5.0,
     metavar="S",
-    help="With --explain: seconds for each of these runs.",
+    help="With --explain: time limit in seconds for each run of the solver.",
 )
 @format_option("table", "json")
 def check(
@@ -131,7 +128,7 @@ def _value_of_plan(problem: Problem, data: Mapping[str, Any], result: str) -> st
 
 
 def _tell_unjudged(data: Mapping[str, Any], result: str, left: list[str]) -> None:
-    """Name on standard error what the result states and no check recomputes."""
+    """Name on standard error the statements of the result that no check recomputes."""
     names = [*left, *stated_of_run(data)]
     if not names:
         return
@@ -145,7 +142,7 @@ def _tell_unjudged(data: Mapping[str, Any], result: str, left: list[str]) -> Non
 
 
 def _value(text: str) -> float | str:
-    """Return *text* as a number where it is one."""
+    """Return *text* as a number if it is one, else unchanged."""
     try:
         return float(text)
     except ValueError:
@@ -153,7 +150,7 @@ def _value(text: str) -> float | str:
 
 
 def _explain(problem: Problem, result: str, time_limit: float, form: str) -> None:
-    """Print five sentences on a plan, and what more of each resource would bring."""
+    """Print five sentences about a plan, and the effect of more of each resource."""
     kind = registry.kind_of_problem(problem)
     solved = result_to_draw(read_result(result, kind), result)
     with printing_aside(), watching(f"{problem.name}: one solve a resource", None):
@@ -162,10 +159,10 @@ def _explain(problem: Problem, result: str, time_limit: float, form: str) -> Non
         click.echo(dump_json(asdict(found)), nl=False)
         return
     for sentence in found.sentences:
-        # A number stays beside its percent sign.
+        # Prevent a line break between a number and its percent sign.
         text = click.wrap_text(sentence.replace(" %", "\0%"), terminal_width())
         click.echo(text.replace("\0%", " %"))
-    # Values and bounds are one column, so that they are shown in one unit.
+    # Values and bounds are formatted as one column, so that they share a unit.
     values = [knob.value for knob in found.knobs]
     bounds = [knob.bound for knob in found.knobs]
     texts = column(found.measure, [*values, *bounds])

@@ -1,5 +1,5 @@
-"""``ioopt compare``: several solvers on one or more instances, in one
-table by one measure.
+"""``ioopt compare``: run several solvers on one or more instances and print one table
+by one measure.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ Examples:
 )
 @options.solver_options
 @options.measure_option(
-    "solvers optimise where they can, and bests, gaps and ratios are of"
+    "that solvers optimise if they can, and that bests, gaps and ratios refer to"
 )
 @click.option(
     "--baseline",
@@ -56,7 +56,7 @@ Examples:
     "--plot",
     "picture",
     metavar="OUT",
-    help="Draw bars, of several FILEs ratios, to OUT.png, .svg or .html.",
+    help="Draw bars, or ratios for several FILEs, to OUT.png, .svg or .html.",
 )
 @options.output_option(text="Write the table there instead of standard output.")
 @options.format_option("table", "json", "csv", "markdown")
@@ -101,7 +101,7 @@ def compare(
 
 
 def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
-    """Return the kind of all *problems*; UsageError where they have several."""
+    """Return the common kind of all *problems*; UsageError when they have several."""
     kind = registry.kind_of_problem(problems[0])
     for name, problem in zip(names, problems):
         other = registry.kind_of_problem(problem)
@@ -116,8 +116,10 @@ def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
 def _baseline(
     kind: Kind, chosen: Sequence[Sequence[str]], given: str | None
 ) -> str | None:
-    """Return the solver that ratios are to: the one *given*, else the kind's where
-    there are several instances; UsageError for one that does not run.
+    """Return the baseline of the ratios: the solver *given*, else the kind's baseline
+    when there are several instances.
+
+    UsageError for a solver that is not compared.
     """
     names: dict[str, None] = {}
     for some in chosen:
@@ -139,34 +141,23 @@ def _render(
     baseline: str | None,
     wide: bool,
 ) -> str:
-    """The comparison in one of its forms; JSON is ``ioopt/comparison``."""
-    ratios = []
-    if baseline is not None:
-        everything = wide or form == "json"
-        ratios = text.baseline_ratios(rows, kind, measure, baseline, everything)
+    """Return the comparison in one of its formats; JSON is ``ioopt/comparison``."""
     if form == "json":
-        document = {
-            "format": "ioopt/comparison",
-            "version": 1,
-            "measure": measure.name,
-            "rows": rows,
-        }
-        if baseline is not None:
-            document["baseline"] = baseline
-            document["ratios"] = [row._asdict() for row in ratios]
-        return dump_json(document)
+        return _document(rows, kind, measure, baseline)
     if form == "csv":
         return render(*text.raw_table(rows), "csv")
     width = None if wide else terminal_width()
     shape: Form = "markdown" if form == "markdown" else "table"
-    parts = []
+    instances = text.comparison_text(rows, kind, measure, width, shape)
+    beside_baseline = []
+    if baseline is not None:
+        ratios = text.baseline_ratios(rows, kind, measure, baseline, wide)
+        beside_baseline.append(text.baseline_text(ratios, baseline, shape, width))
     if len(text.by_instance(rows)) > 1:
-        parts.append(text.summary_text(rows, measure, shape, width))
-        if baseline is not None:
-            parts.append(text.baseline_text(ratios, baseline, shape, width))
-    parts.append(text.comparison_text(rows, kind, measure, width, shape))
-    if baseline is not None and len(parts) == 1:
-        parts.append(text.baseline_text(ratios, baseline, shape, width))
+        summary = text.summary_text(rows, measure, shape, width)
+        parts = [summary, *beside_baseline, instances]
+    else:
+        parts = [instances, *beside_baseline]
     invented = [row["instance"] for row in rows if _has_synthetic_io(row)]
     footnote = synthetic_footnote(invented)
     if footnote and width is not None:
@@ -176,22 +167,39 @@ def _render(
     return "\n".join(parts)
 
 
+def _document(
+    rows: list[Row], kind: Kind, measure: Metric, baseline: str | None
+) -> str:
+    """Return the comparison as JSON, with ratios of all metrics to *baseline*."""
+    document = {
+        "format": "ioopt/comparison",
+        "version": 1,
+        "measure": measure.name,
+        "rows": rows,
+    }
+    if baseline is not None:
+        ratios = text.baseline_ratios(rows, kind, measure, baseline, True)
+        document["baseline"] = baseline
+        document["ratios"] = [row._asdict() for row in ratios]
+    return dump_json(document)
+
+
 def _has_synthetic_io(row: Row) -> bool:
-    """Return whether the row says that the I/O of its instance is invented."""
+    """Return whether the row says that the I/O of its instance is generated."""
     return any(note.startswith(SYNTHETIC_IO) for note in row["notes"])
 
 
 def _tell(rows: Sequence[Row]) -> None:
-    """Print notes and violations on standard error, each once a solver, with the
-    number of its instances.
+    """Print notes and violations on standard error, each once a solver, with the number
+    of its instances.
     """
     said: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         for note in row["notes"]:
             if note.startswith(SYNTHETIC_IO):
-                continue  # it stands under the table, once
+                continue  # printed once, under the table
             if row["violations"] and note.startswith(COUNTED_VIOLATIONS):
-                continue  # told below
+                continue  # printed below
             line = note.removeprefix(row["solver"]).removeprefix(":").lstrip()
             said.setdefault((row["solver"], line), []).append(row["instance"])
     for (solver, line), names in said.items():
@@ -210,16 +218,16 @@ def _tell(rows: Sequence[Row]) -> None:
 
 
 def _where(instances: Sequence[str]) -> str:
-    """Return the first of *instances*, and how many more there are."""
+    """Return the first of *instances*, and the number of the others."""
     more = len(instances) - 1
     return f"{instances[0]} and {more} more" if more else instances[0]
 
 
 def _exit_code(rows: Sequence[Row]) -> int:
-    """Return the exit code of the gravest row.
+    """Return the exit code of the most serious row.
 
-    A failure of the user's own solver counts as violations (exit 5; ``ioopt solve``
-    ends with 2), one of a listed solver as its own exit code.
+    A failure of the user's own solver counts as a violation (exit 5; ``ioopt solve``
+    returns 2); that of a listed solver has its own exit code.
     """
     if any(row["violations"] for row in rows):
         return ExitCode.VIOLATIONS

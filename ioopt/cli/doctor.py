@@ -39,7 +39,7 @@ PARTS = {
     "snakemake": "the scheduler plugin for Snakemake",
     "darshan": "Darshan logs in binary form",
 }
-"""Importable packages that some commands need, and what for."""
+"""Importable packages that some commands need, and their purpose."""
 Row = tuple[str, str, str, str]
 
 
@@ -124,13 +124,14 @@ def _backends() -> Iterator[Row]:
     for name in ("CP-SAT", *solve.BACKENDS):
         package = packages.get(name)
         ready = name in here or name == "CP-SAT"
-        state = (_version(package) if package else "present") if ready else "missing"
-        yield (
-            "backend",
-            name,
-            state,
-            f"of the package {package}" if package else "a program",
-        )
+        if not ready:
+            state = "missing"
+        elif package is None:
+            state = "present"
+        else:
+            state = _version(package)
+        kind = "a program" if package is None else f"of the package {package}"
+        yield "backend", name, state, kind
 
 
 def _parts() -> Iterator[Row]:

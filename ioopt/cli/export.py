@@ -81,8 +81,8 @@ def wfformat(file: str, output: str) -> None:
 
 
 def _exported(file: str, form: str) -> tuple[Any, Kind]:
-    """Return the instance in *file* and its kind; UsageError where the export *form*
-    does not take it.
+    """Return the instance in *file* and its kind; UsageError when it cannot be exported
+    as *form*.
     """
     problem = load(file)
     kind = registry.kind_of_problem(problem)

@@ -14,15 +14,15 @@ from contextlib import contextmanager
 from ioopt.errors import ExitCode
 
 GRACE_SECONDS = 0.3
-"""How long the main thread may take to end by itself and remove unfinished files."""
+"""Seconds in which the main thread may end by itself and remove unfinished files."""
 
 
 @contextmanager
 def ending_soon() -> Iterator[None]:
-    """End the process where the block has not ended soon after SIGINT or SIGTERM.
+    """End the process when the block does not end soon after SIGINT or SIGTERM.
 
-    Python raises KeyboardInterrupt only between two of its own instructions. A thread
-    is told of the signal at once.
+    Python raises KeyboardInterrupt only between two of its own instructions; a thread
+    learns of the signal at once.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -44,7 +44,7 @@ def ending_soon() -> Iterator[None]:
 
 
 def _watch(read: int, over: threading.Event) -> None:
-    """Wait for the number of a signal in the pipe; end the process unless the command
+    """Wait for a signal's number in the pipe; then end the process unless the command
     ends in time.
     """
     while number := os.read(read, 1):
@@ -60,7 +60,7 @@ def _watch(read: int, over: threading.Event) -> None:
 
 
 def _end_children() -> None:
-    """End the processes of a pool, which would go on with their tasks."""
+    """End the processes of a pool, which would otherwise continue their tasks."""
     loaded = sys.modules.get("multiprocessing")
     for process in loaded.active_children() if loaded else ():
         process.terminate()

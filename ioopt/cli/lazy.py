@@ -1,5 +1,7 @@
-"""Define click's groups and commands for ioopt: imported on use, with -q, -v and
---traceback everywhere. Options that need click alone are here too.
+"""Define the click groups and commands of ioopt: imported on first use, with -q, -v and
+--traceback everywhere.
+
+Options that need only click are defined here too.
 """
 
 import os
@@ -18,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class BareOption(click.Option):
-    """An option that may be given without its value, which is *bare* then."""
+    """An option that may be given without a value; its value is then *bare*."""
 
     def __init__(self, *args: Any, bare: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -26,8 +28,8 @@ class BareOption(click.Option):
 
 
 def with_values(params: Sequence[click.Parameter], words: list[str]) -> list[str]:
-    """Return *words* with a value for each bare option: the next word if that is a
-    number and no file.
+    """Insert a value after each bare option in *words*, unless the next word is its
+    value: a number, and not an existing file.
     """
     bare: dict[str, str] = {}
     for option in params:
@@ -93,8 +95,8 @@ EVERYWHERE: tuple[tuple[list[str], str, dict[str, bool]], ...] = (
 def _remember(
     context: click.Context, parameter: click.Parameter, value: object
 ) -> object:
-    """Keep the value for :func:`quiet` and :func:`verbosity`, whichever command it was
-    given to.
+    """Store the value for :func:`quiet` and :func:`verbosity`, at whichever command it
+    was given.
     """
     if value:
         context.find_root().meta[f"ioopt.{parameter.name}"] = value
@@ -102,7 +104,7 @@ def _remember(
 
 
 def quiet() -> bool:
-    """Whether the user asked for silence on standard error."""
+    """Return whether the user asked for silence on standard error."""
     context = click.get_current_context(silent=True)
     return bool(context and context.find_root().meta.get("ioopt.quiet"))
 
@@ -117,7 +119,7 @@ def verbosity() -> int:
 
 def processor_started() -> float:
     """Return the processor time that the main thread had used when the command began;
-    outside a command, until now.
+    outside a command, the time used until now.
     """
     context = click.get_current_context(silent=True)
     if context is not None:
@@ -147,7 +149,7 @@ class IooptGroup(click.Group):
         self.params.extend(IooptCommand(None).params)
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
-        """Make click's context; it remembers the processor time used before."""
+        """Make click's context, and store in it the processor time used before."""
         started = time.thread_time()
         context = super().make_context(*args, **more)
         context.find_root().meta.setdefault("ioopt.processor_started", started)
@@ -178,9 +180,9 @@ class IooptGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command as click does; also one by its name in the last version.
+        """Find a command as click does, or by the name that it had in the last version.
 
-        An unknown name is a UsageError with the nearest one.
+        An unknown name is a UsageError that suggests the nearest one.
         """
         name = click.utils.make_str(args[0])
         known = self.list_commands(ctx)
@@ -220,8 +222,8 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 def set_option(text: str, **more: Any) -> Callable[[F], F]:
-    """Return the option ``--set KEY=VALUE``, which may be given again; the command gets
-    the mapping ``settings``.
+    """Return the option ``--set KEY=VALUE``, which may be given several times; the
+    command gets the mapping ``settings``.
     """
     return click.option(
         "--set",

@@ -51,7 +51,9 @@ def list_(form: str = "table") -> None:
 
 
 def _best(entry: Mapping[str, Any]) -> str | None:
-    """Return the best known objective with its unit, and whether a bound proves it."""
+    """Return the best known objective with its unit, and whether it is proven
+    optimal.
+    """
     value, bound = entry.get("best_objective"), entry.get("bound")
     if value is None:
         return None
@@ -74,7 +76,9 @@ def show(name: str) -> None:
 
 @instances.command(cls=IooptCommand)
 @click.argument("name", shell_complete=options.instances)
-@output_option(text="Where to (default: its own file name in this folder).")
+@output_option(
+    text="Where to write the copy (default: its own file name in this folder)."
+)
 def copy(name: str, output: str | None) -> None:
     """Copy the file of NAME; an existing file is not overwritten."""
     source = bundled(name)["path"]
@@ -154,7 +158,7 @@ def schema(name: str | None) -> None:
 
 
 def schema_classes() -> dict[str, Callable[[], type[Any]]]:
-    """Return schema name -> function that returns the class: of all instance kinds,
+    """Return schema name -> function that returns the class, for all instance kinds,
     their plans and schedules, and results.
     """
     classes: dict[str, Callable[[], Any]] = {
@@ -251,7 +255,10 @@ Examples:
     "--family", metavar="F", help="The same as FAMILY: a family or a kind of instance."
 )
 @click.option(
-    "--all", "everything", is_flag=True, help="Variants too (such as cons-fcfs+top)."
+    "--all",
+    "everything",
+    is_flag=True,
+    help="List variants too (such as cons-fcfs+top).",
 )
 @format_option("table", "json")
 def solvers(name: str | None, family: str | None, everything: bool, form: str) -> None:
@@ -276,7 +283,9 @@ def solvers(name: str | None, family: str | None, everything: bool, form: str) -
 
 
 def _tables(chosen: Sequence[SolverSpec], everything: bool) -> str:
-    """Return a table for each set of kinds that solvers take; count what is hidden."""
+    """Return a table for each set of kinds that solvers take, and the number of hidden
+    solvers.
+    """
     groups: dict[tuple[str, ...], list[SolverSpec]] = {}
     for spec in chosen:
         groups.setdefault(spec.kinds, []).append(spec)

@@ -1,5 +1,5 @@
-"""The ``ioopt`` command: a lazy group, and the one place where
-errors become exit codes.
+"""Define the ``ioopt`` command: a lazy group, and the one place that turns errors into
+exit codes.
 """
 
 import contextlib
@@ -72,7 +72,7 @@ COMMANDS = {
     ),
 }
 WRITES_WHEN_INTERRUPTED = ("solve", "compare", "sweep", "serve")
-"""Commands that write what they have when they are interrupted; all others end at
+"""Commands that write their results so far when they are interrupted; all others end at
 once.
 """
 EPILOG = """\b
@@ -113,7 +113,9 @@ def _terminate(signum: int, frame: Any) -> None:
 
 @contextmanager
 def _failures_shown() -> Iterator[None]:
-    """Print what ioopt logs on standard error, such as tracebacks of failed solvers."""
+    """Print ioopt's log messages, such as tracebacks of failed solvers, on standard
+    error.
+    """
     import logging
 
     log = logging.getLogger("ioopt")
@@ -129,7 +131,9 @@ def _failures_shown() -> Iterator[None]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; only --traceback shows one."""
+    """Run the command line and return its exit code; show a traceback only with
+    --traceback.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
     command = next((word for word in arguments if not word.startswith("-")), "")
@@ -142,12 +146,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """Run the command line; the exit code of every error is chosen here."""
-    # Schedules are millions of containers and hold hardly a reference cycle: at its
-    # usual pace the collector takes a third of the time of a check.
+    """Run the command line, and choose the exit code of every error."""
+    # Schedules consist of millions of containers with almost no reference cycles; with
+    # the default threshold, garbage collection takes a third of the time of a check.
     gc.set_threshold(200_000, 20, 100)
-    # Threads of the linear algebra libraries wait for each other in busy loops: a run
-    # of one second took two and a half seconds of the processor.
+    # Threads of the linear algebra libraries wait for each other in busy loops; a run
+    # of one second then used two and a half seconds of processor time.
     for library in ("OPENBLAS", "MKL"):
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     code: int = ExitCode.ANSWER
@@ -166,7 +170,7 @@ def _run(arguments: list[str]) -> int:
         error.show()
         code = ExitCode.USAGE
     except BrokenPipeError:
-        # The reader (head, less) has gone.
+        # The program that reads our output (head, less) has ended.
         _discard_output()
     except IooptError as error:
         if "--traceback" in arguments:
@@ -181,7 +185,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _unexpected(error: Exception) -> ExitCode:
-    """Say what went wrong outside ioopt's own errors; return the exit code."""
+    """Report an error that is not one of ioopt's own; return the exit code."""
     if isinstance(error, OSError) and error.errno in _OF_THE_SYSTEM:
         if error.filename is None:
             _say(f"standard output: {error.strerror}")
@@ -206,7 +210,7 @@ _OF_THE_SYSTEM = {
     errno.EROFS,
     errno.ENAMETOOLONG,
 }
-"""Errors of files and devices that only the user can mend, such as a full disk."""
+"""Errors of files and devices that only the user can resolve, such as a full disk."""
 
 
 def _discard_output() -> None:
@@ -215,6 +219,6 @@ def _discard_output() -> None:
 
 
 def _say(message: str) -> None:
-    """Print one line on standard error; keep quiet where that is closed or full."""
+    """Print one line on standard error; do nothing when it is closed or full."""
     with contextlib.suppress(OSError):
         print("ioopt:", *message.split(), file=sys.stderr)

@@ -1,5 +1,5 @@
-"""``ioopt measure``: the measurements of Lee et al. (quantum models, perturbations and
-message counts), in which nothing is decided.
+"""``ioopt measure``: run the measurements of Lee et al. (quantum models, perturbations
+and message counts), in which nothing is decided.
 """
 
 import time
@@ -38,7 +38,7 @@ Examples:
     type=Seconds(),
     default=DEFAULT_TIME_LIMIT_SECONDS,
     metavar="S",
-    help="Seconds; a note says what they left out.",
+    help="Time limit in seconds; a note says what was left out.",
 )
 @click.option(
     "--plot",
@@ -94,7 +94,7 @@ def measure(
 
 
 def _table(found: Any) -> str:
-    """A row a point or application, then the figures of the whole."""
+    """Return a table: a row for each point or application, then the totals."""
     columns = [
         column(name, [row[name] for row in found.rows]) for name in found.rows[0]
     ]

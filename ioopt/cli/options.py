@@ -1,6 +1,4 @@
-"""Define the options of the commands, their completion in the shell, and progress on a
-terminal.
-"""
+"""Define the options that commands share, their shell completion, and progress bars."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ PATIENCE_SECONDS = 1
 
 
 def _bar(*columns: str, transient: bool = False) -> Progress:
-    """Return a progress bar: its title, these columns of rich, and its ``state``."""
+    """Return a progress bar with a title, these columns of rich, and its ``state``."""
     from rich import console, progress
 
     shown: list[str | progress.ProgressColumn] = [
@@ -58,9 +56,10 @@ def counting(
     transient: bool = False,
     every: float | None = None,
 ) -> Iterator[Callable[[int, int, str], None]]:
-    """Give a function that shows (done, total, words) on a terminal with the time left.
+    """Provide a function that shows (done, total, words) with the remaining time on a
+    terminal.
 
-    Elsewhere it writes a line *every* so many seconds, or nothing.
+    Without a terminal it writes a line *every* so many seconds, or nothing.
     """
     if not quiet() and every is not None and not sys.stderr.isatty():
         with _logging(title, every) as show:
@@ -78,7 +77,7 @@ def counting(
 
 @contextmanager
 def _logging(title: str, every: float) -> Iterator[Callable[[int, int, str], None]]:
-    """Write the latest state *every* so many seconds, from a thread of its own."""
+    """Write the latest state *every* so many seconds, from a separate thread."""
     state, over = ["begun"], threading.Event()
 
     def write() -> None:
@@ -101,7 +100,8 @@ def watching(
 ) -> Iterator[Callable[[Incumbents], None] | None]:
     """Show a bar with time, objective and bound on a terminal while the block runs.
 
-    It appears after a second, so that quick answers show none, and goes at the end.
+    It appears after a second, so that quick answers show none, and is removed at the
+    end.
     """
     if not quiet():
         choice.say = say
@@ -124,9 +124,10 @@ def watching(
 
 @contextmanager
 def printing_aside() -> Iterator[None]:
-    """Send what solvers print to standard error: standard output is for the answer.
+    """Send the output of solvers to standard error, because standard output is for the
+    answer.
 
-    What machine code or a child process writes to the descriptor goes there too.
+    Output of compiled code and child processes to the descriptor is redirected too.
     """
     stream = sys.stdout
     kept = _moved_aside()
@@ -135,7 +136,7 @@ def printing_aside() -> Iterator[None]:
             yield
     finally:
         if kept is not None:
-            # Buffers of Python and C still hold text of the solver.
+            # Text of the solver may still be in buffers of Python and C.
             stream.flush()
             with suppress(OSError, AttributeError):
                 ctypes.CDLL(None).fflush(None)
@@ -144,8 +145,8 @@ def printing_aside() -> Iterator[None]:
 
 
 def _moved_aside() -> int | None:
-    """Let descriptor 1 be standard error; return a copy of what it was, None where it
-    is closed.
+    """Redirect descriptor 1 to standard error; return a copy of the original, None when
+    it is closed.
     """
     if sys.stdout is None:
         return None
@@ -173,17 +174,16 @@ skip_bad_option = click.option(
     bare=SKIPPED_SHARE,
     metavar="[SHARE]",
     type=click.FloatRange(0, 1),
-    help="Leave out and count what cannot be read, up to this share "
-    f"({SKIPPED_SHARE}).",
+    help=f"Leave out and count unreadable parts, up to this share ({SKIPPED_SHARE}).",
 )
-"""Of the rows of a log or trace, or of whole logs of Darshan."""
+"""The option --skip-bad, for rows of a log or trace and for whole Darshan logs."""
 
 
 def _completing(
     rows: Callable[[click.Context], Mapping[str, str]],
 ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Return what click asks when the shell completes a word: those of *rows* (word ->
-    text) that begin like it.
+    """Return click's completion function: it offers those of *rows* (word -> text) that
+    begin with the typed word.
     """
 
     @wraps(rows)
@@ -202,7 +202,7 @@ def _completing(
 
 @_completing
 def instances(context: click.Context) -> dict[str, str]:
-    """Offer names of bundled instances; the shell adds files where none fits."""
+    """Offer names of bundled instances; the shell adds files when none matches."""
     return {name: row["kind"] for name, row in entries().items()}
 
 
@@ -215,13 +215,13 @@ def files(
 
 def _kinds(context: click.Context) -> set[str]:
     """Return the kinds of the bundled instances in the words typed before."""
-    # An option that is being typed has no value yet, so click has parsed nothing.
+    # The command line is incomplete during completion, so click has not parsed it.
     return {entries()[name]["kind"] for name in context.args if name in entries()}
 
 
 @_completing
 def known_solvers(context: click.Context) -> dict[str, str]:
-    """Offer solvers; where FILE is a bundled instance, those that take it."""
+    """Offer solvers; if FILE is a bundled instance, only those that take it."""
     kinds = _kinds(context)
     rows = [row for row in registry.SOLVERS if not kinds or kinds & {*row.kinds}]
     return {row.name: row.summary for row in rows}
@@ -247,7 +247,7 @@ def presets(context: click.Context) -> dict[str, str]:
 def _target(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> str | None:
-    """Return the file to be written; refuse one that cannot be before any work."""
+    """Return the file to be written; refuse an unwritable one before any work."""
     if value is not None and value != "-":
         check_writable(value)
     return value
@@ -303,8 +303,8 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_threads(solver: str | None, kind: Kind, threads: int) -> None:
-    """Raise UsageError when several threads are asked of a solver of ioopt that uses
-    one.
+    """Raise UsageError when several threads are requested for a built-in solver that
+    uses only one.
     """
     spec = registry.solver(solver, kind)
     if threads <= 1 or THREADS in spec.abilities or not spec.bundled:
@@ -319,7 +319,7 @@ def check_threads(solver: str | None, kind: Kind, threads: int) -> None:
 
 
 def format_option(*choices: str) -> Callable[[F], F]:
-    """--format with the given choices, the first as default."""
+    """Add the option --format with the given choices, the first as default."""
     return click.option(
         "--format",
         "form",
@@ -333,7 +333,7 @@ def read_result(source: str, kind: Kind | None = None) -> Mapping[str, Any]:
     """Read a RESULT argument as plain data: a result file, an object with ``plan``, or
     a bare plan.
 
-    Raises InstanceError when it holds neither a plan nor a schedule, or, with *kind*,
+    Raises InstanceError when it holds neither a plan nor a schedule. With *kind*, also
     when it does not have the form of that kind's results.
     """
     data = read_json(source)
@@ -371,7 +371,9 @@ UNTOLD = {
     "status": "unknown",
     "stop": "finished",
 }
-"""Keys that a result must have, for data that is a part of one."""
+"""Keys of a result that are added to data that lack them, so that its class can read a
+part of a result.
+"""
 
 
 def file_argument(**options: Any) -> Callable[[F], F]:
@@ -391,9 +393,9 @@ def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
     )
 
 
-def measure_option(what: str = "solvers optimise where they can") -> Callable[[F], F]:
-    """Add the option ``--measure NAME``; *what* says what it is for."""
-    text = f"What {what}; default: that of the kind, such as makespan_seconds."
+def measure_option(what: str = "that solvers optimise if they can") -> Callable[[F], F]:
+    """Add the option ``--measure NAME``; *what* is the end of its help text."""
+    text = f"The metric {what}; default: the kind's, such as makespan_seconds."
     return click.option("--measure", metavar="NAME", help=text)
 
 
@@ -409,8 +411,8 @@ library_option = click.option(
 def output_option(
     required: bool = False, text: str = "Where to write."
 ) -> Callable[[F], F]:
-    """Add the option ``-o FILE``; a command that fails leaves an older file as it was
-    (see :func:`ioopt.formats.native.write_bytes`).
+    """Add the option ``-o FILE``; a command that fails leaves an existing file
+    unchanged (see :func:`ioopt.formats.native.write_bytes`).
     """
     return click.option(
         "-o",

@@ -1,5 +1,5 @@
-"""``ioopt plot``: the picture that fits a result or a comparison; of run stores a
-report, or one picture.
+"""``ioopt plot``: draw a result or a comparison; write a report or a picture of run
+stores.
 """
 
 import os
@@ -45,11 +45,11 @@ REPORTS = (".html", ".csv")
 @click.option(
     "--picture",
     metavar="NAME",
-    help="Of a result: default or gantt. Of stores: ratios; without it .html "
-    "is a report of all.",
+    help="For a result: default or gantt. For stores: ratios; without --picture an "
+    ".html file is a full report.",
 )
-@click.option("--kind", metavar="KIND", help="Of stores: the kind of instance.")
-@measure_option("the runs of stores are compared by")
+@click.option("--kind", metavar="KIND", help="For stores: the kind of instance.")
+@measure_option("by which runs of stores are compared")
 def plot(
     sources: tuple[str, ...],
     output: str,
@@ -108,7 +108,7 @@ def _report(stores: tuple[str, ...], output: str, measure: str | None) -> None:
 def _is_store(path: str) -> bool:
     """Return whether a file is a run store."""
     if not os.path.isfile(path):
-        # A FIFO can be read only once, which the reader of results does.
+        # A FIFO can be read only once, and the reader of results does that.
         return False
     try:
         with open(path, "rb") as stream:
@@ -118,7 +118,7 @@ def _is_store(path: str) -> bool:
 
 
 def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
-    """Return the picture of a comparison or of a result in JSON."""
+    """Return the axes of the picture of a comparison or a result in JSON."""
     if data.get("format") == "ioopt/comparison":
         if picture is not None:
             raise UsageError(
@@ -133,7 +133,7 @@ def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
 
 
 def _comparison(document: Comparison) -> Any:
-    """Return the picture of a comparison by its measure."""
+    """Return the axes of the picture of a comparison, by its measure."""
     first = document.rows[0]
     kind = registry.KINDS.get(first.kind or first.family)
     measure = document.measure

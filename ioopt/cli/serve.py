@@ -1,4 +1,6 @@
-"""``ioopt serve``: decisions for schedulers that are not written in Python."""
+"""``ioopt serve``: answer requests for decisions by schedulers not written in
+Python.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +132,7 @@ def serve(
 
     signal.signal(signal.SIGTERM, lambda *_: server.stop(DRAIN_SECONDS))
     signal.signal(signal.SIGINT, lambda *_: server.stop(INTERRUPT_SECONDS))
-    if server.endpoint:  # said last: whoever waits for it may send signals
+    if server.endpoint:  # printed last: readers may then send signals
         print(f"listening on {server.endpoint}", file=sys.stderr, flush=True)
     server.run()
 

@@ -53,13 +53,13 @@ Examples:
     "sigma",
     type=float,
     metavar="SIGMA",
-    help="Tasks compute planned seconds x lognormal(0, SIGMA).",
+    help="Multiply planned compute seconds by lognormal(0, SIGMA) noise.",
 )
 @click.option("--seed", type=int, default=0, help="Seed of the noise (default 0).")
 @click.option(
     "--actual",
     metavar="JSON",
-    help="Or actual compute seconds from a file {task: seconds}.",
+    help="Instead of noise: actual compute seconds from a file {task: seconds}.",
 )
 @click.option(
     "--solver",
@@ -67,7 +67,8 @@ Examples:
     help="Instead of RESULT: let this dispatcher decide while the tasks run.",
 )
 @set_option(
-    "Of the replay: sources=least-loaded; of a batch's also room, moves=plan, barriers."
+    "An option of the replay: sources=least-loaded; for a batch also room, moves=plan, "
+    "barriers."
 )
 @click.option(
     "--prefetch", is_flag=True, help="With --solver: one task may wait on a busy node."
@@ -143,7 +144,7 @@ def simulate(
 
 
 def _require_option(option: str, file: str, kind: Kind) -> None:
-    """Raise UsageError where the replay of instances of the kind has no such option."""
+    """Raise UsageError when replays of the instance's kind do not have this option."""
     if option in kind.replay_options:
         return
     able = [row.kind for row in registry.KINDS.values() if option in row.replay_options]
@@ -155,7 +156,9 @@ def _require_option(option: str, file: str, kind: Kind) -> None:
 def _replayed(
     problem: Any, kind: Kind, result: str, settings: Mapping[str, str], how: Json
 ) -> Simulation:
-    """Replay the plan in *result*, with the *settings* that go beyond the rules."""
+    """Replay the plan in *result*, with *settings* that select options beyond the
+    rules.
+    """
     plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
     if ("actual" in how or settings) and getattr(plan, "dispatches", None) is not None:
         raise UsageError(
@@ -170,7 +173,7 @@ def _replayed(
 
 
 def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) -> Json:
-    """Return the option that replaces compute times, where one is asked for."""
+    """Return the option that replaces compute times, if the user asked for one."""
     from ioopt.sim.replication.simulate import noisy_seconds
 
     if sigma is None and source is None:
@@ -186,13 +189,13 @@ def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) ->
 
 
 def _table(metrics: Metrics) -> str:
-    """Return the metrics as a table, a line each."""
+    """Return the metrics as a table, one line each."""
     cells = [(title(name), quantity(name, value)) for name, value in metrics.items()]
     return render(("metric", "value"), cells, width=terminal_width(), wrap=1)
 
 
 def _write_timeline(replayed: Simulation, target: str) -> None:
-    """Write the timeline in the form that the ending of *target* names."""
+    """Write the timeline in the format of the file extension of *target*."""
     if replayed.timeline is None:
         raise UsageError("this kind of instance has no timeline to write")
     ending = Path(target).suffix

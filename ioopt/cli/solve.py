@@ -1,4 +1,4 @@
-"""``ioopt solve``: solve an instance, print the checked and simulated result."""
+"""``ioopt solve``: solve an instance and print the checked and simulated result."""
 
 import sys
 
@@ -49,7 +49,7 @@ EXIT_CODES = {
 @click.option(
     "--now",
     is_flag=True,
-    help="Of a snapshot (io-requests, gang-matrix): print the decision alone.",
+    help="For a snapshot (io-requests, gang-matrix): print only the decision.",
 )
 @click.option(
     "--warm-start", metavar="RESULT", type=PATH, help="Begin from this result's plan."
@@ -69,7 +69,8 @@ def solve(
     """Solve FILE and print the answer: objective, bound, gap, why the solver
     stopped, simulated metrics.
     """
-    # A bad limit is refused before FILE is read; starting the command counts too.
+    # A bad limit is refused before FILE is read. The time to start the command counts
+    # too.
     limit = SolveOptions(how["time_limit"]).time_limit_seconds
     deadline = Deadline(limit, processor_started=processor_started())
     problem = load_within(file, deadline)
@@ -125,7 +126,8 @@ def exit_code(result: Result) -> int:
     if result.violations:
         return ExitCode.VIOLATIONS
     if result.status is Status.ERROR:
-        # A solver that the user gives as module:function is input, and invalid.
+        # A failing solver that the user gives as module:function counts as invalid
+        # input.
         own = ":" in result.solver
         return ExitCode.USAGE if own else ExitCode.INTERNAL
     return EXIT_CODES[result.status]

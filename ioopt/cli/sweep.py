@@ -120,10 +120,10 @@ def sweep(
 
 
 def _read_part(text: str) -> tuple[int, int]:
-    """Read ``3/16``: a number from 1 on, and how many parts there are."""
+    """Parse ``3/16``: the number of the part, from 1 on, and the number of parts."""
     number, _, count = text.partition("/")
     if not (number.isdecimal() and count.isdecimal()):
-        raise UsageError(f"--part {text}: give it like 3/16")
+        raise UsageError(f"--part {text}: wanted I/N, such as 3/16")
     if not 1 <= int(number) <= int(count):
         raise UsageError(f"--part {text}: parts are 1/{count} to {count}/{count}")
     return int(number), int(count)
@@ -132,7 +132,7 @@ def _read_part(text: str) -> tuple[int, int]:
 def _run(
     grid: Grid, todo: Sequence[Point], store: Store, workers: int, scheduler: str | None
 ) -> Tally:
-    """Run points of the grid and show how many are done."""
+    """Run points of the grid and show progress."""
     processes = min(workers, len(todo))
     limit = grid.config.memory_limit
     with (
@@ -143,7 +143,7 @@ def _run(
 
 
 def _refuse_options_of_runs(context: click.Context) -> None:
-    """Raise UsageError for an option that says how to run, beside --merge."""
+    """Raise UsageError for options that say how to run when --merge is given."""
     merging = ("files", "store", "resume", "merge")
     for option in context.command.params:
         name = option.name or ""
@@ -154,7 +154,7 @@ def _refuse_options_of_runs(context: click.Context) -> None:
 
 
 def _merge(paths: Sequence[str], target: str, resume: bool) -> None:
-    """Merge stores, and say how much of the grid they hold."""
+    """Merge stores, and print how much of the grid they hold."""
     merged = merge_stores(paths, target, resume)
     click.echo(
         f"{len(paths)} stores merged: {merged.runs} of {merged.points} runs: {target}"

@@ -1,4 +1,4 @@
-"""Several solvers on one instance by one measure, one row a solver."""
+"""Compare several solvers on one instance by one measure, one row a solver."""
 
 from __future__ import annotations
 
@@ -44,9 +44,11 @@ def parse_solver(text: str) -> tuple[str, dict[str, str]]:
 
 
 PLAIN_ITEMS = 50
-"""So many tasks or jobs are replayed in plain Python before machine code is loaded."""
+"""The number of tasks or jobs up to which replays run in plain Python, without loading
+machine code.
+"""
 MORE_COLUMNS = 2
-"""Metrics beside the measure in the frame of :func:`compare`."""
+"""The number of metrics beside the measure in the frame of :func:`compare`."""
 Solvers = str | Callable[..., object] | Sequence[str | Callable[..., object]]
 
 
@@ -54,14 +56,14 @@ def compare(
     source: Any, solvers: Solvers | None = None, *, wide: bool = False, **options: Any
 ) -> pd.DataFrame:
     """Run *solvers* (default: the kind's own list) and return a DataFrame, one row a
-    solver, by its name.
+    solver, indexed by its name.
 
-    *source* is an instance, or a list of them: the index is then (instance, solver). A
-    solver is a name, ``name:key=value``, ``module:function``, or a function. *options*
-    are those of :func:`ioopt.solving.solve`. The columns are status, the measure (in
-    its unit: the default is what the user of the kind waits for) with bound, gap and
-    ratio to the best, seconds of building and solving, and two more metrics; *wide*:
-    all keys of a result, and every metric.
+    *source* is an instance, or a list of them; for a list the index is (instance,
+    solver). A solver is a name, ``name:key=value``, ``module:function``, or a function.
+    *options* are those of :func:`ioopt.solving.solve`. The columns are the status, the
+    measure (in its unit; default: the kind's first one) with its bound, its gap and its
+    ratio to the best, the seconds of building and solving, and two more metrics. With
+    *wide* they are all keys of a result and every metric.
 
     >>> table = compare("cycle3", ["minmin", "job-data-present"])
     >>> table["makespan_seconds"].round(3).to_dict()
@@ -103,11 +105,11 @@ def compare_rows(
     """Return the rows of :func:`compare` as plain dictionaries: results without plan
     and schedule.
 
-    *settings* go to every solver that knows them (a key that none knows is a
-    UsageError); a solver that lacks its backend, fails or breaks a rule gives a
-    row with status ``error`` and no figures, one that cannot take the instance a
-    row with ``does not apply``, and the others go on. After an interruption no
-    further solver is run.
+    *settings* go to every solver that knows them; a key that none knows is a
+    UsageError. A solver that lacks its backend, fails or breaks a rule gives a row with
+    status ``error`` and no figures, and one that cannot take the instance a row with
+    ``does not apply``; the other solvers still run. After an interruption no further
+    solver is run.
     """
     refuse_left_backend(options.get("backend"))
     problem = load(source)
@@ -134,7 +136,8 @@ def compare_rows(
         else:
             shared = _common_bound(rows, chosen, problem, kind, by)
     except KeyboardInterrupt:
-        # Outside of a solver, which would answer with the best plan so far.
+        # A solver that is interrupted answers with its best plan; this is an
+        # interruption outside of one.
         if len(rows) < len(chosen):
             choice = chosen[len(rows)]
             stopped = _unanswered(problem, kind, choice, "interrupted")
@@ -159,7 +162,9 @@ def _require_known(settings: Mapping[str, object], chosen: Sequence[_Choice]) ->
 
 
 def interrupted(rows: Sequence[Row]) -> bool:
-    """Return whether the last of *rows* was interrupted: nothing more is to be run."""
+    """Return whether the last of *rows* was interrupted, so that no further solver is
+    run.
+    """
     return bool(rows) and rows[-1]["stop"] == StopReason.INTERRUPTED
 
 
@@ -173,7 +178,7 @@ def _row(answer: _Answer, choice: _Choice) -> Row:
     if answer.exit_code is not None:
         row["exit_code"] = int(answer.exit_code)
     if result.status is Status.ERROR:
-        # Figures of what failed would be compared with the others'.
+        # Without this, figures of a failed run would be compared with the others'.
         row |= {"objective": None, "bound": None, "gap": None, "metrics": {}}
     return row
 
@@ -181,7 +186,7 @@ def _row(answer: _Answer, choice: _Choice) -> Row:
 def _doubt_own_claims(
     rows: Sequence[Row], chosen: Sequence[_Choice], metric: Metric
 ) -> None:
-    """Take from the user's own solvers a proof that another row's sound plan
+    """Remove, from rows of the user's own solvers, claims that another row's sound plan
     contradicts.
     """
     for row, choice in zip(rows, chosen):
@@ -224,8 +229,8 @@ def _best_rival(rows: Sequence[Row], row: Row, metric: Metric) -> Row | None:
 def _load_shared(
     problem: Problem, kind: Kind, specs: Sequence[SolverSpec], limit: float | None
 ) -> None:
-    """Load what all rows use before the first is timed: modules, and the machine code
-    of the replay if it was compiled before.
+    """Load the modules that all rows use before the first row is timed, and the
+    compiled replay if it exists.
     """
     kind.load()
     for spec in specs:
@@ -239,22 +244,22 @@ def _load_shared(
     family = kind.family.replace("_", "-")
     for kernel in machine_code.KERNELS.values():
         if kernel.family == family:
-            # The first kernel of a family is its replay's, and loading numba is most
-            # of the time.
+            # The first kernel of a family is its replay's; loading it loads numba,
+            # which takes most of the time.
             if kernel.ready():
                 kernel.compile()
             return
 
 
 def default_solvers(kind: Kind, problem: Problem) -> tuple[str, ...]:
-    """Return what ``compare`` runs on *problem* when no solver is named."""
+    """Return the solvers that ``compare`` runs on *problem* when none is named."""
     return kind.solvers_to_compare(problem) or tuple(
         spec.name for spec in registry.solvers_for(kind.kind)
     )
 
 
 class _Choice(NamedTuple):
-    """A solver as the user named it, and the settings that it gets."""
+    """A solver as the user named it, and its settings."""
 
     text: str
     spec: SolverSpec
@@ -266,8 +271,8 @@ class _Choice(NamedTuple):
 def _chosen(
     kind: Kind, solver: str | Callable[..., object], common: Mapping[str, object]
 ) -> _Choice:
-    """Return the solver that was named or given, with its own settings and those of
-    the *common* ones that it knows.
+    """Return the solver that was named or given, with its own settings and the *common*
+    ones that it knows.
     """
     name: str | Callable[..., object] = solver
     own: dict[str, str] = {}
@@ -282,8 +287,8 @@ def _chosen(
 
 
 class _Answer(NamedTuple):
-    """What one solver answered; *exit_code* is what its failure alone would end the
-    command with.
+    """The answer of one solver; *exit_code* is that of the command if its failure were
+    the only one.
     """
 
     result: Result
@@ -293,8 +298,8 @@ class _Answer(NamedTuple):
 def _run(
     problem: Problem, kind: Kind, choice: _Choice, options: Mapping[str, Any]
 ) -> _Answer:
-    """Return the answer of one solver; a failure and an instance that it cannot take
-    are answers too.
+    """Return the answer of one solver; failing and not taking the instance are answers
+    too.
     """
     spec = choice.spec
     given = dict(options)
@@ -355,8 +360,8 @@ def _common_bound(
     kind: Kind,
     measure: Metric,
 ) -> float | None:
-    """Return the strongest bound that holds for every plan: what solvers of the whole
-    problem proved, or the kind's quick bound.
+    """Return the strongest bound that holds for every plan: the best one proven by a
+    solver of the whole problem, or the kind's quick bound.
     """
     proved = [
         row["bound"]
@@ -370,7 +375,9 @@ def _common_bound(
 
 
 def _is_universal(spec: SolverSpec, row: Row) -> bool:
-    """Return whether the row's bound holds for every plan: its solver forbids none."""
+    """Return whether the row's bound holds for every plan, because its solver excludes
+    none.
+    """
     if BOUND not in spec.abilities or spec.fixed:
         return False
     plain = registry.settings_for(spec, {})

@@ -1,7 +1,8 @@
-"""Rows of one comparison by its measure: bounds, gaps, ratios, and how each row stands.
+"""Complete the rows of one comparison by its measure: bounds, gaps, ratios and
+standing.
 
-A row is a result without plan and schedule whose objective is the measure. What a
-solver proved of another objective is a metric (``Metric.proof``).
+A row is a result without plan and schedule whose objective is the measure. A bound that
+a solver proved for another objective is a metric (``Metric.proof``).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ FELL_BACK = "fell back"
 REFERENCE = "reference"
 NOT_APPLICABLE = str(Status.NOT_APPLICABLE)
 COUNTED = (NO_ANSWER, FAILED, FELL_BACK, NOT_APPLICABLE)
-"""Standings that summaries count in columns of their own."""
+"""The standings that have their own columns in summaries."""
 
 
 def add_ratios(
@@ -27,10 +28,11 @@ def add_ratios(
 ) -> None:
     """Set bound, gap, status and ``ratio_to_best`` of the *rows* of one instance.
 
-    *shared* is a bound that holds for all plans; each row takes the strongest that its
-    own plan does not contradict. The ratio is 1 for the best, more for worse, None
-    where unknown and for references. A row whose plan answers another question than
-    the first answer, such as with ``loop=open``, becomes a reference, with a note.
+    *shared* is a bound that holds for all plans; each row takes the strongest bound
+    that its own plan does not contradict. The ratio is 1 for the best, more for worse,
+    None when unknown and for references. A row whose plan changes a setting of the
+    instance, such as ``loop=open``, while the first row does not (or the reverse),
+    becomes a reference, with a note.
     """
     _set_other_questions_apart(rows)
     for row in rows:
@@ -50,7 +52,9 @@ def add_ratios(
 
 
 def _set_other_questions_apart(rows: Sequence[Row]) -> None:
-    """Make references of the rows whose plans have other settings than the first."""
+    """Turn rows into references when their plans have other settings than the first
+    row's.
+    """
     answered = [row for row in rows if row["value"] is not None]
     if not answered:
         return
@@ -66,7 +70,7 @@ def _set_other_questions_apart(rows: Sequence[Row]) -> None:
 
 
 def ratio(value: float | None, to: float | None, sense: Sense) -> float | None:
-    """Return how many times worse *value* is than *to*; None where that is no number.
+    """Return how many times worse *value* is than *to*; None when that is undefined.
 
     >>> ratio(12.0, 10.0, "min"), ratio(8.0, 10.0, "max"), ratio(1.0, 0.0, "min")
     (1.2, 1.25, None)
@@ -80,7 +84,7 @@ def ratio(value: float | None, to: float | None, sense: Sense) -> float | None:
 
 
 def standing(row: Mapping[str, Any]) -> str:
-    """Return what a row is, for people: how its answer stands by the measure, or why
+    """Return the standing of a row in words: its answer judged by the measure, or why
     it has none.
     """
     status = row["status"]
@@ -100,15 +104,15 @@ def standing(row: Mapping[str, Any]) -> str:
 
 
 def spent(row: Mapping[str, Any]) -> float | None:
-    """Return the seconds of building and solving; None where neither is known."""
+    """Return the seconds of building and solving; None when neither is known."""
     parts = (row["build_seconds"], row["solve_seconds"])
     known = [seconds for seconds in parts if seconds is not None]
     return max(0.0, sum(known)) if known else None
 
 
 def synthetic_footnote(instances: Iterable[str]) -> str:
-    """Return the line under a table whose rows of these *instances* have invented I/O;
-    empty for none.
+    """Return the footnote of a table with rows of these *instances* that have generated
+    I/O; empty when there are none.
     """
     names = ", ".join(dict.fromkeys(instances))
     if not names:

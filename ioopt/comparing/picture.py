@@ -1,4 +1,4 @@
-"""A comparison as one picture: bars of one instance, ratios over several."""
+"""Draw a comparison as one picture: bars for one instance, ratios for several."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,12 +25,12 @@ WIDE = 3.0
 def plot_comparison(
     rows: Sequence[Row], measure: str, baseline: str | None = None
 ) -> Any:
-    """Draw *measure* of comparison rows by solver; returns the axes.
+    """Draw *measure* of comparison rows by solver; return the axes.
 
-    Of one instance: bars, with proven bounds of the measure and references (which break
-    a rule of the machine) as lines; solvers without a value are named with the reason.
-    Of several: ratios to *baseline*, or to the best of each instance. Raises UsageError
-    for a comparison without rows.
+    For one instance there are bars, with lines for proven bounds of the measure and for
+    references (which break a rule of the machine); solvers without a value are named
+    with the reason. For several instances there are ratios to *baseline*, or to the
+    best of each instance. Raises UsageError for a comparison without rows.
     """
     names = list(dict.fromkeys(row["instance"] for row in rows))
     if not names:
@@ -62,10 +62,10 @@ def _ratios(rows: Sequence[Row], measure: str, baseline: str | None) -> Any:
 def plot_ratios(
     ratios: Mapping[str, Sequence[float]], words: str, title: str = ""
 ) -> Any:
-    """Draw each solver's ratios (*words*: of what), their geometric mean
-    and its 95 % interval.
+    """Draw each solver's ratios, their geometric mean and its 95 % interval; return the
+    axes.
 
-    Returns the axes.
+    *words* name the quantity of the ratios.
     """
     axes = new_axes(8, 1.3 + 0.42 * len(ratios))
     known = [ratio for some in ratios.values() for ratio in some]
@@ -112,7 +112,7 @@ def plot_ratios(
 
 
 def _rank(label: str) -> tuple[int, str]:
-    """Return the place of a label in the legend: bars, then lines."""
+    """Return the position of a label in the legend: bars first, then lines."""
     known = ("exact", "heuristic", PROVEN)
     return (known.index(label) if label in known else len(known), label)
 
@@ -165,7 +165,7 @@ def _lines(rows: Sequence[Row], measure: str) -> dict[str, float]:
     """
     kind = registry.KINDS.get(rows[0].get("kind") or rows[0]["family"])
     sense = "min" if kind is None else kind.metric(measure).sense
-    # The bound of a reference is of another machine, that of a failed row of nothing.
+    # The bound of a reference is for another machine; a failed row has no valid bound.
     bounds = [
         row["bound"]
         for row in rows
@@ -182,7 +182,7 @@ def _lines(rows: Sequence[Row], measure: str) -> dict[str, float]:
 
 
 def _exact(row: Row) -> bool:
-    """Return whether the solver proves its answers when it is given time."""
+    """Return whether the solver proves optimality when it is given enough time."""
     name = row["solver"].partition(":")[0]
     kind = row.get("kind") or row["family"]
     return any(

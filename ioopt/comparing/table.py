@@ -1,5 +1,5 @@
-"""A comparison as text: one table an instance, a summary over several,
-ratios to a baseline.
+"""Write a comparison as text: a table for each instance, a summary over several, ratios
+to a baseline.
 """
 
 import textwrap
@@ -26,7 +26,9 @@ from ioopt.units import (
 from ioopt.verdict import strongest
 
 ESSENTIAL = 5
-"""Columns that are always there: solver, status, the measure, gap, ratio."""
+"""The number of columns that are never dropped: solver, status, the measure, gap,
+ratio.
+"""
 Columns = dict[str, list[Any]]
 
 
@@ -37,8 +39,8 @@ def comparison_text(
     width: int | None,
     form: Form = "table",
 ) -> str:
-    """Return one table an instance, without its last columns where they do not fit
-    into *width*.
+    """Return a table for each instance; the last columns are dropped when they do not
+    fit into *width*.
     """
     parts = []
     most_dropped = 0
@@ -69,7 +71,7 @@ def comparison_text(
 
 
 def by_instance(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Return the rows of each instance, in their order."""
+    """Return the rows grouped by instance, in their order."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(row["instance"], []).append(row)
@@ -77,7 +79,7 @@ def by_instance(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 class _Shown:
-    """The rows of one instance as they are shown: all times in one unit."""
+    """The rows of one instance in the form shown to users: all times in one unit."""
 
     def __init__(self, rows: Sequence[Row], kind: Kind, measure: Metric) -> None:
         self.rows = rows
@@ -89,8 +91,8 @@ class _Shown:
         self.unit = self._unit()
 
     def columns(self) -> Columns:
-        """Return headings and cells, the most telling first; what only ``--wide``
-        shows last.
+        """Return headings and cells, the most important columns first and those of
+        ``--wide`` last.
         """
         rows = self.rows
         measure = self.measure.name
@@ -115,7 +117,9 @@ class _Shown:
         return columns
 
     def best_bound(self) -> str | None:
-        """Return the strongest bound of the measure; None without one."""
+        """Return the strongest bound of the measure among the rows; None without
+        one.
+        """
         measure = self.measure
         own = [row["bound"] for row in self.rows if not row["reference"]]
         best = strongest(measure.sense, own)
@@ -125,7 +129,9 @@ class _Shown:
         return quantity(measure.name, best, unit=unit)
 
     def _proven(self) -> dict[str, Metric]:
-        """Return the metrics whose own proof (``Metric.proof``) some row states."""
+        """Return the metrics for which some row states a proven bound
+        (``Metric.proof``).
+        """
         bounded = [metric for metric in self.kind.metrics if metric.bounded_by]
         candidates = dict.fromkeys([self.kind.objective, *bounded])
         return {
@@ -146,7 +152,7 @@ class _Shown:
         return time_unit([value for value in seconds if is_number(value)])
 
     def _values(self, name: str) -> list[Any]:
-        """Return the values of one metric."""
+        """Return the values of one metric, row by row."""
         return [row["metrics"].get(name) for row in self.rows]
 
     def _cells(self, name: str, values: Sequence[Any]) -> list[str | None]:
@@ -154,14 +160,16 @@ class _Shown:
         return column(name, values, self.unit if is_time(name) else None)
 
     def _column(self, name: str) -> Columns:
-        """Return the column of one metric; none where no row has it."""
+        """Return the column of one metric; nothing when no row has it."""
         values = self._values(name)
         if all(value is None for value in values):
             return {}
         return {title(name): self._cells(name, values)}
 
     def _gaps(self, metric: Metric) -> list[str | None]:
-        """Return the gaps of *metric* to what the rows prove of it, as text."""
+        """Return, as text, the gap of each row's *metric* to the bound that the rows
+        prove for it.
+        """
         gaps = []
         for row in self.rows:
             value = row["metrics"].get(metric.name)
@@ -171,14 +179,16 @@ class _Shown:
 
 
 def _fixed(value: float | None) -> str | None:
-    """Return a ratio as text, with three decimals where it is not huge."""
+    """Return a ratio as text, with three decimals unless it is very large."""
     if value is None:
         return None
     return f"{value:.3f}" if value < 1e4 else f"{value:.3g}"
 
 
 def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
-    """Return headers and cells for programs, every metric a column by its key."""
+    """Return headers and cells for programs, with one column for each metric, named by
+    its key.
+    """
     plain = (
         "instance",
         "solver",
@@ -204,11 +214,11 @@ def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
 def summary_text(
     rows: Sequence[Row], measure: Metric, form: Form, width: int | None
 ) -> str:
-    """Return one line a solver over several instances: means over those that every
-    solver solved, and counts.
+    """Return a summary over several instances, one line a solver: counts, and means
+    over the instances that every solver solved.
 
     The ratio is a geometric mean, with an interval from five instances on. A solver
-    that solved none takes no instance from the others.
+    that solved no instance is ignored when the common instances are chosen.
     """
     common = _solved_by_all(rows)
     names = dict.fromkeys(row["solver"] for row in rows)
@@ -228,7 +238,7 @@ def summary_text(
 
 
 def _solved_by_all(rows: Sequence[Row]) -> set[str]:
-    """Return the instances that every solver solved, of those that solved any."""
+    """Return the instances solved by every solver that solved any."""
     solved: dict[str, set[str]] = {}
     for row in rows:
         if row["value"] is not None:
@@ -237,8 +247,8 @@ def _solved_by_all(rows: Sequence[Row]) -> set[str]:
 
 
 def _summary_line(name: str, own: Sequence[Row], common: set[str]) -> list[Any]:
-    """Return the line of one solver: means over its rows of the *common* instances,
-    and counts over all.
+    """Return the line of one solver: means over the *common* instances, and counts over
+    all.
     """
     shared = [row for row in own if row["instance"] in common]
     over = _ratio_over(shared)
@@ -261,7 +271,7 @@ def _summary_line(name: str, own: Sequence[Row], common: set[str]) -> list[Any]:
 
 
 def _ratio_over(rows: Sequence[Row]) -> GeometricMean:
-    """Return the geometric mean of ratios to the best; of none where one is unknown."""
+    """Return the geometric mean of ratios to the best; None when a ratio is unknown."""
     ratios = [row["ratio_to_best"] for row in rows]
     return GeometricMean(None) if None in ratios else geometric_mean(ratios)
 
@@ -272,8 +282,8 @@ def interval(low: float | None, high: float | None) -> str | None:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean; None where a value is unknown, since it would be a mean of
-    other instances.
+    """Return the mean; None when a value is unknown, since the mean would be over other
+    instances.
     """
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
@@ -288,7 +298,7 @@ def baseline_ratios(
     baseline: str,
     everything: bool,
 ) -> list[PairedRatio]:
-    """Return the ratios to *baseline* of the measure; with *everything*, of all the
+    """Return the ratios to *baseline* of the measure, or with *everything* of all the
     kind's metrics.
     """
     names = [measure.name]

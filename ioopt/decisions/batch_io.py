@@ -1,4 +1,5 @@
-"""The view of an I/O policy: the outstanding requests and the limits of the machine.
+"""Define the view of an I/O policy: the outstanding requests and the limits of the
+machine.
 
 Numbers are floats, or ``fractions.Fraction`` throughout for exact answers. ``eps`` is
 the relative tolerance of comparisons that can tie (rule 2); it is 0 for Fractions.
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class Limits(NamedTuple):
-    """Constants of the machine as a policy needs them.
+    """The constants of the machine that a policy needs.
 
-    ``node_rate`` is b, ``storage`` BW_max. ``capacity_units`` = floor(BW_max /
-    (b unit)) and ``saturating_units``, the smallest allocation whose peak is
-    BW_max, are computed with Fractions. ``slack`` is 1 + ``eps``; ``own_peaks``
-    says that some request has a peak below that of its nodes (rule 24);
-    ``interference`` is c of rule 29. ``zero`` is 0 in the arithmetic of the limits.
+    ``node_rate`` is b, ``storage`` BW_max. ``capacity_units`` is floor(BW_max / (b
+    unit)); ``saturating_units`` is the smallest allocation whose peak is BW_max. Both
+    are computed with Fractions. ``slack`` is 1 + ``eps``. ``own_peaks`` is true when
+    some request's peak is below that of its nodes (rule 24). ``interference`` is c of
+    rule 29. ``zero`` is 0 in the arithmetic of the limits.
     """
 
     node_rate: Number
@@ -68,7 +69,9 @@ class Limits(NamedTuple):
         )
 
     def peak(self, nodes: int, own: float | None = None) -> Number:
-        """Return r_i = min(p, b N_i, BW_max), p being the *own* peak (rules 5, 24)."""
+        """Return r_i = min(p, b N_i, BW_max), where p is the request's *own* peak
+        (rules 5, 24).
+        """
         if nodes >= self.saturating_units * self.unit_nodes:
             rate = self.storage
         else:
@@ -88,7 +91,7 @@ class Limits(NamedTuple):
         return float(value)
 
 
-@lru_cache(maxsize=16)  # services ask about the same machine again and again
+@lru_cache(maxsize=16)  # cached: services ask about the same machine repeatedly
 def _fractions(
     node_rate: float, storage: float, unit_nodes: int
 ) -> tuple[Fraction, Fraction, Fraction]:
@@ -170,7 +173,7 @@ class Request:
 
     @property
     def key(self) -> tuple[Number, Any]:
-        """The key of first come, first served (rule 10)."""
+        """Return the sort key of first come, first served (rule 10)."""
         return self.requested, self.id
 
 
@@ -190,11 +193,12 @@ class KernelView(NamedTuple):
     """The outstanding requests of a decision, with work space for the policy.
 
     The requests in FCFS order are ``jobs[out[k]]`` for k < ``size``, with the fields of
-    :class:`Request` (no ``key``). ``top`` gives what is left to the skipped requests
-    (rule 11); ``power`` is a whole number of the policy's own. The rest is work space:
-    ``keys``, ``depths``, ``sizes`` and ``finishes`` for numbers, ``order`` for indices.
-    ``bits`` is a table of one row more than requests, with ``width`` bits a word;
-    ``loads``, ``values`` and ``rows`` are the states of rule 26.
+    :class:`Request` (no ``key``). With ``top``, the rate that is left goes to the
+    skipped requests (rule 11); ``power`` is an integer parameter of the policy. The
+    other fields are work space: ``keys``, ``depths``, ``sizes`` and ``finishes`` for
+    numbers, ``order`` for indices. ``bits`` is a table with one row more than requests
+    and ``width`` bits a word; ``loads``, ``values`` and ``rows`` are the states of rule
+    26.
     """
 
     jobs: Sequence[Request]
@@ -224,9 +228,8 @@ class KernelView(NamedTuple):
         knapsack: Knapsack,
         box: Callable[..., Box],
     ) -> KernelView:
-        """Return a view of no request with work space for all *jobs*.
-
-        *box* is one of :func:`ioopt.compiled.boxes`.
+        """Return an empty view with work space for all *jobs*; *box* is one of
+        :func:`ioopt.compiled.boxes`.
         """
         most = len(jobs)
 
@@ -252,11 +255,13 @@ class KernelView(NamedTuple):
 
 
 Knapsack = tuple[Box, int, Box, Box]
-"""``bits``, ``width``, ``loads`` and ``values`` of a :class:`KernelView`."""
+"""The types of ``bits``, ``width``, ``loads`` and ``values`` of a
+:class:`KernelView`.
+"""
 
 
 class Growing(list[Number]):
-    """A list that grows when the place after its end is written."""
+    """A list that grows when the position after its end is written."""
 
     def __setitem__(self, k: Any, value: Any) -> None:
         if k == len(self):
@@ -282,17 +287,17 @@ GrantFunction = Callable[[KernelView, Box], None]
 class IoPolicy:
     """A policy: ``grant(view, rates)`` writes each request's bytes per second.
 
-    ``rates`` is all zeros when the function is called. The same source serves
-    simulators, services and compiled code: a function of a module that numba compiles,
+    ``rates`` is all zeros when the function is called. Simulators, services and
+    compiled code use the same source: a module-level function that numba can compile,
     on lists or arrays, of floats or Fractions, which allocates no memory. Other
     functions, such as closures, run in plain Python only. Without ``grant`` every
     request always has its peak rate.
 
     ``full_when_fits``: the policy grants all peak rates whenever they fit together, so
-    that it need not be asked then. ``top`` and ``power`` (in exact runs; else 1) reach
-    it in its view. ``weigh(nodes, iteration)`` gives the ``weight`` of each job's
-    requests. ``needs_start``: it reads the starts of jobs. ``tabulates``: it needs the
-    work space of rule 26.
+    that it need not be called then. ``top`` and ``power`` are passed to it in its view
+    (``power`` in exact runs only; else it is 1). ``weigh(nodes, iteration)`` computes
+    the ``weight`` of each job's requests. ``needs_start``: it reads the starts of jobs.
+    ``tabulates``: it needs the work space of rule 26.
     """
 
     name: str
@@ -321,12 +326,12 @@ class IoPolicy:
 
     @property
     def ignores_limit(self) -> bool:
-        """Whether every request always has its peak rate."""
+        """Return whether every request always has its peak rate."""
         return self.grant is None
 
     @property
     def compilable(self) -> bool:
-        """Whether numba can import the policy's function by its name."""
+        """Return whether numba can import the policy's function by its name."""
         if self.grant is None:
             return True
         name = getattr(self.grant, "__name__", "")
@@ -335,7 +340,7 @@ class IoPolicy:
     def by_clock(self, limits: Limits) -> bool:
         """Return whether a virtual clock can simulate the policy.
 
-        That needs all requests to move at the same rate a node.
+        For that, all requests must have the same rate for each of their nodes.
         """
         if limits.own_peaks or limits.interference:
             return False
@@ -360,9 +365,8 @@ class IoPolicy:
 
 
 def place_by_level(view: KernelView, size: int, k: int, weight: Number) -> int:
-    """Insert request *k* among *size* in ``order``, by peak rate over *weight*.
-
-    Returns its place there.
+    """Insert request *k* among *size* requests in ``order``, sorted by peak rate over
+    *weight*; return its place.
     """
     keys = view.keys
     order = view.order
@@ -419,13 +423,15 @@ def by_key(view: KernelView) -> None:
 
 
 def as_they_came(view: KernelView) -> None:
-    """Put the requests into FCFS order."""
+    """Set ``order`` to FCFS order."""
     for k in range(view.size):
         view.order[k] = k
 
 
 def first_fit(view: KernelView, rates: Box) -> None:
-    """Grant the peak rates that fit, in order; with ``top`` the rest too (rule 11)."""
+    """Grant peak rates in order to the requests that fit; with ``top`` also what is
+    left (rule 11).
+    """
     left = view.limits.storage
     for q in range(view.size):
         k = view.order[q]
@@ -438,7 +444,9 @@ def first_fit(view: KernelView, rates: Box) -> None:
 
 
 def top_up(view: KernelView, rates: Box, left: Number) -> None:
-    """Give *left* to the requests without a rate, in order, down to rounding."""
+    """Give *left* to the requests without a rate, in order, until only rounding is
+    left.
+    """
     for q in range(view.size):
         if left <= view.limits.storage * view.limits.eps:
             return

@@ -1,7 +1,7 @@
-"""Compare numbers as the rules do: instants, keys of nine digits, orders.
+"""Compare numbers as the rules define it: equal instants, keys of nine digits, orders.
 
 Some functions have another version for compiled code in
-:mod:`~ioopt.decisions.ordering_compiled`: those that Python does in C
+:mod:`~ioopt.decisions.ordering_compiled`: those that CPython implements in C
 (:func:`sort_places`, :func:`sort_by`, :func:`least`), and those that numba lacks or
 rounds differently.
 """
@@ -20,18 +20,19 @@ Number = Any
 """A float, or a Fraction in exact runs."""
 
 FIT_TOLERANCE = 1e-12
-"""Relative tolerance of what fits (rule 2 of batch I/O)."""
+"""The relative tolerance in tests whether something fits (rule 2 of batch I/O)."""
 TIME_TOLERANCE_SECONDS = 1e-9
 TIME_TOLERANCE_ULPS = 4
 CLOSE = 1.1e-8
-"""Numbers whose relative difference is larger never agree in nine digits."""
+"""Numbers whose relative difference is larger than this differ in nine digits."""
 
 
 def time_tolerance(now: float) -> float:
-    """Return how close to *now* a time is the same instant (rule 2 of batch I/O).
+    """Return how much a time may differ from *now* and be the same instant (rule 2 of
+    batch I/O).
 
-    The part in ulps keeps the tolerance above rounding at late times: with an absolute
-    one alone, events of the same instant repeat for ever after 97 simulated days.
+    The part in ulps keeps the tolerance above rounding at late times. With an absolute
+    tolerance alone, events of the same instant repeat forever after 97 simulated days.
     """
     return TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(now)
 
@@ -103,15 +104,19 @@ def close(one: float, other: float) -> bool:
 
 
 def sort_places(keys: Box, order: Box, count: int, use_exact: bool) -> None:
-    """Write the places 0 to *count* into *order*, sorted as :func:`ascending` does."""
+    """Write the indices 0 to *count* - 1 into *order*, sorted as :func:`ascending`
+    does.
+    """
     order[:count] = ascending(keys[:count], use_exact)
 
 
 def sort_by(keys: Box, items: Box, first: int, last: int) -> None:
-    """Sort the items from *first* to *last* by key, then by number."""
+    """Sort the items from *first* up to *last* by key, then by number."""
     items[first:last] = sorted(items[first:last], key=lambda item: (keys[item], item))
 
 
 def least(values: Box, first: int, count: int) -> Number:
-    """Return the least of *count* values from *first* on; infinity without any."""
+    """Return the least of *count* values from *first* on; infinity when *count* is
+    0.
+    """
     return min(values[first : first + count], default=math.inf)

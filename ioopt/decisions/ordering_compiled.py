@@ -1,4 +1,4 @@
-"""Versions for numba of functions in :mod:`ioopt.decisions.ordering`."""
+"""Implement for numba some functions of :mod:`ioopt.decisions.ordering`."""
 
 import math
 
@@ -16,7 +16,7 @@ POWERS: Reals = np.array([10.0**k for k in range(-300, 301)])
 
 
 def ulp(value: float) -> float:
-    """Return :func:`math.ulp` of a number, 0 or more."""
+    """Return :func:`math.ulp` of a number that is not negative."""
     return float(np.nextafter(value, np.inf) - value)
 
 
@@ -26,7 +26,8 @@ def power_of_ten(exponent: int) -> float:
 
 
 def bisect_right(values: Reals, value: float, place: int, end: int) -> int:
-    """Return the place after the *values* up to *value*, as :mod:`bisect` does.
+    """Return the index after the *values* that are at most *value*, as :mod:`bisect`
+    does.
 
     The *values* from *place* to *end* are in ascending order.
     """
@@ -40,7 +41,9 @@ def bisect_right(values: Reals, value: float, place: int, end: int) -> int:
 
 
 def sort_places(keys: Reals, order: Places, count: int, use_exact: bool) -> None:
-    """Write the places 0 to *count* into *order*, sorted by rounded key, then place."""
+    """Write the indices 0 to *count* - 1 into *order*, sorted by rounded key, then
+    index.
+    """
     for k in range(count):
         at = k
         while at > 0 and below(keys[k], keys[order[at - 1]]):
@@ -53,7 +56,8 @@ def sort_places(keys: Reals, order: Places, count: int, use_exact: bool) -> None
 def least(values: Reals, first: int, count: int) -> float:
     """Return the least of *count* values from *first* on.
 
-    NaN and signs of zero are ignored, so that the processor compares several at once.
+    NaN and signs of zero are ignored, which lets the processor compare several values
+    at once.
     """
     result = math.inf
     for k in range(first, first + count):

@@ -1,8 +1,8 @@
-"""The view that a dispatcher of workflows has while they run, and its answers (workflow
+"""Define the view of a dispatcher of workflows at run time, and its answers (workflow
 rules 11 and 12).
 
 Tasks, files and nodes are named by their position in the instance. A dispatcher sees
-planned times alone, and no task that has not arrived. Sizes are bytes, times seconds,
+only planned times, and only tasks that have arrived. Sizes are bytes, times seconds,
 rates bytes per second.
 """
 
@@ -19,7 +19,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Computing:
-    """State when a task that computes started, and when it ends if the plan is right.
+    """The start of a running task, and its end if the planned time is right.
 
     The end is never before now.
     """
@@ -30,21 +30,21 @@ class Computing:
 
 
 class DispatchView(ABC):
-    """Show the state of a run at one instant; read-only."""
+    """The state of a run at one instant; read-only."""
 
     now: float
     """The time in seconds."""
     round: int
-    """How many completions of this instant came before this question, from
-    0 (workflow rule 12).
+    """The number of completions at this instant that preceded this question, from 0
+    (workflow rule 12).
     """
     prefetch: bool
     """Whether a node may be given a task while its cores are busy."""
     network: Network
     nodes: tuple[Node, ...]
     ready: Sequence[int]
-    """Tasks that have arrived, are not assigned and miss no product, in
-    the order of the file.
+    """Tasks that have arrived, are not assigned and lack no product, in the order of
+    the file.
     """
 
     @abstractmethod
@@ -93,7 +93,7 @@ class DispatchView(ABC):
 
     @abstractmethod
     def unstarted(self, i: int) -> int | None:
-        """Return the task that a node has been given and has not started."""
+        """Return the task that a node was given but has not started."""
 
     @abstractmethod
     def computing(self, i: int) -> Sequence[Computing]:
@@ -105,10 +105,10 @@ class DispatchView(ABC):
 
     @abstractmethod
     def core_times(self, i: int) -> Sequence[float]:
-        """Return, per core, since when it idles, or the planned end of its task;
+        """Return, per core, since when it is idle, or the planned end of its task;
         ascending.
 
-        Cores that all tasks together could not take are left out.
+        Cores beyond the number that all tasks together can use are left out.
         """
 
     @abstractmethod
@@ -118,26 +118,26 @@ class DispatchView(ABC):
         """
 
     def core_time(self, k: int, i: int) -> float:
-        """Return when enough cores are free on a node for a task, as far as planned
+        """Return the planned time when enough cores are free on a node for a task
         (workflow rule 12).
         """
         return self.core_times(i)[self.task(k).cores - 1]
 
     def missing_seconds(self, k: int, i: int) -> float:
-        """Return the seconds in which a link alone brings the files of a task that a
-        node lacks.
+        """Return the seconds that a link alone needs to bring the files of a task that
+        a node lacks.
         """
         missing = sum(self.size(f) for f in self.inputs(k) if not self.holds(i, f))
         return missing / self.network.replica_bytes_per_second
 
     def staging_seconds(self, k: int, i: int) -> float:
-        """Return the seconds until the files of a task are on a node, as far as
-        is known.
+        """Return the seconds until the files of a task are on a node, as far as they
+        are known.
         """
         return self.missing_seconds(k, i)
 
     def open_nodes(self) -> list[int]:
-        """Return the nodes that may be given a task at all."""
+        """Return the nodes to which a task may be given now."""
         found = []
         for i in range(len(self.nodes)):
             has_cores = self.prefetch or self.idle_cores(i) > 0
@@ -155,15 +155,17 @@ class DispatchView(ABC):
 
 
 Dispatcher = Callable[[DispatchView], Pair | None]
-"""Answers a pair that the view allows, or None to let time move on."""
+"""A function that returns a pair allowed by the view, or None to wait for the next
+event.
+"""
 
 CLOSE = 1e-9
-"""Times this close, absolutely or relatively, tie."""
+"""Values that differ by at most this, absolutely or relatively, tie."""
 
 
 def least(rows: Iterable[tuple[float, Pair]]) -> Pair | None:
-    """Return the pair with the least value; among those that tie with it, the least
-    pair.
+    """Return the pair with the least value; among pairs whose values tie with it, the
+    smallest pair.
 
     >>> least([(2.0, (0, 1)), (1.0 + 1e-12, (1, 0)), (1.0, (2, 0))])
     (1, 0)
@@ -178,7 +180,7 @@ def least(rows: Iterable[tuple[float, Pair]]) -> Pair | None:
 
 @dataclass
 class Recorded:
-    """Answer as a recorded run did: (seconds, round, task, node) in order."""
+    """Answer as in a recorded run: (seconds, round, task, node) in order."""
 
     rows: Sequence[tuple[float, int, int, int]]
     place: int = field(default=0)
@@ -186,7 +188,7 @@ class Recorded:
     def __call__(self, view: DispatchView) -> Pair | None:
         """Return the next pair, at its instant and round.
 
-        Raises SimulationError where the run has no such instant.
+        Raises SimulationError when the run does not reach such an instant.
         """
         if self.place == len(self.rows):
             return None

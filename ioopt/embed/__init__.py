@@ -1,4 +1,4 @@
-"""The solvers and policies inside other schedulers: the same objects that the
+"""Use the solvers and policies inside other schedulers: the same objects that the
 simulators call.
 """
 

@@ -1,4 +1,5 @@
-"""The I/O policies inside another scheduler: tell who wants to transfer, ask who may.
+"""Use the I/O policies inside another scheduler: register requests to transfer, and ask
+for their rates.
 
 >>> from ioopt.embed import IoArbiter
 >>> machine = {
@@ -113,13 +114,13 @@ class IoArbiter:
         iteration_seconds: float | None = None,
         io_bytes_per_second: float | None = None,
     ) -> None:
-        """Note that a job on *nodes* nodes wants to move *size* bytes from *now* on.
+        """Register a request of a job on *nodes* nodes to move *size* bytes from *now*
+        on.
 
-        The keywords are those of an ``ioopt/io-requests`` request;
-        ``cons-min-aggr-sld`` needs them.
-
-        Raises InstanceError for bad values, an id that is outstanding already, a mix of
-        number and text ids, and more nodes than the machine has.
+        The other keywords are those of an ``ioopt/io-requests`` request; the policy
+        ``cons-min-aggr-sld`` needs them. Raises InstanceError for bad values, an id
+        that is already outstanding, a mix of number and text ids, and more nodes than
+        the machine has.
         """
         given = {
             "id": id,
@@ -155,7 +156,7 @@ class IoArbiter:
         insort(self._requests, new, key=_KEY)
 
     def progress(self, id: int | str, moved_bytes: float) -> None:
-        """Note that request *id* has moved *moved_bytes* in all.
+        """Record that request *id* has moved *moved_bytes* in total.
 
         Raises UsageError for unknown ids and impossible bytes.
         """
@@ -169,7 +170,7 @@ class IoArbiter:
         request.left = total - request.moved
 
     def finish(self, id: int | str) -> None:
-        """Note that request *id* is done or gone; UsageError when it is not
+        """Remove request *id*, which is done or cancelled; UsageError when it is not
         outstanding.
         """
         request = self._known(id)
@@ -183,10 +184,10 @@ class IoArbiter:
         """Return the bytes per second of every outstanding request, 0 for those that
         wait.
 
-        It never raises. Where a policy raises, misses the *deadline* (seconds) or
+        It never raises. When a policy raises, misses the *deadline* (seconds) or
         returns rates that the machine cannot give, the nodes share the storage equally,
         and a note says so. Without a deadline the policy runs in the calling thread,
-        which is quicker (built-in ones take microseconds).
+        which is faster (built-in policies take microseconds).
         """
         deadline, ignored = arguments.usable_deadline(deadline)
         if not arguments.is_real(now):
@@ -213,7 +214,9 @@ class IoArbiter:
         return {request.id: float(rate) for request, rate in zip(view.requests, rates)}
 
     def _problem(self, rates: Rates) -> str | None:
-        """Return what is wrong with *rates*; NaN fails every comparison here."""
+        """Return the fault of *rates*, None without one; NaN fails every comparison
+        here.
+        """
         requests = self._requests
         if len(rates) != len(requests):
             return f"{len(rates)} rates for {len(requests)} requests"
@@ -260,8 +263,8 @@ class IoArbiter:
     ) -> Self:
         """Return the arbiter that *state* was saved from.
 
-        *policy* is needed where that was a function. Raises InstanceError when *state*
-        is not what :meth:`state` returns.
+        *policy* is needed when the policy was a function. Raises InstanceError when
+        *state* is not a return value of :meth:`state`.
         """
         with restoring("arbiter"):
             made = cls(state["machine"], policy or state["policy"], state["settings"])

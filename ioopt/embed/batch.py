@@ -1,4 +1,4 @@
-"""The simulator's batch queue for a scheduler that learns of its jobs over time.
+"""Run the simulator's batch queue in a scheduler whose jobs arrive over time.
 
 >>> cluster = BatchCluster(4, queue="fcfs")
 >>> for name, nodes in (("a", 3), ("b", 2), ("c", 1)):
@@ -28,8 +28,8 @@ from ioopt.sim.batch_io.waiting import arrive, occupy
 from ioopt.units import counted
 
 UNFOLLOWED = ("estimate", "pass")
-"""Options of an instance that a live queue cannot follow: it knows neither the I/O to
-come nor single events.
+"""Options of an instance that a live queue cannot follow, because it knows neither
+future I/O nor single events.
 """
 
 
@@ -37,8 +37,8 @@ come nor single events.
 class _Known:
     """A job in the queue or running; ``units`` are the units that it holds.
 
-    ``name`` None stands for a unit out of service. For a waiting job, ``box`` (from,
-    until), ``block`` and ``chosen`` are what the last pass planned.
+    A ``name`` of None stands for a unit out of service. For a waiting job, ``box``
+    (from, until), ``block`` and ``chosen`` are the plan of the last pass.
     """
 
     name: str | None
@@ -53,12 +53,12 @@ class _Known:
 
 
 class BatchCluster:
-    """Nodes 0 .. *nodes* - 1 with the simulator's queue.
+    """Nodes 0 to *nodes* - 1 with the simulator's queue.
 
-    *unit_nodes* and *allocation* are those of an ``ioopt/batch-io`` instance, and so
-    are *options*, such as ``queue`` and ``backfill``; UsageError for one that a live
-    queue cannot follow. The object reads no clock and no files, and is not thread-safe.
-    Jobs that have left are forgotten, so memory grows with the jobs present.
+    *unit_nodes*, *allocation* and *options*, such as ``queue`` and ``backfill``, are
+    those of an ``ioopt/batch-io`` instance; UsageError for an option that a live queue
+    cannot follow. The object reads no clock and no files, and is not thread-safe. Jobs
+    that have left are forgotten, so memory grows with the jobs present.
     """
 
     def __init__(
@@ -102,13 +102,14 @@ class BatchCluster:
 
     @property
     def waiting(self) -> int:
-        """Number of jobs that have not started."""
+        """Return the number of jobs that have not started."""
         return sum(not job.units for job in self._here.values())
 
     def arrive(self, job: str, nodes: int, walltime: float, now: float) -> None:
-        """Put a job into the queue; UsageError when it is there or can never run.
+        """Add a job to the queue; UsageError when it is there already or can never run.
 
-        *walltime* may be infinite; None, NaN, fractions of nodes and the like raise.
+        *walltime* may be infinite; invalid values (None, NaN, fractions of nodes) raise
+        UsageError.
         """
         if arguments.key(job, "job") in self._here:
             raise UsageError(f"job {job!r} is here already")
@@ -119,7 +120,7 @@ class BatchCluster:
         self._here[job] = _Known(job, nodes, now, walltime)
 
     def leave(self, job: str) -> None:
-        """Note that a job has ended or waits no longer; UsageError for an unknown
+        """Remove a job that has ended or no longer waits; UsageError for an unknown
         one.
         """
         if self._here.pop(arguments.key(job, "job"), None) is None:
@@ -127,10 +128,10 @@ class BatchCluster:
         self._freed = True
 
     def take_down(self, nodes: Collection[int]) -> None:
-        """Take *nodes*, and no others, out of service; those in use once their job
-        ends.
+        """Take exactly *nodes* out of service; nodes in use leave when their job ends.
 
-        Raises UsageError, and changes nothing, for what is no node of this cluster.
+        Raises UsageError, and changes nothing, for numbers that are not nodes of this
+        cluster.
         """
         most = self.machine.nodes - 1
         given = [
@@ -141,7 +142,7 @@ class BatchCluster:
         self._freed = True
 
     def can_hold(self, nodes: int) -> bool:
-        """Return whether the nodes in service are enough for a job of *nodes*."""
+        """Return whether enough nodes are in service for a job of *nodes*."""
         nodes = arguments.whole(nodes, "can_hold", 0, LARGEST)
         in_service = self.machine.units - len(self._down)
         return self.machine.allocated_units(nodes) <= in_service
@@ -156,7 +157,7 @@ class BatchCluster:
         used: set[int] = set()
         for job in jobs:
             used.update(job.units)
-        # Free units out of service are held by jobs that never end.
+        # Units out of service are entered as held by jobs that never end.
         for unit in sorted(self._down - used):
             jobs.append(_Known(None, 1, now, math.inf, now, [unit]))
         tables, clock = self._tables(jobs, now)
@@ -239,7 +240,7 @@ class BatchCluster:
 
 
 def _chosen_units(tables: Tables, k: int, free: list[int]) -> list[int]:
-    """Return the units of a job that starts, out of those *free*."""
+    """Return the units for a job that starts, chosen from those *free*."""
     record = tables.jobs[k]
     if tables.partition:
         return list(range(record.block, record.block + record.units))

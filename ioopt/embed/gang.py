@@ -37,7 +37,7 @@ JobId = int | str
 STATE_VERSION = 2
 """Version of saved states; version 1 had priorities, memory and drained nodes."""
 _rows_of = lru_cache(maxsize=4096)(nodes_of)
-"""The rows of a mask; few masks occur, so they are cached."""
+"""The rows of a mask, cached because few masks occur."""
 
 
 class GangScheduler:
@@ -45,9 +45,9 @@ class GangScheduler:
 
     *machine* is a :class:`~ioopt.problems.gang.Machine` or its dictionary, *policy* the
     name of a gang solver with *settings*, or a policy object. ``arrive`` and ``depart``
-    only note what happened; ``matrix(now)`` runs one update for all of it (simultaneous
-    events are one event). ``served`` takes the service that jobs have had, for policies
-    that weigh it.
+    only record an event; ``matrix(now)`` runs one update for all recorded events, which
+    count as one. ``served`` records the service of jobs, for policies that use it as a
+    weight.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class GangScheduler:
         remote_seconds: float,
         now: float,
     ) -> Literal[True] | Refused:
-        """Put a job at the end of the queue; Refused when it cannot be one."""
+        """Add a job at the end of the queue; return Refused for an invalid one."""
         times = local_seconds, remote_seconds, now
         problem = self._not_a_job(job, file_nodes, times)
         if problem is not None:
@@ -108,7 +108,7 @@ class GangScheduler:
     def _not_a_job(
         self, job: object, nodes: Sequence[int], times: tuple[float, float, float]
     ) -> str | None:
-        """Why this cannot be a new job; None when it can."""
+        """Return why the arguments do not make a new job; None when they do."""
         if not isinstance(job, (int, str)) or isinstance(job, bool):
             return "its id must be a number or text"
         if job in self._gangs:
@@ -126,8 +126,8 @@ class GangScheduler:
         return None
 
     def depart(self, job: JobId, now: float) -> Literal[True] | Refused:
-        """Note that a job has finished (or was withdrawn); Refused for an unknown
-        one.
+        """Remove a job that has finished or was withdrawn; return Refused for an
+        unknown one.
         """
         if not _is_number(now):
             return self._refused(
@@ -150,8 +150,8 @@ class GangScheduler:
     def served(
         self, job: JobId, attained_seconds: float, needed_seconds: float
     ) -> Literal[True] | Refused:
-        """Tell the service a job has had and what it still needs; Refused for
-        nonsense.
+        """Record the service that a job has received and what it still needs; return
+        Refused for invalid values.
         """
         if isinstance(job, (int, str)):
             gang = self._gangs.get(job)
@@ -162,7 +162,7 @@ class GangScheduler:
         if not _is_number(attained_seconds, needed_seconds):
             given = f"{attained_seconds!r:.40} and {needed_seconds!r:.40}"
             return self._refused(
-                f"service of {job!r} ignored: {given} are no times in seconds"
+                f"service of {job!r} ignored: {given} are not times in seconds"
             )
         self._attained[gang.key], self._need[gang.key] = (
             attained_seconds,
@@ -171,11 +171,11 @@ class GangScheduler:
         return True
 
     def matrix(self, now: float, deadline: float | None = None) -> list[Json]:
-        """The matrix after all that happened up to *now* (seconds), in start order.
+        """Return the matrix after all events up to *now* (seconds), in start order.
 
-        Each job is ``{"id", "columns", "home_row", "rows", "local"}``. *deadline*
-        is in seconds; a policy that fails, errs or is late is answered by
-        Migrate-IOGS, and a note says so.
+        Each job is ``{"id", "columns", "home_row", "rows", "local"}``. *deadline* is in
+        seconds. When a policy raises, answers wrongly or is late, Migrate-IOGS decides,
+        and a note says so.
         """
         if not _is_number(now):
             note(
@@ -224,7 +224,7 @@ class GangScheduler:
         def wrong(found: State) -> str | None:
             if self._policy.rules is None:
                 return _unsound(before, found)
-            return None  # policies made of rules only make sound matrices
+            return None  # policies of rules make valid matrices only
 
         after, notes = self._guard.run(
             lambda: self._policy.update(before),
@@ -247,7 +247,7 @@ class GangScheduler:
 
     @property
     def waiting(self) -> list[JobId]:
-        """Ids of the jobs in the queue, in FCFS order."""
+        """Return the ids of the jobs in the queue, in FCFS order."""
         return [self._ids[gang.key] for gang in self._state.waiting]
 
     def __repr__(self) -> str:
@@ -297,9 +297,9 @@ class GangScheduler:
 
     @classmethod
     def restore(cls, state: Json) -> GangScheduler:
-        """Return the scheduler that *state* was saved from, at the same point.
+        """Return the scheduler that *state* was saved from, in the same condition.
 
-        Raises InstanceError when *state* is not what :meth:`state` returns.
+        Raises InstanceError when *state* is not a return value of :meth:`state`.
         """
         with restoring("gang scheduler"):
             if state["version"] != STATE_VERSION:
@@ -317,7 +317,7 @@ class GangScheduler:
         return made
 
     def _restore_job(self, job: Json, end: int) -> None:
-        """Let a saved job arrive under its key, which is below *end*."""
+        """Add a saved job under its key, which is below *end*."""
         key = self._next = job["key"]
         if not isinstance(key, int) or key >= end or key in self._ids:
             raise ValueError(f"key {key!r}")
@@ -363,7 +363,7 @@ def _without(state: State, gang: Gang) -> State:
 
 
 def _is_number(*values: object) -> bool:
-    """Return whether all are finite numbers that can be times."""
+    """Return whether all values are finite numbers that can be times."""
     for value in values:
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             return False
@@ -373,7 +373,7 @@ def _is_number(*values: object) -> bool:
 
 
 def _unsound(before: State, after: State) -> str | None:
-    """Return what is wrong with a matrix; None when it can be run."""
+    """Return the fault of a matrix; None when it can be run."""
     rows = [0] * len(before.rows)
     slots = 0
     levels = len(before.rows)
@@ -388,7 +388,7 @@ def _unsound(before: State, after: State) -> str | None:
         slots += job.size * len(held)
         for row in held:
             rows[row] ^= columns
-    # A cell that two jobs hold cancels out in its row, and is missing from the count.
+    # A cell that two jobs hold cancels out in its row's XOR, so the count misses it.
     if sum(row.bit_count() for row in rows) != slots:
         return "two jobs on one node of a row"
     known = {job.key for job in (*before.jobs, *after.admitted)}

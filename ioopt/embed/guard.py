@@ -1,11 +1,10 @@
-"""Make sure that a decision is always made: by a solver in its time, else by the
-greedy.
+"""Guarantee a decision: by a solver within its time, otherwise by a greedy fallback.
 
-A scheduler's loop must never be broken by a solver. :class:`Guard` runs one in a thread
-beside the caller's and stops waiting at the deadline. Where the solver raises, hangs or
-returns something invalid, the fallback decides, and a note says so. A hung thread is
-abandoned (Python cannot stop it); after ``MAX_ABANDONED`` of them the solver is not
-asked again, so that threads do not pile up.
+A solver must never stop a scheduler's loop. :class:`Guard` runs the solver in a second
+thread and stops waiting at the deadline. When the solver raises, hangs or returns
+something invalid, the fallback decides, and a note says so. A hung thread is abandoned
+(Python cannot stop it). After ``MAX_ABANDONED`` of them the solver is not called again,
+so that threads do not accumulate.
 """
 
 import threading
@@ -21,21 +20,23 @@ from ioopt.errors import InstanceError
 T = TypeVar("T")
 
 MAX_ABANDONED = 4
-"""Hung threads after which a solver is not asked again."""
+"""The number of hung threads after which a solver is not called again."""
 MAX_NOTES = 100
-"""Notes that an object keeps."""
+"""The number of notes that an object keeps."""
 DEADLINE_SHARE = 0.8
-"""Share of a call's deadline that the solver gets.
+"""The share of a call's deadline that the solver gets.
 
 The rest is for building the model, checking the answer and the fallback.
 """
 MAX_WAIT_SECONDS = 1e8
-"""Longest wait (three years); the system's clock takes no more than 292 years."""
+"""The longest wait, in seconds (three years); the system's clock allows at most 292
+years.
+"""
 
 
 @dataclass(frozen=True)
 class Decision(Generic[T]):
-    """A decision and what is known about it; notes say why a fallback decided."""
+    """A decision with its notes, which say why a fallback decided."""
 
     value: T
     objective: float | None = None
@@ -46,7 +47,7 @@ class Decision(Generic[T]):
 
 @dataclass(frozen=True)
 class Refused:
-    """The false answer of a call that changed nothing, and why."""
+    """The return value of a call that changed nothing, with the reason; it is false."""
 
     why: str
 
@@ -80,7 +81,7 @@ def restoring(what: str) -> Iterator[None]:
 class _Worker:
     """A thread that runs one function after the other; starting one takes 0.5 ms.
 
-    It ends with its owner, and so keeps no reference to it between two functions.
+    It ends with its owner: between two functions it keeps no reference to the owner.
     """
 
     def __init__(self) -> None:
@@ -123,10 +124,10 @@ class Guard:
     ) -> tuple[T, tuple[str, ...]]:
         """Return the value of *wanted*; else that of *fallback*, with the reason.
 
-        *sound* returns what is wrong with a value, None when it is good. *deadline* is
-        the time left in seconds; None waits without limit and runs in the calling
-        thread. *given* is the caller's own deadline, for the note. *fallback* must be
-        quick and correct.
+        *sound* returns the fault of a value, None when it is valid. *deadline* is the
+        time left in seconds; None waits without limit and runs in the calling thread.
+        *given* is the caller's own deadline, for the note. *fallback* must be quick and
+        correct.
         """
         value, problem = self.ask(wanted, deadline, given)
         if problem is None:
@@ -148,7 +149,9 @@ class Guard:
         deadline: float | None,
         given: float | None = None,
     ) -> tuple[Any, str | None]:
-        """Return the value of *wanted* and None, or None and why there is no value."""
+        """Return the value of *wanted* and None, or None and the reason why there is no
+        value.
+        """
         if deadline is None:
             return _called(wanted)
         self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
@@ -171,7 +174,7 @@ class Guard:
 
 
 def _called(wanted: Callable[[], T]) -> tuple[Any, str | None]:
-    """Return the value of the call and None, or None and why it failed."""
+    """Return the value of the call and None, or None and the reason why it failed."""
     try:
         return wanted(), None
     except KeyboardInterrupt:

@@ -1,10 +1,10 @@
 """Serve messages as JSON bodies over HTTP, by FastAPI and uvicorn.
 
-The address is of the loopback unless another one is given; every call except
-``/health`` needs the token, as ``Authorization: Bearer TOKEN``. Two processes decide,
-each one message after the other: one solves (``decide``), the other keeps the sessions,
-which belong to the service. So solvers never delay the connections, and the solver of a
-client that has left can be ended.
+The address is on the loopback interface unless another one is given. Every call except
+``/health`` needs the token, as ``Authorization: Bearer TOKEN``. Two processes answer
+messages, each one after the other: one solves (``decide``), the other keeps the
+sessions, which belong to the service. Solvers therefore never delay the connections,
+and the solver of a client that has left can be ended.
 """
 
 import asyncio
@@ -45,18 +45,20 @@ from ioopt.problems.base import Json
 from ioopt.version import __version__
 
 IDLE_SECONDS = 300
-"""Longest time without a call on a connection, or without a further piece of a body."""
+"""Longest time in seconds without a call on a connection, or without a further piece of
+a body.
+"""
 HEAD_SECONDS = 30.0
-"""Longest time until the head of a connection's first call is complete."""
+"""Longest time in seconds until the head of a connection's first call is complete."""
 MAX_UNHEARD = 128
-"""Most connections without a first call."""
+"""Largest number of connections without a first call."""
 REFUSED_SECONDS = 5.0
-"""Longest time for reading a refused body."""
+"""Longest time in seconds for reading a refused body."""
 REFUSED_BYTES = 64 << 20
-"""Most bytes read of a refused body."""
+"""Largest number of bytes read of a refused body."""
 POLL_SECONDS = 0.1
 LATE = b'"code": "solver", "message": "no answer within'
-"""Text in a refusal of a solver that missed its deadline."""
+"""Text in the error message about a solver that missed its deadline."""
 HEALTH = "/health"
 """The call that needs no token."""
 MESSAGES = "/v1/messages"
@@ -65,7 +67,7 @@ MESSAGES = "/v1/messages"
 def read_token(path: str) -> str:
     """Return the token in the file *path*; make one if there is none.
 
-    Raises UsageError where other users could read it.
+    Raises UsageError when other users could read it.
     """
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -86,7 +88,9 @@ def _known_token(path: str) -> str:
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):
-            raise UsageError(f"{path}: is no regular file; a token is kept in one")
+            raise UsageError(
+                f"{path}: is not a regular file, which a token file must be"
+            )
         if mode & 0o077:
             raise UsageError(f"{path}: others can read the token: chmod 600 {path}")
         token = Path(path).read_text("ascii").strip()
@@ -108,7 +112,7 @@ class Error(BaseModel):
 
 
 class Health(BaseModel):
-    """The version that answers."""
+    """The version of the service that answers."""
 
     version: str
 
@@ -121,7 +125,7 @@ class Decider:
         self._turn = asyncio.Lock()
 
     async def answer(self, body: bytes, left: "asyncio.Task[bytes] | None") -> bytes:
-        """Return the reply to one message; end its solver where the client has
+        """Return the reply to one message; end its solver when the client has
         *left*.
         """
         async with self._turn:
@@ -140,14 +144,14 @@ class Decider:
             return answer
 
     def close(self) -> None:
-        """Kill the process for good."""
+        """Kill the process permanently."""
         self._process.close()
 
 
 class Connection(H11Protocol):
-    """A connection of uvicorn's that is closed if its first call does not come.
+    """A uvicorn connection that is closed if its first call does not come.
 
-    Where there are many such connections, a new one takes the place of the oldest, so
+    When there are many such connections, a new one takes the place of the oldest, so
     that silent connections never keep others out.
     """
 
@@ -174,7 +178,9 @@ class Connection(H11Protocol):
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Say in JSON, as to every other refused call, that this is not HTTP."""
+        """Answer in JSON, like every other refused call, that the request is not
+        HTTP.
+        """
         body = json.dumps({"error": msg}).encode()
         headers = [
             ("Content-Type", "application/json"),
@@ -198,7 +204,7 @@ class _Uvicorn(uvicorn.Server):
 
 
 class HttpServer:
-    """Serve *address* (``PORT`` or ``HOST:PORT``; port 0: any).
+    """Serve *address* (``PORT`` or ``HOST:PORT``; port 0: any free one).
 
     Solvers of callers (``module:function``) run only with *allow_own*. Raises
     UsageError for an address that is invalid or not available.
@@ -237,8 +243,8 @@ class HttpServer:
         asyncio.run(self._serve())
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Accept no more calls and end within about *seconds*; for a signal handler
-        too.
+        """Accept no more calls and end within about *seconds*; may be called from a
+        signal handler.
         """
         self._uvicorn.config.timeout_graceful_shutdown = int(seconds)
         self._uvicorn.should_exit = True
@@ -258,7 +264,7 @@ class HttpServer:
 
         @app.get(HEALTH, response_model=Health)
         async def health() -> Response:
-            """Say that the service is there, and its version."""
+            """Report that the service runs, and its version."""
             return _said(200, {"version": __version__})
 
         refused: dict[int | str, Json] = {
@@ -275,7 +281,9 @@ class HttpServer:
             openapi_extra=_request_schema(),
         )
         async def messages(request: Request) -> Response:
-            """Answer a message: its own errors are replies too, with "ok" false."""
+            """Answer a message; errors of the message are replies too, with "ok"
+            false.
+            """
             return await self._answer(request)
 
         @app.exception_handler(StarletteError)
@@ -309,7 +317,7 @@ class HttpServer:
     async def _answer(self, request: Request) -> Response:
         """Return the reply to the message in a body.
 
-        The call must have the token, and the body a size.
+        The call must have the token, and its body a length.
         """
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode("latin-1", "replace"), self._token):
@@ -328,7 +336,9 @@ class HttpServer:
         return Response(reply, media_type="application/json")
 
     async def _read(self, request: Request, pieces: list[bytes]) -> None:
-        """Add the pieces of a body, as long as they come and there is room for them."""
+        """Append the pieces of a body to *pieces* while they arrive in time and there
+        is memory for them.
+        """
         now = asyncio.get_running_loop().time
         try:
             async with asyncio.timeout(IDLE_SECONDS) as idle:
@@ -365,14 +375,16 @@ def _said(status: int, value: Json, headers: dict[str, str] | None = None) -> Re
 
 
 async def _left(request: Request) -> bytes:
-    """Wait until the client has left; the answer is then empty."""
+    """Wait until the client has left; there is then nothing to answer."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     return b""
 
 
 async def _skip_body(request: Request) -> None:
-    """Read some of a refused body, so that its sender sees the refusal, not a reset."""
+    """Read some of a refused body, so that its sender receives the refusal and not a
+    reset.
+    """
     read = 0
     with contextlib.suppress(TimeoutError, RuntimeError, ClientDisconnect):
         async with asyncio.timeout(REFUSED_SECONDS):
@@ -390,7 +402,7 @@ def _message_schema() -> Json:
 
 
 def _request_schema() -> Json:
-    """Return body and token of a call as OpenAPI describes them."""
+    """Return the OpenAPI description of a call's body and token."""
     schema = {key: value for key, value in _message_schema().items() if key != "$defs"}
     content = {"application/json": {"schema": schema}}
     return {

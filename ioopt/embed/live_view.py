@@ -1,7 +1,7 @@
-"""The dispatchers' view of tasks that really run, updated by events of an engine.
+"""Keep the dispatchers' view of tasks that really run, updated by events of an engine.
 
-The engine says what becomes ready and what has ended. The files of a node are those it
-holds and those on their way to it, so that no copy is counted twice.
+The engine reports tasks that become ready and tasks that have ended. The files of a
+node are those it holds and those being copied to it, so that no copy is counted twice.
 """
 
 import math
@@ -14,9 +14,9 @@ from ioopt.errors import UsageError
 from ioopt.problems.replication import Network, Node, Task
 
 LATENCY = 0.02
-"""Seconds from the end of a task to the arrival of the next one.
+"""The seconds between the end of a task and the arrival of the next one.
 
-So much work may wait on a node.
+Tasks of this total length may wait on a busy node.
 """
 
 
@@ -24,10 +24,10 @@ class LiveView(DispatchView):
     """Tasks, files and nodes as the engine reported them, by position.
 
     With *prefetch* one task may wait on a busy node (workflow rule 11), or several
-    short ones, and planned ends include the transfer of inputs; without, the engine
+    short ones, and planned ends include the transfer of inputs. Without it the engine
     stages inputs, and a placed task counts as computing. ``moved`` is the number of
-    bytes copied for the answers so far. The last ``under_way`` tasks were placed
-    before, and policies do not see them.
+    bytes copied for the answers so far. The last ``under_way`` tasks were placed before
+    the view began, and policies do not see them.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class LiveView(DispatchView):
         sizes: Iterable[int],
         holds: Iterable[Collection[int]],
     ) -> None:
-        """Begin with *tasks*, the *files* each reads and writes, and what nodes
-        *hold*.
+        """Initialise the view with *tasks*, the *files* that each reads and writes, and
+        the files that nodes *hold*.
         """
         self._tasks = list(tasks)
         self._io = list(files)
@@ -76,13 +76,13 @@ class LiveView(DispatchView):
             self._come(held, i)
 
     def becomes_ready(self, k: int) -> None:
-        """Note that all files of task *k* exist."""
+        """Record that all files of task *k* exist."""
         insort(self.ready, k)
         for f in self.inputs(k):
             self._wanted_by.setdefault(f, set()).add(k)
 
     def is_not_ready(self, k: int) -> None:
-        """Note that task *k* is not ready: placed, withdrawn, or without a file
+        """Record that task *k* is not ready: it was placed, withdrawn, or lacks a file
         again.
         """
         at = bisect_left(self.ready, k)
@@ -98,7 +98,7 @@ class LiveView(DispatchView):
             self._sizes[f] = size
 
     def ends(self, k: int, sizes: Mapping[int, int]) -> None:
-        """Note that task *k* has ended or is gone; *sizes* are of the files it
+        """Record that task *k* has ended or is gone; *sizes* are those of the files it
         wrote.
         """
         i = self._running.pop(k)
@@ -151,7 +151,7 @@ class LiveView(DispatchView):
         return sum(self._sizes[f] for f in new)
 
     def _come(self, files: Collection[int], i: int) -> None:
-        """Note that files are on a node or on their way there."""
+        """Record that files are on a node or being copied to it."""
         for f in files:
             if f not in self._holds[i]:
                 self._holds[i].add(f)
@@ -191,11 +191,11 @@ class LiveView(DispatchView):
         return self._sizes[f]
 
     def holds(self, i: int, f: int) -> bool:
-        """Return whether a file is on a node or on its way there."""
+        """Return whether a file is on a node or being copied to it."""
         return f in self._holds[i]
 
     def complete(self, i: int) -> Sequence[int]:
-        """Return the files on a node and on their way there."""
+        """Return the files that are on a node or being copied to it."""
         return list(self._holds[i])
 
     def ready_readers(self, f: int) -> Collection[int]:
@@ -203,12 +203,12 @@ class LiveView(DispatchView):
         return self._wanted_by.get(f, ())
 
     def copies(self, f: int) -> int:
-        """Return on how many nodes a file is or will be."""
+        """Return the number of nodes on which a file is or will be."""
         return len(self._places.get(f, ()))
 
     def staging_seconds(self, k: int, i: int) -> float:
-        """Return the seconds until a task's files are on a node, after earlier
-        copies.
+        """Return the seconds until a task's files are on a node, after the copies that
+        were started before.
         """
         sent: dict[int, float] = {}
         rate = self.network.replica_bytes_per_second
@@ -228,13 +228,13 @@ class LiveView(DispatchView):
         return False
 
     def incoming(self, i: int) -> int | None:
-        """Return None: the engine decides itself what it fetches."""
+        """Return None: the engine itself decides what it fetches."""
         return None
 
     def unstarted(self, i: int) -> int | None:
-        """Return the last task that waits on a busy node; None while they are short.
+        """Return the last task that waits on a busy node; None if another may be added.
 
-        They are short as long as together they do not fill :data:`LATENCY`.
+        That is so while the waiting tasks together take less than :data:`LATENCY`.
         """
         waiting = self._waits[i]
         if sum(self.task(k).compute_seconds for k in waiting) < LATENCY:
@@ -242,8 +242,8 @@ class LiveView(DispatchView):
         return waiting[-1]
 
     def computing(self, i: int) -> Sequence[Computing]:
-        """Return the tasks that compute on a node; one past its planned end ends
-        now.
+        """Return the tasks that compute on a node; a task past its planned end is taken
+        to end now.
         """
         speed = self.nodes[i].speed
         rows = []
@@ -259,9 +259,8 @@ class LiveView(DispatchView):
         return len(self._idle_since[i])
 
     def core_times(self, i: int) -> Sequence[float]:
-        """Return, by core, since when it is idle or the planned end of its task.
-
-        They are in ascending order.
+        """Return, per core in ascending order, since when it is idle or the planned end
+        of its task.
         """
         if i in self._down:
             return [math.inf] * self.nodes[i].cores
@@ -284,9 +283,9 @@ class LiveView(DispatchView):
 def make_dispatcher(
     policy: str | Callable[[], Dispatcher], settings: Mapping[str, object] | None
 ) -> Dispatcher:
-    """Return a new dispatcher, made by *policy* or of that name.
+    """Return a new dispatcher; *policy* is its name, or a function that makes it.
 
-    Raises UsageError for a solver that is no dispatcher.
+    Raises UsageError for a solver that is not a dispatcher.
     """
     if callable(policy):
         return policy()

@@ -1,7 +1,7 @@
-"""The messages of ``ioopt serve``: their keys, and the errors of invalid ones.
+"""Define the messages of ``ioopt serve``: their keys, and the errors of invalid ones.
 
 A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}`` and its reply repeats the id.
-The classes below say which further keys each op takes and what a reply holds; the
+The classes below define the further keys of each op and the contents of its reply; the
 service checks messages with them, and the HTTP service publishes them as its OpenAPI
 schema.
 """
@@ -50,7 +50,7 @@ METHODS = {
     ],
     "GangednessMonitor": ["observe", "ratio", "classify", "evidence"],
 }
-"""The methods that a client may call, by object; nothing else can be reached."""
+"""The methods that a client may call, by class; all others are refused."""
 Code = Literal[
     "malformed",
     "version",
@@ -73,7 +73,7 @@ class MessageError(Exception):
 
 
 class Message(BaseModel):
-    """What every message holds."""
+    """The keys of every message."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -88,7 +88,7 @@ class Ping(Message):
 
 
 class Decide(Message):
-    """Solve one instance; nothing of it is kept."""
+    """Solve one instance; the service keeps nothing of it."""
 
     op: Literal["decide"]
     instance: dict[str, Any] = Field(description="An instance of any family.")
@@ -101,7 +101,7 @@ class Decide(Message):
 
 
 class Open(Message):
-    """Make an object, or go on with a saved one: give ``arguments`` or ``state``."""
+    """Make an object from ``arguments``, or restore a saved one from ``state``."""
 
     op: Literal["open"]
     object: str = Field(json_schema_extra={"enum": [*METHODS]})
@@ -143,7 +143,7 @@ MESSAGES: Mapping[str, type[AnyMessage]] = {
     "save": Save,
     "close": Close,
 }
-"""The class of each op."""
+"""Op -> the class of its messages."""
 
 WANTED = {
     "instance": "an object",
@@ -156,7 +156,7 @@ WANTED = {
     "arguments": "an object",
     "deadline": "seconds above 0",
 }
-"""Key -> what its value must be, for error messages."""
+"""Key -> the values that it may have, for error messages."""
 
 
 class Versions(BaseModel):
@@ -185,7 +185,7 @@ class Opened(BaseModel):
 
 
 class Value(BaseModel):
-    """The result of ``call``; where the value is false also why."""
+    """The result of ``call``; when the value is false, also the reason."""
 
     value: Any
     why: str | None = None
@@ -204,7 +204,7 @@ class Closed(BaseModel):
 
 
 class Failure(BaseModel):
-    """Why there is no result."""
+    """The reason why there is no result."""
 
     code: Code
     message: str
@@ -244,7 +244,7 @@ _DECODER = json.JSONDecoder(
 def parsed(line: bytes, max_bytes: int) -> Json:
     """Return the object on a line.
 
-    Raises MessageError where it is too long or no object in strict JSON.
+    Raises MessageError when it is too long or not an object in strict JSON.
     """
     if len(line) > max_bytes:
         raise MessageError("oversized", f"a line is at most {max_bytes} bytes")
@@ -264,7 +264,7 @@ def parsed(line: bytes, max_bytes: int) -> Json:
 def checked(message: Json, sessions: Container[int] | None = None) -> AnyMessage:
     """Return the message as one of its classes; MessageError names the first error.
 
-    A session that is not among *sessions*, where they are given, is unknown.
+    If *sessions* is given, a session that is not in it is an error.
     """
     if message.get("ioopt") != PROTOCOL:
         said = f'"ioopt" must be {PROTOCOL}: {message.get("ioopt")!r}'
@@ -300,7 +300,9 @@ def no_session(session: object) -> MessageError:
 
 
 def refusal(identity: object, code: str, text: str) -> bytes:
-    """Return the reply, with its newline, that says why there is no result."""
+    """Return the reply, with its newline, that gives the reason why there is no
+    result.
+    """
     error = {"code": code, "message": " ".join(text.split())}
     reply = {"ioopt": PROTOCOL, "id": identity, "ok": False, "error": error}
     return json.dumps(reply).encode() + b"\n"

@@ -1,4 +1,4 @@
-"""The replication solvers inside a scheduler that gets its tasks over time.
+"""Use the replication solvers inside a scheduler whose tasks arrive over time.
 
 >>> from ioopt.embed import ReplicationPlanner
 >>> planner = ReplicationPlanner(
@@ -45,14 +45,14 @@ from ioopt.units import counted
 TaskLike = Task | Mapping[str, object]
 FileLike = File | Mapping[str, object]
 Order = dict[str, list[str]]
-"""Per node its tasks, first to last."""
+"""The tasks of each node, in order."""
 
 
 @dataclass(frozen=True)
 class Step:
     """The next task of a node.
 
-    ``stage`` are the files to bring there first: (file, source node or None for
+    ``stage`` lists the files to bring there first: (file, source node or None for
     remote).
     """
 
@@ -61,14 +61,15 @@ class Step:
 
 
 class ReplicationPlanner:
-    """Plan which node runs which task, from what is on the nodes' disks now.
+    """Plan which node runs which task, given the files on the nodes' disks now.
 
     Parameters are those of an ``ioopt/replication`` instance. ``solver`` is any solver
     of the family and ``settings`` are its own; UsageError for those that do not exist.
     The planner reads neither clock nor file, and is not thread-safe: one scheduler
-    thread calls it. It learns what is on the disks from :meth:`completed` and
+    thread calls it. It learns the contents of the disks from :meth:`completed` and
     :meth:`evicted`. Invalid input raises an ioopt error at the call and changes
-    nothing; a solver that raises, hangs or answers wrongly never breaks the caller.
+    nothing; a solver that raises, hangs or answers wrongly never raises an error in the
+    caller.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class ReplicationPlanner:
         self._guard = Guard()
         if len(self._nodes) < len(nodes):
             raise InstanceError("nodes: two of them have the same id")
-        self._problem()  # raises for holdings that cannot be
+        self._problem()  # raises for impossible holdings
 
     def __repr__(self) -> str:
         held = f"{len(self._tasks)} waiting, {len(self._running)} running"
@@ -160,12 +161,14 @@ class ReplicationPlanner:
         return added
 
     def plan(self, deadline: float | None = 10.0) -> Decision[int]:
-        """Plan afresh all tasks that have not started, from what the disks hold now."""
+        """Make a new plan for all tasks that have not started, given the files on the
+        disks now.
+        """
         until = Deadline(arguments.deadline(deadline))
         return self._planned_as_far_as_possible(self._problem(), until)
 
     def _planned(self, problem: ReplicationProblem, until: Deadline) -> Decision[int]:
-        """Ask the solver for an order of the waiting tasks, and keep it."""
+        """Ask the solver for an order of the waiting tasks, and store it."""
         if not problem.tasks or not self._nodes:
             self._queues = {name: [] for name in self._nodes}
             return Decision(len(self._tasks))
@@ -206,8 +209,8 @@ class ReplicationPlanner:
     def _problem(self, tasks: Mapping[str, Task] | None = None) -> ReplicationProblem:
         """Return the waiting *tasks* (None: all) and their files as an instance.
 
-        Files on nodes are part of it. Where there is no node, one without limits stands
-        for those to come.
+        Files on nodes are part of it. When there is no node, the instance has one
+        without limits, in place of nodes that will join.
         """
         if tasks is None:
             tasks = self._tasks
@@ -236,7 +239,8 @@ class ReplicationPlanner:
         return problem
 
     def next(self, node: str) -> Step | None:
-        """Start the next task of *node* and say what to stage; None when none waits.
+        """Start the next task of *node* and return it with the files to stage; None
+        when no task waits.
 
         The source of a file is the first node, in the planner's order, that holds it.
         """
@@ -254,9 +258,9 @@ class ReplicationPlanner:
     def joined(
         self, node: Mapping[str, object] | Node, deadline: float | None = 10.0
     ) -> Decision[int]:
-        """Add a node that is new or was lost, and plan afresh.
+        """Add a node that is new or was lost, and make a new plan.
 
-        Returns what :meth:`plan` does. Raises UsageError for a known node, and
+        Returns the same as :meth:`plan`. Raises UsageError for a known node, and
         InstanceError for one that holds unknown files; then nothing changes.
         """
         until = Deadline(arguments.deadline(deadline))
@@ -274,10 +278,10 @@ class ReplicationPlanner:
         return self._planned_as_far_as_possible(problem, until)
 
     def lost(self, node: str, deadline: float | None = 10.0) -> Decision[int]:
-        """Note that a node is gone with its files, and plan afresh; its tasks wait
-        again.
+        """Remove a node with its files, and make a new plan; its tasks wait again.
 
-        Returns what :meth:`plan` does; a note names a task that fits no node any more.
+        Returns the same as :meth:`plan`; a note names a task that no longer fits any
+        node.
         """
         until = Deadline(arguments.deadline(deadline))
         if arguments.name(node, "node") not in self._nodes:
@@ -294,7 +298,9 @@ class ReplicationPlanner:
     def _planned_as_far_as_possible(
         self, problem: ReplicationProblem, until: Deadline
     ) -> Decision[int]:
-        """Plan the tasks that fit a node; the others wait for a node that they fit."""
+        """Plan the tasks that fit a node; the others wait for a node that is large
+        enough.
+        """
         fitting = {
             task.id: task for k, task in enumerate(problem.tasks) if problem.hosts[k]
         }
@@ -309,9 +315,9 @@ class ReplicationPlanner:
         return next((name for name, held in self._holds.items() if file in held), None)
 
     def staged(self, node: str, file: str) -> None:
-        """Note that *file* is complete on *node* before its task has ended.
+        """Record that *file* is complete on *node* before its task has ended.
 
-        Files that no longer fit beside it count as evicted, as by :meth:`completed`.
+        Files that no longer fit beside it count as evicted, as in :meth:`completed`.
         """
         held = self._known(node, file)
         disk = self._nodes[node].disk_bytes
@@ -321,7 +327,7 @@ class ReplicationPlanner:
         self._make_room(node, {file})
 
     def evicted(self, node: str, file: str) -> None:
-        """Note that *file* is gone from *node*."""
+        """Record that *file* is no longer on *node*."""
         self._known(node, file).discard(file)
 
     def _known(self, node: str, file: str) -> set[str]:
@@ -331,11 +337,11 @@ class ReplicationPlanner:
         return self._holds[node]
 
     def completed(self, task: str, inputs: Collection[str] | None = None) -> None:
-        """Note that a running task has ended; its inputs are now on its node's disk.
+        """Record that a running task has ended; its inputs are now on its node's disk.
 
-        Files that no longer fit beside them count as evicted: those of no waiting task
-        first, then the rest, each in name order. *inputs* are the files that stayed
-        (default: all).
+        Files that no longer fit beside them count as evicted: first those that no
+        waiting task reads, then the rest, each in name order. *inputs* are the inputs
+        that stayed on the disk (default: all).
         """
         if arguments.name(task, "task") not in self._running:
             raise UsageError(f"task {task!r} is not running")
@@ -371,7 +377,7 @@ class ReplicationPlanner:
             excess -= self._files[name].bytes
 
     def state(self) -> Json:
-        """Return all that the planner knows as JSON values, for :meth:`restore`."""
+        """Return the state of the planner as JSON values, for :meth:`restore`."""
         state: Json = to_jsonable_python(
             {
                 "network": self._network,
@@ -391,9 +397,9 @@ class ReplicationPlanner:
 
     @classmethod
     def restore(cls, state: Json) -> Self:
-        """Return the planner that *state* was saved from, at the same point.
+        """Return the planner that *state* was saved from, in the same condition.
 
-        Raises InstanceError when *state* is not what :meth:`state` returns.
+        Raises InstanceError when *state* is not a return value of :meth:`state`.
         """
         with restoring("planner"):
             planner = cls(
@@ -418,7 +424,7 @@ class ReplicationPlanner:
         return planner
 
     def _is_whole(self) -> bool:
-        """Return whether the parts of a restored state fit together."""
+        """Return whether the parts of a restored state agree with each other."""
         nodes = self._nodes.keys()
         if self._holds.keys() != nodes or self._queues.keys() != nodes:
             return False
@@ -433,7 +439,7 @@ class ReplicationPlanner:
         return sorted(queued) == self._to_be_queued()
 
     def _to_be_queued(self) -> list[str]:
-        """Return the waiting tasks that fit a node, which are those in queues."""
+        """Return the waiting tasks that fit a node; only these are in queues."""
         if not self._nodes:
             return []
         problem = self._problem()
@@ -442,8 +448,8 @@ class ReplicationPlanner:
 
 
 def _order_of(plan: object) -> Order:
-    """Return the tasks of a plan's queues, without copies: the scheduler stages
-    itself.
+    """Return the tasks of a plan's queues, without copies, because the scheduler stages
+    files itself.
     """
     if plan is None:
         raise UsageError("the solver found no plan")
@@ -454,9 +460,9 @@ def _order_of(plan: object) -> Order:
 
 
 def _wrong(problem: ReplicationProblem, order: Order) -> str | None:
-    """Return what is wrong with an order; None where it is sound.
+    """Return the fault of an order; None when it is valid.
 
-    It has every waiting task once, on a node whose disk holds its files.
+    A valid order has every waiting task once, on a node whose disk holds its files.
     """
     placed: list[str] = []
     for queue in order.values():

@@ -1,8 +1,8 @@
 """Select the ready jobs that a workflow engine starts now, under resource limits.
 
-A greedy selection comes first, then a proven bound, and the integer program of
-:mod:`ioopt.models.job_selection` in the time left. Jobs are plain tuples, not instance
-objects, because an engine asks about thousands of them.
+A greedy selection is made first, then a proven bound, and in the time left the integer
+program of :mod:`ioopt.models.job_selection` is solved. Jobs are plain tuples, not
+instance objects, because an engine asks about thousands of them.
 """
 
 import contextlib
@@ -28,17 +28,17 @@ from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 __all__ = ["ReadyJob", "Selection", "load_solver", "select"]
 
 MAX_MODEL_CLASSES = 3000
-"""Most classes of equal jobs in the integer program; the most promising ones are
-taken.
+"""The largest number of classes of equal jobs in the integer program; the most valuable
+ones are chosen.
 """
 MODEL_SHARE = 0.6
-"""Share of the time left that the solver may use; the rest is for decoding."""
+"""The share of the time left that the solver may use; the rest is for decoding."""
 RELAXED_SHARE = 0.4
-"""Share of the time that the linear relaxation may use."""
+"""The share of the time left that the linear relaxation may use."""
 GAP = 1e-6
-"""Relative loss at which a selection is as good as the best."""
+"""The relative loss up to which a selection counts as optimal."""
 SEED = 1
-"""CP-SAT's own default."""
+"""The seed of CP-SAT, which is its own default."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Selection:
 
     @property
     def loss(self) -> float:
-        """The most that is lost of the best value, relative: (bound - value) /
+        """Return the largest possible relative loss of value: (bound - value) /
         bound.
         """
         if self.bound > 0:
@@ -69,12 +69,12 @@ def select(
 ) -> Selection:
     """Choose among *jobs* so that their resources stay within *capacities*.
 
-    ``temp_bytes`` gives the size of every temporary file and ``readers`` how many jobs
-    that have not run yet read it (default: those among *jobs*). *deadline* in seconds
-    is for the whole call. Without a solver, or past its time, the greedy selection is
-    the answer and a note says so. Where a priority is negative, the least of *jobs*
-    counts as 0 and the others as their distance from it. Raises UsageError for invalid
-    numbers, such as NaN or half a core.
+    ``temp_bytes`` gives the size of every temporary file; ``readers`` gives the number
+    of jobs that have not run yet and read it (default: those among *jobs*). *deadline*
+    in seconds is for the whole call. Without a solver, or past its time, the greedy
+    selection is returned with a note. When a priority is negative, the least priority
+    of *jobs* is subtracted from all. Raises UsageError for invalid numbers, such as NaN
+    or half a core.
     """
     until = Deadline(arguments.deadline(deadline))
     _check(jobs, capacities)
@@ -135,7 +135,7 @@ def _check(jobs: Sequence[ReadyJob], capacities: Sequence[int]) -> None:
 
 
 def load_solver() -> None:
-    """Load the solver's library before the first decision; it may be missing."""
+    """Load the solver's library, which may be missing, before the first decision."""
     import scipy.optimize  # noqa: F401
 
     with contextlib.suppress(BackendMissingError):
@@ -145,16 +145,16 @@ def load_solver() -> None:
 def _relaxed(
     question: Question, classes: Sequence[JobClass], until: Deadline
 ) -> tuple[float, list[float]]:
-    """Return a bound of any value and the worth of each class, by the linear
+    """Return a bound of any value and the value of each class, by the linear
     relaxation.
 
-    Without an answer, the bound is the sum of all worths.
+    Without an answer, the bound is the sum of all values.
     """
     model = CapacityModel(question, classes)
     if model.program.rows:
         with contextlib.suppress(
             Exception
-        ):  # the decision must not fail with a library
+        ):  # a failing library must not stop the decision
             answer = solve_by_linprog(model.program, RELAXED_SHARE * until.remaining())
             if answer.found and answer.bound is not None:
                 return answer.bound * model.unit, model.scores(answer.prices)

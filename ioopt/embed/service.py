@@ -1,4 +1,4 @@
-"""Decisions over a pipe or a socket: a line of JSON in, a line of JSON out.
+"""Answer requests over a pipe or a socket: a line of JSON in, a line of JSON out.
 
 A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}``; the reply repeats the id and
 has ``"ok": true`` and a ``result``, or ``"ok": false`` and an ``error`` of ``code`` and
@@ -35,12 +35,12 @@ from ioopt.problems.base import Json
 
 MAX_LINE_BYTES = 8 << 20
 MAX_SESSIONS = 64
-"""Most sessions of a connection."""
+"""The largest number of sessions of a connection."""
 IDLE_SECONDS = 3600.0
-"""Seconds without a call after which a session gives way to a new one."""
+"""The seconds without a call after which a session may be replaced by a new one."""
 
 OF_RESULT = ("plan", "status", "stop", "objective", "bound", "gap", "notes")
-"""Fields of a result that answer ``decide``."""
+"""The fields of a result that the reply to ``decide`` contains."""
 
 
 class Service:
@@ -173,7 +173,9 @@ class Service:
 
 
 def _applied(function: Callable[..., Any], arguments: Json) -> Any:
-    """Call with named arguments; a wrong name or type is an error of the client."""
+    """Call *method* with named arguments; a wrong name or type is reported as the
+    client's error.
+    """
     try:
         return function(**arguments)
     except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError) as error:
@@ -181,7 +183,7 @@ def _applied(function: Callable[..., Any], arguments: Json) -> Any:
 
 
 def _plain(value: object) -> object:
-    """Return JSON for what decisions contain: dataclasses, sets, models,
+    """Return the JSON form of what decisions contain: dataclasses, sets, models,
     enumerations.
     """
     if isinstance(value, (set, frozenset)):
@@ -190,4 +192,4 @@ def _plain(value: object) -> object:
 
 
 _ENCODER = json.JSONEncoder(allow_nan=False, default=_plain)
-"""Made once, because making one takes microseconds."""
+"""Cached, because making one takes microseconds."""

@@ -1,11 +1,11 @@
-"""Serve lines over standard input and output, or a Unix socket that only its owner
-reads.
+"""Serve lines over standard input and output, or over a Unix socket that only its owner
+can read.
 
-Each connection has a process of its own, so that a running solver can be stopped:
-Python cannot end a thread, and compiled code may not even let another thread run. The
-process leads a group, so that programs started by solvers are ended with it. What a
-solver prints goes to standard error, and its input is empty: the lines have descriptors
-of their own.
+Each connection has its own process, so that a running solver can be stopped: Python
+cannot end a thread, and compiled code may block all other threads. The process leads a
+process group, so that programs started by solvers are ended with it. Output of a solver
+goes to standard error, and its standard input is empty; the protocol uses separate
+descriptors.
 """
 
 import contextlib
@@ -33,26 +33,28 @@ from ioopt.errors import BackendFailureError, UsageError
 
 MAX_CONNECTIONS = 32
 MAX_UNFINISHED_BYTES = 256 << 20
-"""Most bytes of unfinished lines over all connections."""
+"""The largest number of bytes of unfinished lines, over all connections."""
 DRAIN_SECONDS = 3.0
-"""Seconds for answering what has arrived once the service is told to stop.
+"""The seconds for answering received messages once the service is told to stop.
 
-The pages promise that it stops within 5 s.
+The documentation promises that it stops within 5 s.
 """
 INTERRUPT_SECONDS = 0.3
-"""The same after Ctrl-C, when a user waits."""
+"""The same after Ctrl-C, when a user is waiting."""
 LEAVE_SECONDS = 1.0
-"""Seconds for a process to notice that its client has left before it is killed."""
+"""The seconds in which a process should notice that its client has left; then it is
+killed.
+"""
 _FULL_SECONDS = 0.05
-"""Pause where no descriptor or memory is left for a new connection."""
+"""The pause in seconds when no descriptor or memory is left for a new connection."""
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from ioopt.embed.transport import main; main(sys.argv[2:])"
 )
 NUMBERED = "numbered"
-"""Word for :func:`main`: lines begin with a number."""
+"""An argument of :func:`main`: lines begin with a number."""
 LISTED_ONLY = "listed-only"
-"""Word for :func:`main`: solvers that are not listed are refused."""
+"""An argument of :func:`main`: solvers that are not in the registry are refused."""
 OWN_REFUSED = (
     "over HTTP only listed solvers are served: begin the service with --allow-own"
 )
@@ -72,7 +74,7 @@ class StreamServer:
         self._busy = self._stopped = False
 
     def run(self) -> int:
-        """Serve until the input ends or :meth:`stop`; return how many lines were
+        """Serve until the input ends or :meth:`stop`; return the number of lines
         answered.
 
         A line past the limit is read to its end in pieces, so that memory is bounded.
@@ -95,8 +97,8 @@ class StreamServer:
         return self._service.handle(line)
 
     def stop(self) -> None:
-        """Finish the present line, or stop waiting for the next; for a signal
-        handler.
+        """Finish the current line, or stop waiting for the next; may be called from a
+        signal handler.
         """
         self._stopped = True
         if not self._busy:
@@ -116,9 +118,9 @@ class NumberedServer(StreamServer):
 def own_streams() -> tuple[IO[bytes], IO[bytes]]:
     """Reserve standard input and output for the protocol, and return them.
 
-    Afterwards the descriptors 0 and 1, for Python and C alike, are an empty input and
-    standard error. Where standard error is the same pipe or file as standard output,
-    what is printed to either is dropped.
+    Afterwards descriptors 0 and 1 are, for Python and C alike, an empty input and
+    standard error. If standard error is the same pipe or file as standard output,
+    everything printed to either is dropped.
     """
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
@@ -138,7 +140,7 @@ def _same_file(first: int, second: int) -> bool:
 
 
 def silence_streams() -> None:
-    """Make standard input empty, and let standard output go to standard error."""
+    """Make standard input empty, and redirect standard output to standard error."""
     empty = os.open(os.devnull, os.O_RDWR)
     os.dup2(empty, 0)
     try:
@@ -167,18 +169,20 @@ def main(arguments: list[str]) -> None:
     with contextlib.suppress(SystemExit, BrokenPipeError):
         try:
             server.run()
-        except OSError as error:  # no answer can be written, but the reason can
+        except OSError as error:  # standard error may still work
             print(
                 f"ioopt: standard output: {error.strerror}", file=sys.stderr, flush=True
             )
-    # The thread of a hung solver must not delay the end.
+    # A thread in which a solver hangs must not delay the end.
     with contextlib.suppress(OSError):
         sys.stdout.flush()
     os._exit(0)
 
 
 def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
-    """Serve one connection in this process, which leads a group, and end with it."""
+    """Serve one connection in this process, the leader of a process group, and end the
+    group with it.
+    """
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells when to end
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -189,7 +193,7 @@ def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
         connection.makefile("wb") as sink,
     ):
         StreamServer(source, sink, Service(max_bytes)).run()
-    os._exit(0)  # whatever solver still runs
+    os._exit(0)  # ends solvers that still run
 
 
 def _command(max_bytes: int, *words: str) -> list[str]:
@@ -199,7 +203,7 @@ def _command(max_bytes: int, *words: str) -> list[str]:
 
 
 class LineProcess:
-    """A :class:`Service` in a process of its own, which can be ended at any time.
+    """A :class:`Service` in its own process, which can be ended at any time.
 
     Each message has a number, with which its reply must begin. Without *allow_own* the
     process refuses solvers that are not in the registry. It starts at the first
@@ -216,7 +220,8 @@ class LineProcess:
         self._closed = False
 
     def handle(self, body: bytes) -> bytes:
-        """Return the reply to one message without line breaks; MessageError for none.
+        """Return the reply to one message without line breaks; MessageError when there
+        is none.
 
         A process that has died or answered another message is replaced by a new one.
         """
@@ -228,7 +233,7 @@ class LineProcess:
             process = self._process = subprocess.Popen(
                 self._command, stdin=pipe, stdout=pipe, process_group=0
             )
-            if self._closed:  # by another thread, while the process was started
+            if self._closed:  # closed by another thread meanwhile
                 self.end()
         try:
             assert process.stdin is not None and process.stdout is not None
@@ -248,7 +253,8 @@ class LineProcess:
         )
 
     def end(self) -> None:
-        """Kill the process and what its solvers have started; any thread may call this.
+        """Kill the process and the programs that its solvers have started; any thread
+        may call this.
 
         The next message starts another process.
         """
@@ -275,13 +281,15 @@ class StdioServer:
     endpoint = ""
 
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
-        self._group = not sys.stdin.isatty()  # a terminal talks to its own group alone
+        self._group = (
+            not sys.stdin.isatty()
+        )  # a terminal's signals reach only its own group
         self._stopping: float | None = None
         group = 0 if self._group else None
         self._process = subprocess.Popen(_command(max_bytes), process_group=group)
 
     def run(self) -> None:
-        """Serve until the input ends, the reader of the output is gone, or
+        """Serve until the input ends, the reader of the output has ended, or
         :meth:`stop`.
         """
         reader = select.poll()
@@ -303,8 +311,8 @@ class StdioServer:
             )
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Answer the present line and end within *seconds*; for a signal handler
-        too.
+        """Answer the current line and end within *seconds*; may be called from a signal
+        handler.
         """
         if self._stopping is None:
             self._stopping = time.monotonic() + seconds
@@ -315,8 +323,9 @@ class StdioServer:
 class _Client:
     """A connection and the process that serves it.
 
-    The connection is kept open to see whether the client has left. ``end_at`` is when
-    the process is to be killed because it has; None: the client is there.
+    The connection is kept open to see whether the client has left. ``end_at`` is the
+    time when the process is to be killed because the client has left; None: the client
+    is still connected.
     """
 
     connection: socket.socket
@@ -327,9 +336,9 @@ class _Client:
 class SocketServer:
     """Serve a Unix socket; every connection is a :class:`Service` in its own process.
 
-    The loop below only hands over connections and watches processes; it solves nothing,
-    so that it never blocks. Processes are forked from a server that has imported what
-    they need.
+    The loop only hands over connections and watches processes; it solves nothing, so
+    that it never blocks. Processes are forked from a server that has imported the
+    modules they need.
     """
 
     def __init__(self, path: str, max_bytes: int = MAX_LINE_BYTES) -> None:
@@ -348,8 +357,8 @@ class SocketServer:
         )
 
     def run(self) -> None:
-        """Accept connections until :meth:`stop`; then answer what has arrived and
-        close.
+        """Accept connections until :meth:`stop`; then answer the messages that have
+        arrived, and close.
         """
         try:
             forkserver.ensure_running()
@@ -371,7 +380,7 @@ class SocketServer:
             os.write(self._wake, b"s")
 
     def _watch(self) -> None:
-        """Wait for the next event, and react to it."""
+        """Wait for the next event, and handle it."""
         poll = select.poll()
         ends = {each.process.sentinel: each for each in self._clients}
         here = {
@@ -382,7 +391,7 @@ class SocketServer:
         for handle in ends:
             poll.register(handle, select.POLLIN)
         for handle in here:
-            poll.register(handle, 0)  # reports only that the other side is closed
+            poll.register(handle, 0)  # reports only closed connections
         if self._stop_at is None:
             poll.register(self._listener, select.POLLIN)
             poll.register(self._waker, select.POLLIN)
@@ -410,7 +419,7 @@ class SocketServer:
         return max(1000 * (min(moments) - time.monotonic()), 0) + 1
 
     def _ended(self, each: _Client) -> None:
-        """Drop a client whose process has ended; tell it where that was a crash."""
+        """Drop a client whose process has ended; tell the client if it crashed."""
         if each.process.exitcode and each.end_at is None:
             said = "the process that served this connection has ended"
             _tell(each.connection, "internal", said)
@@ -432,8 +441,9 @@ class SocketServer:
             connection, _ = self._listener.accept()
         except OSError as error:
             if error.errno in _FULL:
-                time.sleep(_FULL_SECONDS)  # do not spin until something is closed
-            return  # or the client has given up
+                # Without a pause the loop would spin until a connection is closed.
+                time.sleep(_FULL_SECONDS)
+            return  # or the client has left before it was accepted
         try:
             if len(self._clients) >= self.connections:
                 raise OSError(f"{self.connections} connections are served already")
@@ -471,8 +481,8 @@ def _tell(client: socket.socket, code: str, text: str) -> None:
 
 
 def _listen(path: str) -> socket.socket:
-    """Return a listening socket with mode 0600; replace a stale one, and nothing
-    else.
+    """Return a listening socket with mode 0600; replace a stale socket, but no other
+    file.
     """
     if os.path.exists(path):
         if not stat.S_ISSOCK(os.stat(path).st_mode):

@@ -35,12 +35,12 @@ class WorkDirectory:
     """One run of a work directory *instance* under the simulator's dispatcher.
 
     *policy*, *safe* and *in_flight* are the dispatcher's (rules B5 to B7); its
-    reference is the order of the least peak known. *policy* may also be a list of all
+    reference is the order with the least known peak. *policy* may also be a list of all
     tasks. A task is ready once its producers have ended and it is released: at 0, or by
-    :meth:`ready`. Planned bytes count until the engine gives better ones. The object
+    :meth:`ready`. Planned bytes are used until the engine gives better ones. The object
     reads no clock and no file, and is not thread-safe. Invalid input raises an ioopt
-    error and changes nothing; :meth:`next` never raises. ``notes`` are of its last
-    decision.
+    error and changes nothing; :meth:`next` never raises. ``notes`` are those of its
+    last decision.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class WorkDirectory:
 
     @property
     def use(self) -> int:
-        """Bytes inside, with those of running tasks."""
+        """Return the bytes inside, with those of running tasks."""
         return self._dispatcher.use
 
     def ready(self, task: str, now: float) -> None:
-        """Note that a task with a release time is released."""
+        """Record that a task with a release time is released."""
         k = self._index(task)
         now = arguments.seconds(now, "now")
         if self._released[k]:
@@ -99,7 +99,7 @@ class WorkDirectory:
             self._dispatcher.released(k, now)
 
     def expect(self, files: Mapping[str, int]) -> None:
-        """Replace the planned bytes of products, written or not."""
+        """Replace the planned bytes of products, whether written yet or not."""
         if not isinstance(files, Mapping):
             raise InstanceError(f"files: wanted bytes by file, not {shown(files)}")
         for name, size in files.items():
@@ -116,10 +116,11 @@ class WorkDirectory:
     def next(
         self, deadline: float | None = None, among: Collection[str] | None = None
     ) -> str | None:
-        """Return the task to start now, one *among* those named; None: wait.
+        """Return the task to start now, chosen *among* those named (None: all); None
+        means wait.
 
         The engine then calls :meth:`started`. *deadline* (s) is for the whole call.
-        Where the dispatcher fails or is late, and nothing runs, the answer is the first
+        When the dispatcher fails or is late and nothing runs, the answer is the first
         ready task that fits.
         """
         index = self.problem.task_index
@@ -148,9 +149,9 @@ class WorkDirectory:
         return self.problem.tasks[k].id
 
     def started(self, task: str, files: Mapping[str, int] | None = None) -> None:
-        """Note that a ready task starts, whether :meth:`next` named it or not.
+        """Record that a ready task starts, whether or not :meth:`next` named it.
 
-        *files* are the bytes that it will write.
+        *files* gives the bytes that it will write.
         """
         k = self._index(task)
         if not self._waits(k):
@@ -163,7 +164,9 @@ class WorkDirectory:
     def ended(
         self, task: str, now: float, files: Mapping[str, int] | None = None
     ) -> None:
-        """Note that a running task has ended; *files* are the bytes it has written."""
+        """Record that a running task has ended; *files* gives the bytes that it has
+        written.
+        """
         k = self._runs(task)
         now = arguments.seconds(now, "now")
         self.expect(files or {})
@@ -175,7 +178,9 @@ class WorkDirectory:
                 self._dispatcher.released(j, self._now)
 
     def failed(self, task: str) -> None:
-        """Note that a running task has failed and left nothing: it is ready again."""
+        """Record that a running task has failed and left no files: it is ready
+        again.
+        """
         self._runs(task)
         log = [row for row in self._log if row != ("started", [task])]
         kept = {"notes": self.notes, "_guard": self._guard}
@@ -191,7 +196,7 @@ class WorkDirectory:
     def restore(cls, state: Json) -> Self:
         """Return the run that *state* was saved from.
 
-        Raises InstanceError when *state* is not what :meth:`state` returns.
+        Raises InstanceError when *state* is not a return value of :meth:`state`.
         """
         with restoring("run"):
             how = {key: state[key] for key in ("policy", "safe", "in_flight")}
@@ -212,7 +217,9 @@ class WorkDirectory:
         return f"task {k}, which may not start"
 
     def _first(self, among: Collection[int] | None) -> int | None:
-        """Return the first ready task of the file that fits; None while tasks run."""
+        """Return the first ready task, in the order of the file, that fits; None while
+        tasks run.
+        """
         if self._running:
             return None
         dispatcher = self._dispatcher

@@ -1,4 +1,5 @@
-"""Dispatch workflows inside an engine: tasks come and end; ask which may start where.
+"""Dispatch workflows inside an engine: report tasks that arrive and end, and ask which
+task may start where.
 
 >>> from ioopt.embed import WorkflowDispatcher
 >>> run = WorkflowDispatcher(
@@ -34,9 +35,9 @@ from ioopt.units import counted
 
 FileLike = Mapping[str, object] | File
 _COMPACT = 256
-"""Forgotten tasks after which a run is rebuilt without them, at least."""
+"""The least number of forgotten tasks at which a run is rebuilt without them."""
 MOST_CORES = 1 << 16
-"""Cores of the node that stands for those to come where a run has none yet."""
+"""The cores of a placeholder node, used while a run has no node yet."""
 WAITS = "waits"
 ENDED = "ended"
 WITHDRAWN = "withdrawn"
@@ -46,7 +47,7 @@ WITHDRAWN = "withdrawn"
 class Placement:
     """The start of a task on a node.
 
-    ``stage`` are the files to bring there first: (file, source node or None for the
+    ``stage`` lists the files to bring there first: (file, source node or None for the
     storage).
     """
 
@@ -59,10 +60,10 @@ class WorkflowDispatcher(LiveView):
     """One run of a workflow under a dispatcher of the simulators, such as ``rolling``.
 
     *network*, *nodes* and *files* are those of an ``ioopt/replication`` instance.
-    *products*: once tasks have ended, what they write is on the ``storage``, or on
-    their ``nodes`` alone. A dispatcher that raises, answers wrongly or is late is
-    replaced by ``locality`` for the rest of the run, and ``notes`` say so. A file is
-    taken to be on a node once a task that reads or writes it was placed there, until
+    *products* says where the outputs of ended tasks are: on the ``storage``, or only on
+    their ``nodes``. A dispatcher that raises, answers wrongly or is late is replaced by
+    ``locality`` for the rest of the run, and ``notes`` say so. A file is assumed to be
+    on a node once a task that reads or writes it was placed there, until
     :meth:`evicted`. The object reads no clock and no file, and is not thread-safe.
     Times are seconds. Memory grows with the tasks of the run. Invalid input raises
     InstanceError or UsageError and changes nothing.
@@ -145,7 +146,7 @@ class WorkflowDispatcher(LiveView):
         return f not in self._writer or (self._stored and f in self._written)
 
     def next(self, now: float, deadline: float | None = None) -> list[Placement]:
-        """Return the tasks that start now, and where.
+        """Return the tasks that start now, with their nodes.
 
         *deadline* (s) is for all decisions of the call together.
         """
@@ -163,7 +164,7 @@ class WorkflowDispatcher(LiveView):
         return placed
 
     def completed(self, task: str, now: float) -> None:
-        """Note that a running task has ended, and that its products exist."""
+        """Record that a running task has ended, and that its products exist."""
         k = self._runs(task)
         self._tick(now)
         self.ends(k, {f: self._sizes[f] for f in self.outputs(k)})
@@ -174,7 +175,9 @@ class WorkflowDispatcher(LiveView):
                 self._now_ready(reader)
 
     def failed(self, task: str, now: float) -> None:
-        """Note that a running task has failed: it waits again, as if submitted now."""
+        """Record that a running task has failed: it waits again, as if submitted
+        now.
+        """
         k = self._runs(task)
         self._tick(now)
         self.ends(k, {})
@@ -190,7 +193,9 @@ class WorkflowDispatcher(LiveView):
         del self._place[task]
 
     def observe(self, seconds: Mapping[str, float]) -> None:
-        """Replace estimates (compute seconds at speed 1) of tasks by better ones."""
+        """Replace the estimates of tasks (compute seconds at speed 1) by better
+        ones.
+        """
         found: dict[int, Task] = {}
         for name, value in seconds.items():
             if arguments.name(name, "task") not in self._place:
@@ -202,9 +207,9 @@ class WorkflowDispatcher(LiveView):
             self._tasks[k] = task
 
     def lost(self, node: str, now: float) -> None:
-        """Note that a node is gone with its files.
+        """Remove a node with its files.
 
-        Its tasks wait again, and so do the tasks whose products it alone had.
+        Its tasks wait again, and so do the tasks whose products were only there.
         """
         i = self._index(node)
         self._tick(now)
@@ -219,7 +224,7 @@ class WorkflowDispatcher(LiveView):
                     self._write_again(f)
 
     def back(self, node: str) -> None:
-        """Note that a lost node takes tasks again; its disk is empty."""
+        """Let a lost node take tasks again; its disk is empty."""
         self._down.discard(self._index(node))
 
     def joined(self, node: Mapping[str, object] | Node) -> None:
@@ -242,18 +247,18 @@ class WorkflowDispatcher(LiveView):
         self._begin_again(state)
 
     def evicted(self, node: str, file: str) -> None:
-        """Note that *file* is no longer on *node*."""
+        """Record that *file* is no longer on *node*."""
         self._go((self._known_file(file),), self._index(node))
 
     def staged(self, node: str, file: str, size: int = 0) -> None:
-        """Note that *file* is on *node* now; a new file has *size* bytes."""
+        """Record that *file* is on *node* now; a new file has *size* bytes."""
         i = self._index(node)
         if arguments.name(file, "file") not in self._file:
             self._add_files([{"id": file, "bytes": size}])
         self._come((self._known_file(file),), i)
 
     def _write_again(self, f: int) -> None:
-        """Let the task that writes a lost file run again; its readers wait for it."""
+        """Make the task that writes a lost file run again; its readers wait for it."""
         self._written.discard(f)
         task = self._tasks[self._writer[f]]
         if task.id in self._ended:
@@ -268,8 +273,8 @@ class WorkflowDispatcher(LiveView):
     def forget(self, task: str, files: Iterable[str] = ()) -> None:
         """Forget an ended task, its products, and *files* that no task has to read.
 
-        They leave all nodes, and their names may be used again. Raises UsageError while
-        a task needs one of the files.
+        They are removed from all nodes, and their names may be used again. Raises
+        UsageError while a task needs one of the files.
         """
         if task not in self._ended:
             raise UsageError(f"task {task!r} has not ended")
@@ -305,7 +310,7 @@ class WorkflowDispatcher(LiveView):
     def _begin_again(self, state: Json) -> None:
         """Continue from *state* with the notes of this run.
 
-        After a failure of the dispatcher ``locality`` goes on.
+        After a failure of the dispatcher, ``locality`` decides.
         """
         kept = {"notes": self.notes, "_guard": self._guard}
         if self._policy is locality:
@@ -313,7 +318,8 @@ class WorkflowDispatcher(LiveView):
         vars(self).update(vars(self.restore(state)) | kept)
 
     def state(self) -> Json:
-        """Return the run as plain JSON values, without what was forgotten.
+        """Return the run as plain JSON values, without tasks and files that were
+        forgotten.
 
         A running task has its node, its start and the seconds that its staging took.
         """
@@ -337,17 +343,19 @@ class WorkflowDispatcher(LiveView):
         }
 
     def _is_kept(self, k: int, names: Mapping[int, str]) -> bool:
-        """Return whether the task at place *k* is part of the state of the run.
+        """Return whether the task at index *k* is part of the state of the run.
 
-        It is not where it was forgotten, or runs again at another place. *names* are of
-        the files that are not forgotten.
+        It is not if it was forgotten, or runs again at another index. *names* are those
+        of the files that are not forgotten.
         """
         if self._place.get(self._tasks[k].id) == k:
             return True
         return any(f in names and self._writer.get(f) == k for f in self.outputs(k))
 
     def _how_far(self, k: int) -> object:
-        """Return how far the task at place *k* is, as :meth:`state` tells it."""
+        """Return the progress of the task at index *k*, in the form of
+        :meth:`state`.
+        """
         if k in self._running:
             node = self._running[k]
             return [node, *self._computing[node][k]]
@@ -360,10 +368,10 @@ class WorkflowDispatcher(LiveView):
 
     @classmethod
     def restore(cls, state: Json) -> Self:
-        """Return the run that *state* tells, at the same point.
+        """Return the run that *state* describes, in the same condition.
 
         A dispatcher that plans makes a new plan. Raises InstanceError when *state* is
-        not what :meth:`state` returns.
+        not a return value of :meth:`state`.
         """
         with restoring("run"):
             made = cls(
@@ -379,7 +387,7 @@ class WorkflowDispatcher(LiveView):
         return made
 
     def _resume(self, state: Json) -> None:
-        """Bring a new run to the point of *state*.
+        """Bring a new run to the condition of *state*.
 
         A damaged state raises ValueError and other errors of reading it.
         """
@@ -408,7 +416,9 @@ class WorkflowDispatcher(LiveView):
             self._now_ready(k)
 
     def _resume_task(self, k: int, task: Task, how: Any) -> None:
-        """Enter one task of a state at place *k*; *how* is of :meth:`_how_far`."""
+        """Add one task of a state at index *k*; *how* is its progress, as of
+        :meth:`_how_far`.
+        """
         if how != WAITS:
             self._given.add(k)
         self._enter(task)
@@ -464,9 +474,9 @@ class WorkflowDispatcher(LiveView):
                 )
 
     def _enter(self, task: Task) -> None:
-        """Give a task a new place, also one that runs again.
+        """Give a task a new index, also one that runs again.
 
-        Dispatchers remember tasks by their places.
+        Dispatchers remember tasks by index.
         """
         k = self._place[task.id] = len(self._tasks)
         self._tasks.append(task)
@@ -488,8 +498,8 @@ class WorkflowDispatcher(LiveView):
             self.becomes_ready(k)
 
     def _ask(self, until: Deadline, given: float | None) -> Pair | None:
-        """Return the answer of the dispatcher; past the deadline that of
-        ``locality``.
+        """Return the answer of the dispatcher, or that of ``locality`` past the
+        deadline.
         """
         left = None
         if given is not None:

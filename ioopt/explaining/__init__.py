@@ -1,5 +1,5 @@
-"""Explain a plan: where its time goes, what sets its bound, which resource would help
-most.
+"""Explain a plan: where its time goes, what sets its bound, and which resource would
+help most.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,16 +24,16 @@ from ioopt.units import quantity, title
 from ioopt.verdict import best_of, strongest_sound
 
 TOLD = 1e-3
-"""Gains below this part of the value are not mentioned."""
+"""Gains below this share of the value are not mentioned."""
 
 
 @dataclass(frozen=True)
 class Knob:
-    """What a tenth more of one *resource* gives (None: of none): the measure of the
-    best plan found, and its bound.
+    """The effect of 10 % more of one *resource* (None: of no change): the measure of
+    the best plan found, and its bound.
 
-    ``gain`` is the part of the value without it that it saves; ``sure`` says that this
-    is more than two searches of the same instance may differ by.
+    ``gain`` is the saving as a part of the value without the change. ``sure`` is true
+    when the gain is more than the difference between two searches of the same instance.
     """
 
     resource: str | None
@@ -45,10 +45,10 @@ class Knob:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Sentences for people, and the figures of the last two of them.
+    """Sentences for people, and the figures behind the last two of them.
 
-    ``noise`` is how far the plans of the unchanged instance lie apart, as a part of
-    the value.
+    ``noise`` is the largest difference between plans of the unchanged instance, as a
+    part of the value.
     """
 
     sentences: tuple[str, ...]
@@ -66,12 +66,12 @@ def explain(
     """Explain *result* on its instance; every resource costs one more solve of
     *time_limit* seconds.
 
-    Each plan that was found, *result*'s first, is replayed with a tenth more of each
-    resource, and the best replay counts: more of a resource is never worse, as the old
-    plan can still be carried out.
+    Each plan that was found, first that of *result*, is replayed with 10 % more of each
+    resource, and the best replay counts. More of a resource therefore never looks
+    worse: the old plan can still be carried out.
 
-    Raises UsageError for kinds that are not explained, and for results without plan or
-    schedule.
+    Raises UsageError for kinds that have no explanation, and for results without plan
+    or schedule.
     """
     problem = load(source)
     kind = registry.kind_of_problem(problem)
@@ -100,9 +100,7 @@ def explain(
 
 @dataclass
 class _Trials:
-    """Solves and replays of variants of an instance, by the solver
-    of the result at hand.
-    """
+    """Solve and replay variants of an instance with the solver of the given result."""
 
     at_hand: Result
     kind: Kind
@@ -112,19 +110,22 @@ class _Trials:
     plans: list[Json] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        # A function without a name of its own is not found: its plan is replayed.
+        # A function without an importable name cannot be solved with again; its plan is
+        # only replayed.
         with suppress(UsageError):
             self.spec = registry.solver(self.at_hand.solver, self.kind)
         self._keep(self.at_hand.plan)
 
     @property
     def searching(self) -> bool:
-        """Whether the solver finds other plans with more time or another seed."""
+        """Return whether the solver may find other plans with more time or another
+        seed.
+        """
         return self.spec is not None and ANYTIME in self.spec.abilities
 
     def solved(self, data: Json, seeds_later: int = 0) -> Result | None:
-        """Return what the solver finds, begun from the plan at hand; None
-        where it does not apply.
+        """Return the solver's answer, started from the given plan; None when the solver
+        cannot take the variant.
         """
         if self.spec is None:
             return None
@@ -146,8 +147,8 @@ class _Trials:
         return found
 
     def replayed(self, data: Json) -> list[float]:
-        """Return the measure of every sound replay of the plans; the first has
-        all the time it needs.
+        """Return the measure of every sound replay of the plans; the first replay has
+        no time limit.
         """
         values: list[float] = []
         deadline = Deadline(self.time_limit)
@@ -175,15 +176,15 @@ class _Trials:
 
 
 def _as_it_is(plan: Json, problem: object) -> Json:
-    """Solve a problem by a plan that is known."""
+    """Return the replayed plan as the answer to the problem, without solving."""
     return plan
 
 
 def _tried(
     trials: _Trials, problem: Any, turns: Mapping[str, Turn]
 ) -> tuple[list[Knob], float]:
-    """Return the knobs, that of the instance as it is first, and the
-    noise of the searches.
+    """Return the effects of the resources, first that of the unchanged instance, and
+    the noise of the searches.
     """
     plain: Json = problem.model_dump(mode="json", by_alias=True)
     variants: dict[str, Json] = {}
@@ -199,30 +200,48 @@ def _tried(
     bounds = [
         answer.bound for answer in (*answers.values(), *again) if answer is not None
     ]
-    # What no plan with more can pass no plan with less can.
+    # A bound that holds with more of a resource also holds with less.
     same = Knob(None, value, strongest_sound(trials.measure.sense, value, bounds))
     gaps = [_gain(trials.measure, other, value) for other in (at_hand, *searched)]
     noise = max((gap for gap in gaps if gap is not None), default=0.0)
     knobs = [same]
     for resource, answer in answers.items():
-        own = [answer.value, answer.bound] if answer is not None else [None, None]
-        most = trials.best([own[0], *trials.replayed(variants[resource]), value])
-        gain = _gain(trials.measure, value, most)
-        proven = same.value == same.bound and own[1] == most
-        sure = proven or gain is None or gain == 0 or gain > noise
-        knobs.append(Knob(resource, most, own[1], gain, sure))
+        replays = trials.replayed(variants[resource])
+        knobs.append(_effect(trials, resource, answer, replays, same, noise))
     return knobs, noise
 
 
+def _effect(
+    trials: _Trials,
+    resource: str,
+    answer: Result | None,
+    replays: Sequence[float | None],
+    same: Knob,
+    noise: float,
+) -> Knob:
+    """Return the effect of more of *resource*: the solver's *answer* and the *replays*
+    with more of it, compared with the unchanged instance *same*.
+    """
+    found = answer.value if answer is not None else None
+    bound = answer.bound if answer is not None else None
+    most = trials.best([found, *replays, same.value])
+    gain = _gain(trials.measure, same.value, most)
+    proven = same.value == same.bound and bound == most
+    sure = proven or gain is None or gain == 0 or gain > noise
+    return Knob(resource, most, bound, gain, sure)
+
+
 def _gain(measure: Metric, now: float | None, then: float | None) -> float | None:
-    """Return by which part of *now* the value *then* is better."""
+    """Return the improvement from *now* to *then* as a part of *now*."""
     if not now or then is None:
         return None
     return (now - then) / abs(now) * (1 if measure.sense == "min" else -1)
 
 
 def _standing(result: Result, measure: Metric, same: Knob) -> str:
-    """Return the sentence on the value of the plan and how far the best may be."""
+    """Return the sentence on the value of the plan and its distance from the best
+    one.
+    """
     row: Row = result.summary()
     value = measured(row, measure.name)
     name = title(measure.name)
@@ -246,7 +265,9 @@ def _standing(result: Result, measure: Metric, same: Knob) -> str:
 
 
 def _held(measure: Metric, knobs: Sequence[Knob], units: Mapping[str, str]) -> str:
-    """Say which resource sets the bound, and what a tenth more of it changes."""
+    """Return the sentence on the resource that sets the bound, and the effect of 10 %
+    more of it.
+    """
     gains: dict[str, float] = {}
     for knob in knobs[1:]:
         gain = _gain(measure, knobs[0].bound, knob.bound)
@@ -263,7 +284,7 @@ def _held(measure: Metric, knobs: Sequence[Knob], units: Mapping[str, str]) -> s
     if gains[resource] < TOLD:
         return (
             f"None of the resources tried sets the {side} bound: 10 % more of any does "
-            "not change it, as the work's own length or order stays."
+            "not change it, because the length or order of the work sets it."
         )
     more = f"10 % more {units.get(resource, 'of it')}"
     return (

@@ -1,8 +1,10 @@
-"""What a family of instances is to the commands: kinds, and the rows of its solvers.
+"""Define the base classes of families: kinds of instances, and the rows of their
+solvers.
 
-One file here is one family: a class for each of its kinds, whose methods import what
-they call, and a row for each solver. Nothing is imported until a method or a loader is
-called, and an editor can follow every name. Commands know these base classes alone.
+Each other file in this package is one family: a class for each of its kinds, whose
+methods import the modules they call, and a row for each solver. Nothing is imported
+until a method or a loader is called, and an editor can follow every name. Commands use
+only these base classes.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ T = TypeVar("T")
 EXACT = "exact"
 """Proves its answer optimal when given time."""
 BOUND = "bound"
-"""Gives a bound that another method can be measured against."""
+"""Gives a bound with which other methods can be compared."""
 WARM_START = "warm-start"
 """Begins from a given plan."""
 ANYTIME = "anytime"
@@ -42,14 +44,14 @@ THREADS = "threads"
 refuses ``--threads``.
 """
 REFERENCE = "reference"
-"""Breaks a rule of the machine, as a mark to measure against: no competitor,
-outside every ratio.
+"""Breaks a rule of the machine, as a reference for others: it does not compete and is
+in no ratio.
 """
 
 
 @dataclass(frozen=True)
 class Loader(Generic[T]):
-    """Something that is imported when it is asked for.
+    """An object that is imported when it is needed.
 
     Written as a decorator of a function without parameters that imports one thing and
     returns it.
@@ -69,13 +71,14 @@ def load_target(target: object) -> Any:
     """Return the object that *target* stands for.
 
     A loader is called, ``package.module:name`` is imported (the form in which users and
-    plugins name things), and any other object is returned as it is.
+    plugins name things), and any other object is returned unchanged.
     """
     if isinstance(target, Loader):
         return target.load()
     if not isinstance(target, str):
         return target
-    # A service asks a thousand times a second: look among the loaded modules first.
+    # A service asks a thousand times a second, so the loaded modules are searched
+    # first.
     module, _, name = target.partition(":")
     found = getattr(sys.modules.get(module), name, None)
     return resolve_name(target) if found is None else found
@@ -89,13 +92,13 @@ Sense = Literal["min", "max"]
 class Metric:
     """One metric of a kind of instances, as its family declares it.
 
-    ``name`` is its key among the objectives and metrics of a result; the name's end
-    tells the unit (:func:`ioopt.units.quantity`). ``bounded_by`` names the metric of a
-    checked or replayed plan that is a proven bound of it, ``raised_by`` one of a replay
-    that may be stronger than the bound a solver proved. ``objective`` marks the one
-    metric that solvers of the kind optimise unless they say otherwise; the kind's quick
-    bound is a bound of it and of no other. ``defined_in`` is where the family's paper
-    defines it.
+    ``name`` is its key among the objectives and metrics of a result; the end of the
+    name determines the unit (:func:`ioopt.units.quantity`). ``bounded_by`` names the
+    metric of a checked or replayed plan that is a proven bound of this one.
+    ``raised_by`` names one of a replay that may be stronger than the solver's bound.
+    ``objective`` marks the one metric that solvers of the kind optimise by default; the
+    kind's quick bound is a bound of this metric only. ``defined_in`` is the place in
+    the family's paper that defines it.
 
     >>> print(Metric("utilisation", "max"))
     utilisation (more is better)
@@ -110,8 +113,8 @@ class Metric:
 
     @property
     def proof(self) -> str:
-        """The metric of a result that states what its solver proved of this one, where
-        the result is measured by another.
+        """Return the metric of a result that holds the solver's bound of this one, for
+        results with another measure.
 
         >>> Metric("additive_seconds").proof
         'additive_bound_seconds'
@@ -125,7 +128,7 @@ class Metric:
 
 
 class Format:
-    """One instance format: its problem class and, where it has one, its generator."""
+    """One instance format: its problem class and, if it has one, its generator."""
 
     kind: str
     """The name of the kind; the file's ``format`` key is ``ioopt/`` and this name."""
@@ -134,7 +137,7 @@ class Format:
 
     @property
     def format(self) -> str:
-        """The value of the file's ``format`` key."""
+        """Return the value of the file's ``format`` key."""
         return f"ioopt/{self.kind}"
 
     def problem_class(self) -> type[Problem]:
@@ -143,12 +146,12 @@ class Format:
 
     @property
     def generates(self) -> bool:
-        """Whether the kind has a generator."""
+        """Return whether the kind has a generator."""
         return type(self).generate is not Format.generate
 
     @property
     def presets(self) -> Mapping[str, type[BaseModel]]:
-        """Preset of the generator -> the class of its settings."""
+        """Return preset of the generator -> class of its settings."""
         return {}
 
     def generate(
@@ -159,7 +162,7 @@ class Format:
 
 
 class MeasuredKind(Format):
-    """A format in which nothing is decided, for ``ioopt measure``."""
+    """A format for ``ioopt measure``, in which nothing is decided."""
 
     def settings_class(self) -> type[BaseModel]:
         """Return the class of the settings (``--set``)."""
@@ -172,61 +175,67 @@ class MeasuredKind(Format):
         raise NotImplementedError(f"{self.kind}: measure")
 
     def plot(self, found: Any, title: str) -> Any:
-        """Draw what :meth:`measure` found, and return the axes."""
+        """Draw the findings of :meth:`measure`, and return the axes."""
         raise NotImplementedError(f"{self.kind}: plot")
 
 
 class MadePolicy(NamedTuple):
-    """The policy that a plan names, and the settings that it was made of."""
+    """The policy that a plan names, and the settings from which it was made."""
 
     policy: Any
     settings: Any
 
 
 Turn = Callable[["Json"], bool]
-"""Gives the plain data of an instance a little more of one resource; False where the
-instance has nothing of it."""
+"""A function that gives the plain data of an instance a little more of one resource; it
+returns False when the instance does not have the resource.
+"""
 
 
 class Kind(Format):
-    """One kind of decision: what is decided, how a plan is judged, and what by.
+    """One kind of decision problem: its plans, how they are checked, and their metrics.
 
-    A family derives one class for each of its kinds and overrides what the kind has.
-    ``metrics`` are what its answers are measured by, the first the one that they are
-    compared by unless the user says otherwise.
+    A family derives one class for each of its kinds and overrides the methods that the
+    kind supports. ``metrics`` are the possible measures of its answers; the first one
+    is the default for comparisons.
     """
 
     default_solver: str
     metrics: tuple[Metric, ...]
     fallback: str | None = None
-    """The solver that answers where another one fails."""
+    """The solver that answers when another one fails."""
     policies: tuple[str, ...] = ()
-    """The policies that ``auto`` tries, the best in the mean first."""
+    """The policies that ``auto`` tries, in the order of their mean results, best
+    first.
+    """
     compare_solvers: tuple[str, ...] = ()
     """What ``ioopt compare`` runs when no solver is named; empty: all of the kind."""
     baseline: str | None = None
-    """The solver to which the comparison of several instances prints mean ratios."""
+    """The baseline of the mean ratios that a comparison of several instances prints."""
     decision: bool = False
-    """Whether it is a snapshot, which ``ioopt solve --now`` takes."""
+    """Whether it is a snapshot, as ``ioopt solve --now`` requires."""
     follows: bool = False
     """Whether a schedule follows from its plan, so that a check repeats the replay."""
     judged_by_schedule: bool = False
     """Whether the checker can judge a schedule without its plan."""
     replay_options: frozenset[str] = frozenset()
-    """The options of ``ioopt simulate`` that its replay takes beside the plan."""
+    """The options of ``ioopt simulate`` that its replay takes in addition to the
+    plan.
+    """
     exports: frozenset[str] = frozenset()
     """The commands of ``ioopt export`` that take its instances."""
     renamed: Mapping[str, str] = {}
-    """Names of solvers in the last version -> what stands for them now."""
+    """Renamed solvers of the last version -> their present names."""
     removed: Mapping[str, str] = {}
-    """Solvers of the last version that were removed -> what to take instead."""
+    """Removed solvers of the last version -> what to use instead."""
     knob_units: Mapping[str, str] = {}
-    """What there is more of, by resource of :meth:`knobs`, where its name does not
-    say it."""
+    """Resource of :meth:`knobs` -> the words for it in sentences, if its name does not
+    suffice.
+    """
 
     @property
     def objective(self) -> Metric:
-        """What the solvers of this kind optimise unless they say otherwise."""
+        """Return the metric that the solvers of this kind optimise by default."""
         for metric in self.metrics:
             if metric.objective:
                 return metric
@@ -234,15 +243,17 @@ class Kind(Format):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What comparisons show: all metrics but an objective that is not the first."""
+        """Return the metrics that comparisons show: all but an objective that is not
+        the first.
+        """
         others = [metric.name for metric in self.metrics[1:] if not metric.objective]
         return (self.metrics[0].name, *others)
 
     def metric(self, name: str) -> Metric:
         """Return the metric called *name*.
 
-        One that is not declared is an objective of a solver's own, such as
-        ``value_hdf``: it has the direction of the kind's objective and no bounds.
+        A name that is not declared is a solver's own objective, such as ``value_hdf``:
+        it has the direction of the kind's objective and no bounds.
         """
         for metric in self.metrics:
             if metric.name == name:
@@ -254,25 +265,25 @@ class Kind(Format):
         return None
 
     def schedule_class(self) -> type[Any] | None:
-        """Return the form of its schedules; None where any dictionary will do."""
+        """Return the class of its schedules; None when any dictionary is accepted."""
         return None
 
     def load(self) -> None:
-        """Import what checks, replays and bounds need.
+        """Import the modules that checks, replays and bounds need.
 
         ``ioopt compare`` calls it before it times the first solver.
         """
 
     def check(self, problem: Any, plan: Any, schedule: Schedule | None) -> CheckReport:
-        """Judge a plan, and its schedule where there is one; recompute the objective.
+        """Check a plan, and its schedule if there is one; recompute the objective.
 
-        *plan* is None only where the kind is ``judged_by_schedule``.
+        *plan* is None only when the kind is ``judged_by_schedule``.
         """
         raise NotImplementedError(f"{self.kind}: check")
 
     @property
     def simulates(self) -> bool:
-        """Whether the kind has a simulator."""
+        """Return whether the kind has a simulator."""
         return type(self).simulate is not Kind.simulate
 
     def simulate(
@@ -285,8 +296,8 @@ class Kind(Format):
     ) -> Simulation:
         """Replay *plan* on the kind's timeline.
 
-        *policy* is given where :meth:`policy_of` names one. *options* may hold
-        ``deadline``, at which a replay answers with what it has and a note. Raises
+        *policy* is given when :meth:`policy_of` returns one. *options* may hold
+        ``deadline``, at which a replay returns what it has, with a note. Raises
         SimulationError for a plan that cannot be carried out.
         """
         raise UsageError(
@@ -294,33 +305,41 @@ class Kind(Format):
         )
 
     def bound(self, problem: Any, deadline: Deadline | None = None) -> float | None:
-        """Return a quick, proven bound of the objective, for solvers that prove nothing
-        themselves; None where there is none.
+        """Return a quick, proven bound of the objective, for solvers that prove none;
+        None when there is none.
         """
         return None
 
     def policy_of(self, plan: Any) -> str | None:
-        """Return the solver whose policy made *plan*; None for plans of no policy."""
+        """Return the solver whose policy made *plan*; None for plans that no policy
+        made.
+        """
         return None
 
     def policy_settings(self, plan: Any, known: Set[str]) -> Mapping[str, object]:
-        """Return what *plan* states of its policy's settings, which are *known*."""
+        """Return the policy settings that *plan* states; *known* are the settings that
+        the policy has.
+        """
         return {}
 
     def beyond(
         self, problem: Any, plan: Any, schedule: Schedule | None
     ) -> Mapping[str, Any]:
-        """Return what a plan and its schedule say of the question that the instance
-        does not, by name; without plan and schedule, what the instance says.
+        """Return the settings, by name, that a plan and its schedule add to the
+        instance; without both, the instance's own.
         """
         return {}
 
     def as_replayed(self, problem: Any, told: Mapping[str, Any]) -> Any:
-        """Return *problem* with what a result tells *beyond* it and was asked for."""
+        """Return *problem* with the added settings *beyond* of a result, as far as they
+        were asked for.
+        """
         return problem
 
     def solvers_to_compare(self, problem: Any) -> tuple[str, ...]:
-        """Return what ``ioopt compare`` runs on *problem*; empty: all of the kind."""
+        """Return the solvers that ``ioopt compare`` runs on *problem*; empty: all of
+        the kind.
+        """
         return self.compare_solvers
 
     def pictures(self) -> Mapping[str, Callable[..., Any]]:
@@ -329,7 +348,7 @@ class Kind(Format):
 
     @property
     def explains(self) -> bool:
-        """Whether plans of the kind are explained."""
+        """Return whether plans of the kind can be explained."""
         return type(self).explain is not Kind.explain
 
     def explain(self, problem: Any, result: Result) -> list[str]:
@@ -337,7 +356,7 @@ class Kind(Format):
         raise UsageError(f"plans of {self.kind} are not explained")
 
     def knobs(self) -> Mapping[str, Turn]:
-        """Return the resources of which an explanation tries more, by name."""
+        """Return, by name, the resources that an explanation varies."""
         return {}
 
     def export_model(
@@ -355,16 +374,17 @@ Target = Loader[Any] | Callable[..., object] | str
 
 @dataclass(frozen=True)
 class SolverSpec:
-    """One solver: its name, the kinds it takes, where its function and settings are.
+    """One solver: its name, the kinds it takes, and where to find its function and
+    settings.
 
-    ``target`` is a :class:`ioopt.protocols.SolverFunction`; ``settings`` a frozen
-    pydantic class whose fields are the keys of ``--set``. ``policy`` makes a policy of
-    the settings, for live use, for replays and, as ``request.policy``, for the target.
-    Each is given as a :class:`Loader`, as ``module:name``, or as the thing itself.
-    ``fixed`` are settings that the name implies (so that ``cons-fcfs+top`` is
+    ``target`` is a :class:`ioopt.protocols.SolverFunction`; ``settings`` is a frozen
+    pydantic class whose fields are the keys of ``--set``. ``policy`` makes a policy
+    from the settings, for live use, for replays and, as ``request.policy``, for the
+    target. Each is given as a :class:`Loader`, as ``module:name``, or as the object
+    itself. ``fixed`` are settings that the name implies (``cons-fcfs+top`` is
     ``cons-fcfs`` with one setting). ``backends`` are the values of ``--backend``, the
     default first. ``source`` is the paper and section, or ``ours``. ``variant_of``
-    names the solver of which this is a variant, listed only when asked for.
+    names the solver of which this is a variant; variants are listed only on request.
     """
 
     name: str
@@ -381,12 +401,14 @@ class SolverSpec:
 
     @property
     def own(self) -> bool:
-        """Whether it is a function of the user, which no registry knows."""
+        """Return whether it is a function of the user, which is not in the registry."""
         return ":" in self.name
 
     @property
     def bundled(self) -> bool:
-        """Whether its function is a part of ioopt, and not of a plugin or the user."""
+        """Return whether its function is a part of ioopt, not of a plugin or the
+        user.
+        """
         target = self.target.load if isinstance(self.target, Loader) else self.target
         place = target if isinstance(target, str) else target.__module__
         return place.startswith("ioopt.")
@@ -397,17 +419,19 @@ class SolverSpec:
         return function
 
     def settings_class(self) -> type[BaseModel] | None:
-        """Import and return the class of its settings; None where it has none."""
+        """Import and return the class of its settings; None when it has none."""
         settings: type[BaseModel] | None = load_target(self.settings)
         return settings
 
     def default_settings(self) -> Any:
-        """Return its settings with what the name fixes; None where it has none."""
+        """Return its default settings, with those that the name fixes; None when it has
+        none.
+        """
         settings = self.settings_class()
         if settings is None:
             return None
         return parse_settings(settings, self.fixed, self.name)
 
     def make_policy(self, settings: Any) -> Any:
-        """Return the policy of *settings*; None for a solver without policy."""
+        """Return the policy made from *settings*; None for a solver without policy."""
         return None if self.policy is None else load_target(self.policy)(settings)

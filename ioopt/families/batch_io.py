@@ -1,5 +1,5 @@
-"""The batch I/O family (Zhou et al.): job traces behind one storage system, and one
-decision of who transfers.
+"""Define the batch I/O family (Zhou et al.): job traces that share one storage system,
+and single decisions on which requests transfer.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "auto",
         ("batch-io",),
         _auto,
-        "every policy on the trace, the best answers",
+        "every policy on the trace; returns the best plan",
         "ours",
         abilities={ANYTIME},
     ),
@@ -288,8 +288,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "io-exact",
         ("batch-io",),
         _exact,
-        "the least I/O delay for given starts, up to 30 requests: what being "
-        "online costs",
+        "the least I/O delay for given starts, up to 30 requests: shows what "
+        "deciding online costs",
         "ours",
         _exact_settings,
         _exact_policy,
@@ -298,7 +298,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         backends=("HiGHS", "CBC"),
     ),
 )
-"""One row a policy: its name, its file, and what is said of it."""
+"""One row for each policy: its name, its file, and its description."""
 
 _COMPARED = tuple(
     row.name
@@ -314,7 +314,7 @@ _BEST_FIRST = ("fill", "least-delay", "cons-max-util")
 
 
 class BatchIo(Kind):
-    """Which job transfers at what rate, whenever several of them want to."""
+    """Decide which job transfers at what rate, whenever several jobs have requests."""
 
     kind = "batch-io"
     family = "batch-io"
@@ -401,7 +401,7 @@ class BatchIo(Kind):
         from ioopt.solvers.batch_io.run import simulate
 
         assert policy is not None, "a plan of this kind names its policy"
-        options.pop("deadline", None)  # it is the command that ends a long replay
+        options.pop("deadline", None)  # the command ends a long replay
         return simulate(problem, plan, policy.policy, **options)
 
     def beyond(
@@ -432,7 +432,7 @@ class BatchIo(Kind):
 
 
 class IoRequests(Kind):
-    """Which of the requests of an instant are granted, and at what rate."""
+    """Decide which of the requests at one instant are granted, and at what rate."""
 
     kind = "io-requests"
     family = "batch-io"

@@ -1,4 +1,4 @@
-"""The solver ``auto`` of policies: it tries each of them and keeps the best plan."""
+"""Define the solver ``auto``, which tries each policy and returns the best plan."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 
 RECORDED_RUN_FACTOR = 4.0
-"""How much longer a run that keeps records may take than a trial without them."""
+"""How many times longer a run with records may take than a trial without them."""
 
 
 def best_of(
     kinds: Sequence[Kind], rows: Sequence[SolverSpec]
 ) -> Callable[[Problem, SolveRequest], Outcome]:
-    """Return the solver that tries the policies of the problem's kind, one of *kinds*;
-    *rows* are the solvers of the family.
+    """Return a solver that tries the policies of the problem's kind, which is one of
+    *kinds*; *rows* are the solvers of the family.
     """
     row_of = {row.name: row for row in rows}
 
     def solve(problem: Problem, request: SolveRequest) -> Outcome:
-        """Run every policy while there is time; the best plan answers."""
+        """Run every policy while there is time; return the best plan."""
         for kind in kinds:
             if isinstance(problem, kind.problem_class()):
                 policies = [row_of[name] for name in kind.policies]
@@ -36,7 +36,7 @@ def best_of(
 
 
 class _Trials:
-    """Runs of one policy after the other on one problem."""
+    """Run the policies one after the other on one problem."""
 
     def __init__(
         self,
@@ -56,7 +56,9 @@ class _Trials:
         self.last_seconds = 0.0
 
     def run(self) -> Outcome:
-        """Try the policies in turn; a first one that is late answers as it can."""
+        """Try the policies in turn; the first has no other plan to fall back on, so it
+        may end late.
+        """
         deadline = self.request.deadline
         for row in self.policies:
             if self.values and deadline.expired():
@@ -64,7 +66,7 @@ class _Trials:
             begun = deadline.elapsed()
             outcome = self._trial(row)
             if outcome.stop is not StopReason.FINISHED:
-                # It is late; what answers in its place is known already.
+                # The policy is late, but an earlier trial has an answer already.
                 if not self.values:
                     return outcome
                 break
@@ -73,7 +75,7 @@ class _Trials:
         return self._answer()
 
     def _trial(self, row: SolverSpec) -> Outcome:
-        """Run one policy; after the first, leave time for the answer."""
+        """Run one policy; from the second one on, leave time to make the answer."""
         deadline = self.request.deadline
         if self.values:
             deadline = deadline.within(deadline.remaining() - OVERTIME_SECONDS)
@@ -89,7 +91,7 @@ class _Trials:
         )
 
     def _keep(self, row: SolverSpec, outcome: Outcome) -> None:
-        """Note the objective of a finished trial; keep the plan of the best."""
+        """Store the objective of a finished trial, and its plan if it is the best."""
         if outcome.simulation is not None:
             measured = outcome.simulation.metrics
         else:
@@ -109,7 +111,7 @@ class _Trials:
             self.best_row = row
 
     def _answer(self) -> Outcome:
-        """Return the best plan, with its records where there is time to make them."""
+        """Return the best plan, with records if there is time to make them."""
         best = self._recorded()
         tried = ", ".join(self.values)
         chosen = self.best_row.name if self.best_row is not None else ""
@@ -122,7 +124,7 @@ class _Trials:
         return replace(best, stop=stop, notes=(*notes, *best.notes))
 
     def _recorded(self) -> Outcome:
-        """Run the best policy again, with records, where its trial left them out."""
+        """Run the best policy again with records, if its trial left them out."""
         deadline = self.request.deadline
         enough = deadline.remaining() > RECORDED_RUN_FACTOR * self.last_seconds
         if self.best_row is None or not (self.best.trial and enough):

@@ -1,5 +1,5 @@
-"""The flexgang family (Lee et al.): quanta and loose gangs are decided; quantum models,
-perturbations and message counts are measured.
+"""Define the flexgang family (Lee et al.): decisions on quanta and loose gangs;
+measurements of quantum models, perturbations and message counts.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ _RENAMED = {"exact": "flex-exact", "quantum-dp": "quantum-ip"}
 
 
 class QuantumSelection(Kind):
-    """How long the quantum of each job is, and how often a cycle visits it."""
+    """Decide how long the quantum of each job is, and how often a cycle visits the
+    job.
+    """
 
     kind = "quantum-selection"
     family = "flexgang"
@@ -140,7 +142,7 @@ class QuantumSelection(Kind):
 
 
 class FlexibleGang(Kind):
-    """Which gangs keep rows of their own, and which jobs share loose windows."""
+    """Decide which gangs keep rows of their own, and which jobs share loose windows."""
 
     kind = "flexible-gang"
     family = "flexgang"
@@ -237,7 +239,7 @@ class FlexibleGang(Kind):
 
 
 class QuantumModel(MeasuredKind):
-    """Slowdown and fragmentation of two jobs that alternate."""
+    """Measure slowdown and fragmentation of two jobs that alternate."""
 
     kind = "quantum-model"
     family = "flexgang"
@@ -283,7 +285,7 @@ class QuantumModel(MeasuredKind):
 
 
 class Perturbation(MeasuredKind):
-    """What one disturbed quantum costs a gang."""
+    """Measure what one disturbed quantum costs a gang."""
 
     kind = "perturbation"
     family = "flexgang"
@@ -329,7 +331,7 @@ class Perturbation(MeasuredKind):
 
 
 class MessageCounts(MeasuredKind):
-    """How much a gang needs to run together, by its messages."""
+    """Measure, by its messages, how much a gang needs to run together."""
 
     kind = "message-counts"
     family = "flexgang"

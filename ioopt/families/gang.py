@@ -1,5 +1,5 @@
-"""The gang family (Zhang et al.): workloads in time slices, and one update of their
-matrix.
+"""Define the gang family (Zhang et al.): workloads in time slices, and single updates
+of their matrix.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RENAMED = {"dedicated": "iogs"}
 
 
 class Gang(Kind):
-    """Which jobs share a time slice, and on which nodes each of them runs."""
+    """Decide which jobs share a time slice, and on which nodes each of them runs."""
 
     kind = "gang"
     family = "gang"
@@ -148,7 +148,7 @@ class Gang(Kind):
 
 
 class GangMatrix(Kind):
-    """Where the waiting jobs of a snapshot go, and which jobs move."""
+    """Decide where the waiting jobs of a snapshot go, and which jobs move."""
 
     kind = "gang-matrix"
     family = "gang"
@@ -336,7 +336,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "auto",
         _BOTH,
         _auto,
-        "every policy on the instance, the best answers",
+        "every policy on the instance; returns the best plan",
         "ours",
         abilities={ANYTIME},
     ),
@@ -390,4 +390,4 @@ SOLVERS: tuple[SolverSpec, ...] = (
         backends=("CP-SAT", "HiGHS", "CBC"),
     ),
 )
-"""One row a policy: its name, its file, and what is said of it."""
+"""One row for each policy: its name, its file, and its description."""

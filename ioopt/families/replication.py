@@ -1,5 +1,5 @@
-"""The replication family (Khanna et al.): batches and workflows whose tasks share
-files.
+"""Define the replication family (Khanna et al.): batches and workflows whose tasks
+share files.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ _KNOB_UNITS = {"the remote link": "bandwidth", "the nodes' network": "bandwidth"
 
 
 class Replication(Kind):
-    """Which node runs each task, in which order, and what is copied between nodes."""
+    """Decide which node runs each task, in which order, and which files are copied
+    between nodes.
+    """
 
     kind = "replication"
     family = "replication"
@@ -402,7 +404,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "auto",
         _auto,
-        "all cheap plans, then every queue of a few tasks, or the link-aware search",
+        "all quick heuristics, then every queue if there are few tasks, else "
+        "the link-aware search",
         "ours",
         abilities={BOUND, ANYTIME, WARM_START, THREADS},
     ),
@@ -471,7 +474,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "b-level",
         _b_level,
-        "workflows: the longest path of computing first, behind what the cores have",
+        "workflows: the longest path of computing first, at the end of a core's queue",
         "Kwok and Ahmad 1999; files and cores ours",
         settings=_workflow_settings,
     ),
@@ -504,8 +507,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "rolling",
         _rolling,
-        "workflows: a dispatcher; a plan of what is left, made anew as tasks "
-        "arrive or go",
+        "workflows: a dispatcher that plans the remaining tasks anew as tasks "
+        "arrive or end",
         "ours",
         settings=_rolling_settings,
         policy=_rolling_policy,

@@ -1,4 +1,6 @@
-"""The work-directory family, a model of our own (docs/rules/work-directory.md)."""
+"""Define the work-directory family, a model of our own
+(docs/rules/work-directory.md).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class WorkDirectory(Kind):
-    """When each task of a workflow starts, so that its files fit the quota."""
+    """Decide when each task of a workflow starts, so that its files fit the quota."""
 
     kind = "work-directory"
     family = "work-directory"
@@ -192,7 +194,7 @@ SOLVERS = (
     _solver(
         "auto",
         _auto,
-        "in-flight, then search; where it is small, exact",
+        "in-flight, then search; exact on small instances",
         settings=_search_settings,
         abilities={BOUND, ANYTIME, WARM_START, THREADS},
     ),

@@ -1,10 +1,10 @@
-"""Find kinds and solvers by name. No solver is imported until it is asked for.
+"""Find kinds and solvers by name; no solver is imported before it is needed.
 
 A plugin names objects in the entry point groups ``ioopt.solvers``
 (:class:`SolverSpec`), ``ioopt.kinds`` (classes derived from :class:`Kind`) and
-``ioopt.importers`` (commands of click). One that cannot be loaded is left out and kept
-in :data:`BROKEN`: it never breaks a command that does not need it. A solver may also be
-``module:function``, or a plain function.
+``ioopt.importers`` (commands of click). A plugin that cannot be loaded is left out and
+recorded in :data:`BROKEN`: it never breaks a command that does not need it. A solver
+may also be ``module:function``, or a plain function.
 """
 
 import inspect
@@ -35,7 +35,7 @@ from ioopt.options import nearest, parse_settings, refuse_left_backend, shown
 from ioopt.options import suggest as suggest
 
 FAMILIES = (replication, batch_io, gang, flexgang, work_directory)
-"""The families of ioopt. A new one is its own files and a name here."""
+"""The families of ioopt. A new family needs its own files and a name in this list."""
 
 Row = TypeVar("Row", Kind, SolverSpec)
 
@@ -44,12 +44,12 @@ BROKEN: dict[str, str] = {}
 
 
 def entry_points(group: str) -> list[metadata.EntryPoint]:
-    """Return the entry points of a group, by name and package."""
+    """Return the entry points of a group, sorted by name and package."""
     return sorted(metadata.entry_points(group=group), key=lambda e: (e.name, origin(e)))
 
 
 def origin(entry: metadata.EntryPoint) -> str:
-    """Return the name of the package that an entry point is of."""
+    """Return the name of the package that an entry point belongs to."""
     return entry.dist.name if entry.dist is not None else "an unnamed package"
 
 
@@ -58,8 +58,9 @@ def _plugins(
 ) -> list[Row]:
     """Return the rows that plugins add to *group*.
 
-    *row_of* makes a row of what an entry point names, and raises UsageError where it
-    cannot. What cannot be loaded or is *taken* goes to :data:`BROKEN`.
+    *row_of* makes a row from the object that an entry point names, and raises
+    UsageError when it cannot. A plugin that cannot be loaded, or whose name is *taken*,
+    is recorded in :data:`BROKEN`.
     """
     found: list[Row] = []
     for entry in entry_points(group):
@@ -96,8 +97,8 @@ def _plugin_solver(named: object) -> SolverSpec:
 
 
 def _all_formats() -> dict[str, Format]:
-    """Return the formats by name: kinds of decisions, those of plugins behind them,
-    then what is only measured.
+    """Return the formats by name: kinds of decisions, then those of plugins, then
+    formats that are only measured.
     """
     own: list[Format] = []
     for family in FAMILIES:
@@ -128,7 +129,9 @@ def _all_solvers() -> tuple[SolverSpec, ...]:
 
 
 FORMATS: dict[str, Format] = _all_formats()
-"""What can be read and generated: kinds of decisions, then what is only measured."""
+"""The formats that can be read and generated: kinds of decisions, then those that are
+only measured.
+"""
 KINDS: dict[str, Kind] = {
     name: form for name, form in FORMATS.items() if isinstance(form, Kind)
 }
@@ -192,7 +195,7 @@ def generate(
 ) -> Any:
     """Return one instance of *kind*; UsageError for unknown presets and settings.
 
-    A preset of another kind is named as such.
+    When the preset belongs to another kind, the message says so.
     """
     if preset is not None and preset not in kind.presets:
         for spec in FORMATS.values():
@@ -206,7 +209,7 @@ def generate(
     try:
         return kind.generate(preset, settings, seed)
     except ValidationError as error:
-        # The settings are sound one by one, and together they make no instance.
+        # Each setting is valid, but together they make no valid instance.
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         said = f"{where} {first['input']!r}: {first['msg'].lower()}"
@@ -241,7 +244,7 @@ def solver(name: str | Callable[..., object] | None, kind: Kind) -> SolverSpec:
     """Return the solver called *name* (None: the default) for instances of *kind*.
 
     *name* may also be a function, or ``module:function``: see :func:`_own`. Raises
-    UsageError when no solver has that name or the one that has takes other kinds.
+    UsageError when no solver has that name, or the named solver takes only other kinds.
     """
     wanted = kind.default_solver if name is None else name
     if not (isinstance(wanted, str) or callable(wanted)):
@@ -267,8 +270,8 @@ def solver(name: str | Callable[..., object] | None, kind: Kind) -> SolverSpec:
 
 
 def removed_solver(family: str, name: str) -> str | None:
-    """Return what to take instead of a solver of *family* that was removed; None for
-    any other name.
+    """Return the replacement for a removed solver of *family*; None for any other
+    name.
     """
     for kind in KINDS.values():
         if kind.family == family and name in kind.removed:
@@ -302,7 +305,7 @@ def require_backend(spec: SolverSpec, backend: str | None) -> None:
 
 def settings_for(spec: SolverSpec, given: Mapping[str, object]) -> Any:
     """Return the settings of a solver from ``--set`` values; UsageError for unknown
-    ones and for a value that contradicts the solver's name.
+    settings and for a value that contradicts the solver's name.
     """
     settings_class = spec.settings_class()
     if settings_class is None:
@@ -323,8 +326,8 @@ def settings_for(spec: SolverSpec, given: Mapping[str, object]) -> Any:
 
 
 def _named_for(spec: SolverSpec, wanted: Mapping[str, object]) -> str:
-    """Return what to do for the fixed settings *wanted*: use the solver that has them,
-    if there is one.
+    """Return advice for the fixed settings *wanted*: use the solver that has them, if
+    there is one.
     """
     for other in SOLVERS:
         alike = (other.target, other.kinds) == (spec.target, spec.kinds)
@@ -334,8 +337,8 @@ def _named_for(spec: SolverSpec, wanted: Mapping[str, object]) -> str:
 
 
 def named_policy(name: str, kind: Kind, settings: Mapping[str, object]) -> MadePolicy:
-    """Return the policy of the solver called *name*, made of *settings*; UsageError for
-    an unknown name or setting, and for a solver without policy.
+    """Return the policy of the solver called *name*, made from *settings*; UsageError
+    for an unknown name or setting, and for a solver without policy.
     """
     spec = solver(name, kind)
     if spec.policy is None:
@@ -357,8 +360,8 @@ def policy_of_plan(kind: Kind, plan: object) -> MadePolicy | None:
 
 
 def _broken(name: str) -> str:
-    """Return the end of a message about an unknown *name*: why the plugin of that name
-    is not there; empty where there is none.
+    """Return the end of a message about an unknown *name*: the reason why the plugin of
+    that name is missing; empty when there is no such plugin.
     """
     for plugin, wrong in BROKEN.items():
         if plugin.startswith(f"{name} of "):
@@ -367,22 +370,24 @@ def _broken(name: str) -> str:
 
 
 _OWN_REFUSED: list[str] = []
-"""Why this process takes listed solvers alone; nothing where it takes any."""
+"""The reason why this process takes only listed solvers; empty when it takes any."""
 
 
 def refuse_own(why: str) -> None:
-    """Take listed solvers alone from now on in this process: a name imports no code."""
+    """From now on take only listed solvers in this process, so that no name imports
+    code.
+    """
     _OWN_REFUSED[:] = [why]
 
 
 def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
-    """Return the row of a function, or of one named ``module:function``, which may
-    stand in the working folder.
+    """Return the row of a function, or of one named ``module:function``, which may be
+    in the working folder.
 
     The function takes the problem, or the problem and a
     :class:`~ioopt.protocols.SolveRequest`; it returns an Outcome, a plan object or a
-    plan's dictionary. A class ``Settings`` beside it gives it ``--set``. Raises
-    UsageError when there is no such function.
+    plan's dictionary. A class ``Settings`` in its module defines its ``--set`` keys.
+    Raises UsageError when there is no such function.
     """
     if isinstance(wanted, str):
         name = wanted
@@ -390,7 +395,7 @@ def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
         plain = getattr(wanted, "__qualname__", type(wanted).__name__)
         name = f"{wanted.__module__}:{plain}"
     if _OWN_REFUSED:
-        raise UsageError(f"solver {name!r} is no listed one; {_OWN_REFUSED[0]}")
+        raise UsageError(f"solver {name!r} is not a listed one; {_OWN_REFUSED[0]}")
     function = _find(wanted) if isinstance(wanted, str) else wanted
     if isinstance(function, SolverSpec):
         return replace(function, name=name)
@@ -411,7 +416,7 @@ def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
 
 
 def _takes_one(function: Callable[..., object]) -> bool:
-    """Whether *function* has one parameter; False where that is not known."""
+    """Return whether *function* has one parameter; False when that is not known."""
     try:
         return len(inspect.signature(function).parameters) == 1
     except ValueError:
@@ -419,7 +424,7 @@ def _takes_one(function: Callable[..., object]) -> bool:
 
 
 def _of_problem_alone(function: Callable[..., object]) -> Callable[..., object]:
-    """Return *function* as a solver that leaves its request alone."""
+    """Return a solver that calls *function* with the problem only."""
 
     @wraps(function)
     def solve(problem: object, request: object) -> object:
@@ -449,8 +454,8 @@ def _find(target: str) -> object:
 
 
 def measure_of(kind: Kind, name: str | None = None) -> Metric:
-    """Return the metric called *name* that answers of *kind* are to be compared by
-    (None: the first of the kind's); UsageError where the kind has none of that name.
+    """Return the metric called *name* as the measure of answers of *kind* (None: the
+    kind's first metric); UsageError when the kind has none of that name.
     """
     chosen = name or kind.metrics[0].name
     known = [metric.name for metric in kind.metrics]
@@ -462,8 +467,8 @@ def measure_of(kind: Kind, name: str | None = None) -> Metric:
 
 
 def measures_of(kinds: Iterable[Kind], name: str | None) -> dict[str, Metric]:
-    """Return the metric of each kind by its name: the one called *name*, else the
-    kind's first; UsageError where no kind has *name*.
+    """Return the measure of each kind by its name: the metric called *name*, else the
+    kind's first; UsageError when no kind has *name*.
     """
     found: dict[str, Metric] = {}
     errors: list[UsageError] = []

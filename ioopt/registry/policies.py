@@ -1,4 +1,4 @@
-"""The policies of the two online families by name, for live use."""
+"""Find the policies of the two online families by name, for live use."""
 
 from collections.abc import Mapping
 

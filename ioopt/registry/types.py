@@ -1,4 +1,4 @@
-"""What plugins import to say what they add: base classes of kinds, rows of solvers."""
+"""Provide what plugins import: base classes of kinds, rows of solvers."""
 
 from ioopt.families import ANYTIME as ANYTIME
 from ioopt.families import BOUND as BOUND
@@ -20,7 +20,7 @@ from ioopt.families import load_target as load_target
 
 
 def __getattr__(name: str) -> object:
-    """Tell plugins of the last version what stands for the class that left."""
+    """Tell plugins written for the last version what replaces the removed class."""
     if name == "KindSpec":
         raise ImportError("KindSpec is now the class Kind (docs/extending.md)")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

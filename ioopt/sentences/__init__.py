@@ -1,8 +1,8 @@
-"""What a family says of a plan in sentences, and of which resources more may be tried.
+"""Describe plans in sentences, and define which resources an explanation varies.
 
-One module a family: ``told`` gives the sentences, ``KNOBS`` the resources. A knob
-changes the plain data of an instance, and gives False where it has nothing of the
-resource. :mod:`ioopt.explaining` asks for both.
+There is one module a family: ``told`` returns the sentences, ``KNOBS`` has the
+resources. A knob changes the plain data of an instance, and returns False when the
+instance does not have the resource. :mod:`ioopt.explaining` uses both.
 """
 
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from collections.abc import Callable
 from ioopt.problems.base import Json
 
 MORE = 1.1
-"""How much of each resource is tried: a tenth more."""
+"""The factor on each resource in an explanation: 10 % more."""
 
 
 def scaled(part: str, key: str) -> Callable[[Json], bool]:
-    """Return the knob for *key* of the object *part*, or of every object in the list
-    *part* that has it.
+    """Return a knob that increases *key* of the object *part*, or of every object in
+    the list *part* that has it.
     """
 
     def turn(data: Json) -> bool:

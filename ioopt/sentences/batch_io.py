@@ -9,7 +9,9 @@ from ioopt.units import quantity
 
 
 def told(problem: BatchIoProblem, result: Result) -> list[str]:
-    """Say what a job's response consists of, and which jobs lose most by congestion."""
+    """Return sentences on the parts of a job's response time, and on the jobs that lose
+    most by congestion.
+    """
     assert result.schedule is not None
     rows = {row["id"]: row for row in result.schedule["jobs"]}
     jobs = [job for job in problem.jobs if job.id in rows]
@@ -29,18 +31,18 @@ def told(problem: BatchIoProblem, result: Result) -> list[str]:
 
 
 def _computing(job: Job) -> float:
-    """Return the seconds that a job computes."""
+    """Return the seconds for which a job computes."""
     return sum(phase.compute_seconds * phase.repeat for phase in job.phases)
 
 
 def _outstanding(row: Json) -> float:
-    """Return the seconds during which a job has a request outstanding."""
+    """Return the seconds for which a job has a request outstanding."""
     finished = [io for io in row["io"] if io["finish_seconds"] is not None]
     return sum(io["finish_seconds"] - io["request_seconds"] for io in finished)
 
 
 def _share(part: float, whole: float) -> str:
-    """Return a share in per cent; a dash where there is nothing."""
+    """Return a share in per cent; a dash when the whole is 0."""
     shown = None
     if whole:
         shown = percent(part / whole)
@@ -48,7 +50,9 @@ def _share(part: float, whole: float) -> str:
 
 
 def _hurt(rows: dict[JobId, Json]) -> str:
-    """Say which jobs wait longest between a request and its first grant."""
+    """Return the sentence on the jobs that wait longest between a request and its first
+    grant.
+    """
     held = {
         name: sum(
             io["first_grant_seconds"] - io["request_seconds"]

@@ -9,7 +9,9 @@ from ioopt.units import quantity
 
 
 def told(problem: GangProblem, result: Result) -> list[str]:
-    """Return where the response time goes, and which jobs end away from their files."""
+    """Return sentences on where the response time goes, and which jobs end away from
+    their files.
+    """
     assert result.schedule is not None
     arrivals = {job.id: job.arrival_seconds for job in problem.jobs}
     rows = [row for row in result.schedule["jobs"] if row["finish_seconds"] is not None]
@@ -51,7 +53,7 @@ def _row(data: Json) -> bool:
 
 
 def _remote(data: Json) -> bool:
-    """Make reading remote files cost a tenth less beyond reading local ones."""
+    """Reduce by a tenth what reading remote files costs beyond reading local ones."""
     local = "local_seconds"
     remote = "remote_seconds"
     rows = data["jobs"]

@@ -12,7 +12,9 @@ from ioopt.units import quantity
 
 
 def told(problem: ReplicationProblem, result: Result) -> list[str]:
-    """Return sentences on shares of the makespan and on what was fetched again."""
+    """Return sentences on shares of the makespan, and on files that were fetched
+    again.
+    """
     assert result.schedule is not None
     tasks = result.schedule["tasks"]
     transfers = result.schedule["transfers"]
@@ -46,7 +48,9 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
 
 
 def _again(problem: ReplicationProblem, transfers: list[Json]) -> str:
-    """Say what was fetched, what of it again, what was copied and what saved."""
+    """Return the sentence on the bytes that were fetched, fetched again, copied and
+    saved.
+    """
     sizes = {file.id: file.bytes for file in problem.files}
     seen: set[str] = set()
     fetched = 0

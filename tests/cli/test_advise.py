@@ -364,9 +364,9 @@ def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatc
         (
             log(),
             ("--machine", "node_rate=2MB/s,storage_rate=1MB/s"),
-            "the storage's rate 1 MB/s is below that of one node, 2 MB/s",
+            "the storage's rate 1 MB/s is below the rate of one node, 2 MB/s",
         ),
-        (log(), (), "(a guess) is below that of one node"),
+        (log(), (), "(a guess) is below the rate of one node"),
         (log(), ("--machine", "storage_rate=0"), "storage_rate"),
         (
             log(),

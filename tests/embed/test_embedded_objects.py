@@ -285,7 +285,7 @@ SMALL_MACHINE = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
         ("arrive", ("b", [0], 3.0, 2.0, 0.0), "0 < local_seconds <= remote_seconds"),
         ("depart", ("b", 1.0), "departure of 'b' at 1.0 s ignored: no such job"),
         ("served", ("b", 1.0, 1.0), "service of 'b' ignored: no such job"),
-        ("served", ("a", "x", 1.0), "'x' and 1.0 are no times in seconds"),
+        ("served", ("a", "x", 1.0), "'x' and 1.0 are not times in seconds"),
     ],
 )
 def test_a_gang_scheduler_says_why_it_refuses(method, arguments, why):

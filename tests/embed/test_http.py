@@ -185,7 +185,7 @@ def test_a_token_is_for_its_owner(tmp_path):
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     os.mkfifo(tmp_path / "pipe", 0o600)
     for name, why in (
-        (".", "no regular file"),
+        (".", "not a regular file"),
         ("dangling", "cannot be read"),
         ("pipe", "no regular"),
         ("none/token", "cannot be written"),
@@ -345,8 +345,8 @@ def test_only_listed_solvers_are_served(own, server):
         reply = call(server, "POST", MESSAGES, {"ioopt": 1, **message})[1]
         assert reply["error"]["code"] == "invalid", reply
         assert reply["error"]["message"] == (
-            "solver 'noisy:loud' is no listed one; over HTTP only listed solvers are "
-            "served: begin the service with --allow-own"
+            "solver 'noisy:loud' is not a listed one; over HTTP only listed solvers "
+            "are served: begin the service with --allow-own"
         )
     for message in ({"arguments": planner}, {"state": states[0]}):
         message |= {"ioopt": 1, "op": "open", "object": "ReplicationPlanner"}
@@ -364,7 +364,7 @@ def test_only_listed_solvers_are_served(own, server):
         reply = call(server, "POST", MESSAGES, submit)[1]
         assert (
             not reply["ok"]
-            or "is no listed one" in reply["result"]["value"]["notes"][0]
+            or "is not a listed one" in reply["result"]["value"]["notes"][0]
         )
     assert not (own / "imported").exists()
 

@@ -1,4 +1,4 @@
-"""Job logs to try advice on, of a machine that does not exist.
+"""Provide job logs of an invented machine, to try the advice on.
 
 ``scripts/tools/make_logs.py`` makes them.
 """
@@ -7,11 +7,13 @@ import os
 from pathlib import Path
 
 SAMPLES = {"month.swf": "month.swf.gz", "month.sacct": "month.sacct.gz"}
-"""The file of each name."""
+"""Sample name -> its file."""
 
 
 def sample_or_path(log: str) -> str:
-    """Return the path of the sample called *log*, else *log*; a file comes first."""
+    """Return the path of the sample called *log*, or *log* itself when it is a file or
+    no sample has that name.
+    """
     if log in SAMPLES and not os.path.exists(log):
         return str(Path(__file__).parent / SAMPLES[log])
     return log

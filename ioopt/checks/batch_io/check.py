@@ -1,6 +1,6 @@
-"""Checker of batch I/O schedules, which derives everything from the schedule alone.
+"""Check batch I/O schedules, using the schedule and the problem only.
 
-Partitions are checked where jobs state ``first_node``, bytes where requests state
+Partitions are checked when jobs state ``first_node``, bytes when requests state
 ``rates``.
 """
 
@@ -36,9 +36,9 @@ def check(
     """Return the violations of *schedule* and its metrics (rule 22), recomputed.
 
     *plan* (a BatchIoPlan, its dictionary, or None) states the policy, the expansion
-    factor and the loop. Without a plan the loop is closed and checks of the policy are
-    left out; then the order of the queue is checked here, because there is no plan to
-    replay.
+    factor and the loop. Without a plan the loop is taken as closed and checks of the
+    policy are left out. The order of the queue is then checked here, because there is
+    no plan to replay.
     """
     if isinstance(plan, Mapping):
         plan = BatchIoPlan.model_validate(dict(plan))
@@ -51,16 +51,11 @@ def check(
     rows = schedule["jobs"]
     views, found = _matched(terms, rows)
     stated = schedule.get("storage_bytes_per_second")
-    if stated not in (None, terms.storage):  # pictures of the schedule show it
+    if stated not in (None, terms.storage):  # shown in pictures of the schedule
         text = f"the schedule states {stated} B/s, the instance {terms.storage:g} B/s"
         found.append(violation("storage-rate", problem.name, text))
-    for view in views:
-        for one in JOB_CHECKS:
-            found += one(terms, view)
-    if terms.closed:
-        found += _check_nodes(terms, views)
-        found += _check_starts(views)
     spans = Spans.of(views)
+    found += _check_jobs(terms, views)
     found += check_rates(terms, spans)
     if not found:
         found += check_totals(terms, spans)
@@ -87,10 +82,20 @@ def check(
     )
 
 
+def _check_jobs(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
+    """Check each job by itself, and in the closed loop the nodes and starts of all."""
+    for view in views:
+        for one in JOB_CHECKS:
+            yield from one(terms, view)
+    if terms.closed:
+        yield from _check_nodes(terms, views)
+        yield from _check_starts(views)
+
+
 def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:
     """Return the rows of the schedule with their jobs.
 
-    Rows that cannot be read or have no job are violations.
+    Rows that cannot be read, or whose job does not exist, are violations.
     """
     found: list[Violation] = []
     by_id = {job.id: job for job in terms.problem.jobs}
@@ -135,9 +140,8 @@ def _times(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def _walltime(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Check walltimes with ``kill``: killed jobs end exactly then, others not later.
-
-    That is rule 21.
+    """Check walltimes with ``kill`` (rule 21): killed jobs end exactly at their
+    walltime, others not later.
     """
     limit = view.start + view.job.walltime_seconds
     kill = terms.problem.options.kill
@@ -152,7 +156,9 @@ def _walltime(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def _partition(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Check that allocations are as small as is legal, and blocks aligned (rule 18)."""
+    """Check that each allocation is the smallest legal one, and that blocks are aligned
+    (rule 18).
+    """
     machine = terms.problem.machine
     row = view.row
     name = view.job.id
@@ -172,7 +178,7 @@ def _partition(terms: Terms, view: JobView) -> Iterator[Violation]:
     elif not 0 <= first <= machine.nodes - view.nodes:
         yield violation("partition", name, f"nodes {first} and on leave the machine")
     elif first % view.nodes:
-        text = f"first node {first} is no multiple of the block's {view.nodes} nodes"
+        text = f"first node {first} is not a multiple of the block's {view.nodes} nodes"
         yield violation("partition", name, text)
 
 
@@ -250,8 +256,8 @@ JOB_CHECKS: tuple[Callable[[Terms, JobView], Iterator[Violation]], ...] = (
 def _check_nodes(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
     """Check that no node is used twice (rules 18 and 32).
 
-    Nodes in use are counted at every instant; where jobs name theirs, no two may have
-    the same.
+    Nodes in use are counted at every instant. When jobs list their nodes, no two
+    running jobs may share one.
     """
     machine = terms.problem.machine
     held = [view for view in views if view.end - view.start > view.slack]
@@ -285,7 +291,9 @@ def _check_nodes(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
 
 
 def _place(view: JobView, unit: int) -> Iterable[int]:
-    """Return the nodes that a job names; of a partition the first of each unit."""
+    """Return the nodes that a job lists; for a partition the first node of each
+    unit.
+    """
     first = view.row.get("first_node")
     if first is None:
         return view.row.get("nodes") or ()
@@ -293,7 +301,7 @@ def _place(view: JobView, unit: int) -> Iterable[int]:
 
 
 def _check_starts(views: list[JobView]) -> Iterator[Violation]:
-    """Check that jobs start in passes, which follow an arrival or an end (rule 1)."""
+    """Check that each job starts at an arrival or at the end of a job (rule 1)."""
     times = sorted(
         [view.job.submit_seconds for view in views] + [view.end for view in views]
     )
@@ -307,8 +315,8 @@ def _check_starts(views: list[JobView]) -> Iterator[Violation]:
 def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
     """Return all metrics.
 
-    Where requests state no rates ``useful_utilisation`` is a pair of limits. The mean
-    of nothing is 0. Utilisation is None when all jobs are submitted at one instant.
+    When requests state no rates, ``useful_utilisation`` is a pair of limits. A mean
+    over nothing is 0. Utilisation is None when all jobs are submitted at one instant.
     """
     count = max(1, len(views))
     nodes = [view.nodes for view in views]
@@ -355,9 +363,9 @@ def _records_rates(view: JobView) -> bool:
 
 
 def limits_of(terms: Terms, views: Sequence[JobView]) -> dict[str, float]:
-    """Return limits of the metrics of all schedules.
+    """Return limits of metrics that hold for every schedule.
 
-    They hold when no job waits and every request has its peak rate.
+    They are reached when no job waits and every request has its peak rate.
     """
     least = [_ideal(view) for view in views]
     if terms.problem.options.kill:
@@ -385,7 +393,9 @@ def _ideal(view: JobView) -> float:
 
 
 def _delay(view: JobView) -> float:
-    """Return the I/O delay of a job: seconds above those at the peak rate."""
+    """Return the I/O delay of a job: the seconds of I/O beyond those at the peak
+    rate.
+    """
     return fsum(
         record.finish - record.request - view.phases[record.phase][1] / view.peak
         for record in view.requests
@@ -398,9 +408,9 @@ def _overlap(since: float, until: float, begin: float, end: float) -> float:
 
 
 def _useful(view: JobView, begin: float, end: float) -> tuple[float, float]:
-    """Return the least and the most seconds of a job's useful work in the window.
+    """Return the least and the most seconds of useful work of a job in the window.
 
-    That is uncongested work (rule 22).
+    Useful work is work without congestion (rule 22).
     """
     if begin <= view.start and view.end <= end and not view.killed:
         work = _ideal(view)
@@ -419,16 +429,15 @@ def _useful(view: JobView, begin: float, end: float) -> tuple[float, float]:
 
 
 def _moved(record: RequestView, begin: float, end: float) -> tuple[float, float]:
-    """Return the least and the most that a record moves in the window.
-
-    In seconds at its peak rate.
+    """Return the least and the most that a record moves in the window, in seconds at
+    its peak rate.
     """
     if record.rates is not None:
         done = fsum(_overlap(a, b, begin, end) * rate for a, b, rate in record.rates)
         return done / record.peak, done / record.peak
     inside = _overlap(record.request, record.last, begin, end)
     work = (record.volume or 0.0) / record.peak
-    sure = 0.0  # what it surely moves in all
+    sure = 0.0  # the least that it moves in total
     if record.finish is not None:
         sure = work
     return max(0.0, sure - (record.last - record.request - inside)), min(work, inside)

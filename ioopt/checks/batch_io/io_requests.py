@@ -1,4 +1,4 @@
-"""Checker of one I/O decision: the rates granted to the outstanding requests."""
+"""Check one I/O decision: the rates granted to the outstanding requests."""
 
 import math
 from collections.abc import Mapping
@@ -18,7 +18,8 @@ def check(
 
     Every request has a grant, which does not exceed its peak rate r_i. The sum does not
     exceed the storage's rate, except in the uncongested reference. Conservative
-    policies grant peak rates or nothing (rule 11), with ``+top`` one part of a peak.
+    policies grant each request its peak rate or nothing (rule 11); with ``+top`` one
+    request may get a part of its peak.
     """
     if plan is None:
         return CheckReport(
@@ -79,7 +80,9 @@ def _peaks(problem: IoRequestsProblem) -> dict[str, float]:
 def _unmatched(
     grants: Mapping[str, float], peaks: Mapping[str, float]
 ) -> list[Violation]:
-    """Return a violation for each grant without a request and the other way round."""
+    """Return a violation for each grant without a request and for each request without
+    a grant.
+    """
     found = []
     for name in grants:
         if name not in peaks:

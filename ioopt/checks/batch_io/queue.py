@@ -1,7 +1,8 @@
-"""Checker of the batch queue: the jobs that start at each pass over it.
+"""Check the batch queue: which jobs start at each scheduling pass.
 
-It serves schedules without a plan to replay. It knows flat machines that count nodes,
-the orders ``fcfs``, ``sjf`` and ``wfp``, and EASY or no backfilling (rules 19, 20, 30).
+It serves schedules without a plan to replay. It supports flat machines without node
+numbers, the orders ``fcfs``, ``sjf`` and ``wfp``, and EASY or no backfilling (rules 19,
+20, 30).
 """
 
 import math
@@ -30,7 +31,7 @@ def states_queue(terms: Terms) -> bool:
 
 
 def queue_violations(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
-    """Yield a violation for each pass that does not start the jobs it should."""
+    """Yield a violation for each pass that does not start the jobs it should start."""
     line = sorted(views, key=lambda view: (view.job.submit_seconds, view.job.id))
     running: list[JobView] = []
     waiting: list[JobView] = []
@@ -42,8 +43,8 @@ def queue_violations(terms: Terms, views: Sequence[JobView]) -> Iterator[Violati
             waiting.append(line[arrived])
             arrived += 1
         begun = [view for view in waiting if view.start <= until]
-        # A started job that ends at once lets the pass run again (rule 1), which is
-        # not checked.
+        # A job that ends at the instant of its start makes the pass run again (rule 1),
+        # which is not checked.
         if all(view.end > until for view in begun):
             expected = _starting(terms, waiting, running, now)
             yield from _differences(expected, begun, now)
@@ -74,7 +75,9 @@ def _slack(now: float) -> float:
 
 
 def _instants(views: Sequence[JobView]) -> Iterator[float]:
-    """Yield the times of the passes: arrivals and ends, equal ones once."""
+    """Yield the times of the scheduling passes (arrivals and ends), without
+    repetitions.
+    """
     times = [view.job.submit_seconds for view in views]
     times += [view.end for view in views]
     times.sort()
@@ -88,7 +91,7 @@ def _instants(views: Sequence[JobView]) -> Iterator[float]:
 def _starting(
     terms: Terms, waiting: Sequence[JobView], running: Sequence[JobView], now: float
 ) -> list[JobView]:
-    """Return the waiting jobs that one pass at *now* starts beside the running ones."""
+    """Return the waiting jobs that a pass at *now* starts, given the running ones."""
     free = terms.problem.machine.nodes - sum(view.nodes for view in running)
     line = _in_order(terms, waiting, now)
     begun: list[JobView] = []
@@ -119,7 +122,9 @@ def _starting(
 def _reservation(
     nodes: int, free: int, running: Sequence[JobView], now: float
 ) -> tuple[float, int]:
-    """Return when *nodes* are predicted to be free, and how many are free beside."""
+    """Return when *nodes* are predicted to be free, and how many more nodes are free
+    then.
+    """
     time = now
     ends = sorted((_predicted_end(view, now), view.nodes) for view in running)
     for end, returned in ends:
@@ -140,7 +145,7 @@ def _predicted_end(view: JobView, now: float) -> float:
 
 
 def _in_order(terms: Terms, waiting: Sequence[JobView], now: float) -> list[JobView]:
-    """Sort the waiting jobs, given by submission and id, in the queue's order."""
+    """Sort the waiting jobs, given as (submission, id), in the queue's order."""
     order = terms.problem.options.queue
     if order == "fcfs":
         return list(waiting)
@@ -166,6 +171,8 @@ def _shortest_first(view: JobView) -> float:
 
 
 def _score(view: JobView, now: float) -> float:
-    """Return the WFP score: (wait / walltime)^3 times nodes asked for (rules 4, 19)."""
+    """Return the WFP score: (wait / walltime)^3 times the requested nodes (rules 4,
+    19).
+    """
     waited = max(0.0, now - view.job.submit_seconds)
     return float((waited / view.job.walltime_seconds) ** 3 * view.job.nodes)

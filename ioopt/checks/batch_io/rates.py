@@ -1,4 +1,4 @@
-"""Bandwidth checks: first grants, peak rates, bytes moved, and the storage's limit."""
+"""Check bandwidth: first grants, peak rates, bytes moved, and the storage's limit."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Flags = NDArray[np.bool_]
 
 
 class Spans(NamedTuple):
-    """Recorded rates as columns, a row for each span at a constant rate.
+    """The recorded rates as columns, one row for each span of constant rate.
 
-    ``owner`` is the index in ``records`` of the record that the span belongs to.
+    ``owner`` is the index in ``records`` of the span's record.
     """
 
     records: list[tuple[JobView, RequestView]]
@@ -48,7 +48,7 @@ class Spans(NamedTuple):
 
     @property
     def peak(self) -> Reals:
-        """The peak rate of each span's record."""
+        """Return the peak rate of each span's record."""
         peaks = [record.peak for _, record in self.records]
         return np.array(peaks, float)[self.owner]
 
@@ -59,7 +59,9 @@ def is_conservative(terms: Terms) -> bool:
 
 
 def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Check first grants: inside the request, and where its first rate begins."""
+    """Check that each first grant lies inside its request and where its first rate
+    begins.
+    """
     for record in view.requests:
         text = _false_grant(view, record)
         if text:
@@ -68,7 +70,7 @@ def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def _false_grant(view: JobView, record: RequestView) -> str:
-    """Return what is wrong with the first grant of *record*; empty if nothing is."""
+    """Return the fault of the first grant of *record*; empty if there is none."""
     grant = record.grant
     if grant is None:
         return "finishes but was never granted" if record.finish is not None else ""
@@ -87,10 +89,11 @@ def check_rates(terms: Terms, spans: Spans) -> Iterator[Violation]:
 
 
 def _check_spans(terms: Terms, spans: Spans) -> Iterator[Violation]:
-    """Check that spans are inside their request, one after the other, below the peak.
+    """Check that spans are inside their request, do not overlap, and are below the
+    peak.
 
-    Conservative policies without ``+top`` grant peak rates or nothing (rule 11),
-    unless interference lowers what they grant.
+    Conservative policies without ``+top`` grant peak rates or nothing (rule 11), unless
+    interference lowers their grants.
     """
     records = spans.records
     request = np.array([record.request for _, record in records], float)
@@ -144,22 +147,25 @@ def _check_bytes(spans: Spans) -> Iterator[Violation]:
 
 
 class Totals(NamedTuple):
-    """Sums over the spans that run at a time, from each change of a rate on."""
+    """Sums over the spans that run at the same time, one entry for each change of a
+    rate.
+    """
 
     time: Reals
     rate: Reals
     peak: Reals
     partial: Reals
-    """How many run below their peak rate."""
+    """The number of spans that run below their peak rate."""
     limit: Reals
-    """What the storage delivers to so many requests (rule 29)."""
+    """The rate that the storage delivers to that many requests (rule 29)."""
 
 
 def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
-    """Check sums of recorded rates at all times.
+    """Check the sums of recorded rates at all times.
 
-    They stay within what the storage delivers (rule 29); conservative policies leave
-    no request a part of its peak rate (rule 11), with ``+top`` at most one (rule 28).
+    They must not exceed what the storage delivers (rule 29). Conservative policies give
+    no request a part of its peak rate (rule 11), and with ``+top`` at most one (rule
+    28).
     """
     moving = spans.rate > 0
     if not terms.limited or not moving.any():
@@ -202,7 +208,7 @@ def _totals(terms: Terms, spans: Spans, moving: Flags) -> Totals:
 
 
 def _over_limit(terms: Terms, totals: Totals) -> Iterator[Violation]:
-    """Yield where the sum of rates exceeds what the storage delivers."""
+    """Yield the places where the sum of rates exceeds what the storage delivers."""
     excess = totals.rate - totals.limit
     for at in _lasting(totals.time, excess > RELATIVE * terms.storage):
         text = (
@@ -213,30 +219,32 @@ def _over_limit(terms: Terms, totals: Totals) -> Iterator[Violation]:
 
 
 def _less_than_whole(terms: Terms, totals: Totals) -> Iterator[Violation]:
-    """Yield where whole grants, lowered by interference alone, would be more."""
+    """Yield the places where the rates are less than full grants, lowered by
+    interference alone.
+    """
     whole = np.minimum(totals.peak, totals.limit)
     for at in _lasting(totals.time, totals.rate < whole - RELATIVE * terms.storage):
         text = (
-            f"{totals.rate[at]:.9g} bytes/s at {float(totals.time[at])!r}, whole "
-            f"grants come to {whole[at]:.9g}"
+            f"{totals.rate[at]:.9g} bytes/s at {float(totals.time[at])!r}, but full "
+            f"grants amount to {whole[at]:.9g}"
         )
         yield violation("conservative", "storage", text)
 
 
 def _several_partial(totals: Totals) -> Iterator[Violation]:
-    """Yield where more than one request has a part of its peak rate."""
+    """Yield the places where more than one request has a part of its peak rate."""
     for at in _lasting(totals.time, totals.partial > 1):
         text = (
             f"{totals.partial[at]:.0f} partial grants at {float(totals.time[at])!r}; a "
-            "+top policy makes one"
+            "+top policy makes at most one"
         )
         yield violation("conservative", "storage", text)
 
 
 def _lasting(time: Reals, broken: Flags) -> Iterator[int]:
-    """Yield the first index of each stretch over which *broken* holds.
+    """Yield the first index of each stretch in which *broken* is true.
 
-    Stretches so short that rounding explains them are left out.
+    Stretches short enough to be rounding errors are left out.
     """
     padded = np.concatenate([[False], broken, [False]]).astype(np.int8)
     edges = np.flatnonzero(np.diff(padded))
@@ -247,7 +255,9 @@ def _lasting(time: Reals, broken: Flags) -> Iterator[int]:
 
 
 def check_capacity(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
-    """Check records without rates: do they move more in a time than the storage can?"""
+    """Check records without rates: whether the storage can have moved their bytes in
+    the time.
+    """
     if not terms.limited:
         return
     records = [(view, record) for view in views for record in view.requests]

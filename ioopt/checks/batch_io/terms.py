@@ -1,4 +1,6 @@
-"""What the batch I/O checker derives from the problem and reads from the schedule."""
+"""Prepare the data of the batch I/O checker, from the problem, the plan and the
+schedule.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,12 @@ from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Job
 
 SLACK_SECONDS = 4e-9
-"""Seconds within which two times are one instant (rule 2 allows 1e-9 s for each)."""
+"""Two times within these seconds are one instant (rule 2 allows 1e-9 s for each)."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The problem with what the plan says of its run."""
+    """The problem, with the settings of the run that the plan states."""
 
     problem: BatchIoProblem
     policy: str | None
@@ -29,7 +31,8 @@ class Terms:
     def of(cls, problem: BatchIoProblem, plan: BatchIoPlan | None) -> Terms:
         """Return the terms of *plan*.
 
-        Without one no policy is known, the expansion factor is 1, the loop closed.
+        Without a plan the policy is unknown, the expansion factor is 1, and the loop is
+        closed.
         """
         if plan is None:
             return cls(problem, None, False, 1.0, True)
@@ -37,17 +40,19 @@ class Terms:
 
     @property
     def storage(self) -> float:
-        """BW_max in bytes per second."""
+        """Return BW_max in bytes per second."""
         return self.problem.machine.storage_bytes_per_second
 
     @property
     def interferes(self) -> bool:
-        """Whether concurrent requests lower the storage's rate (rule 29)."""
+        """Return whether concurrent requests lower the storage's rate (rule 29)."""
         return self.problem.machine.interference > 0
 
     @property
     def limited(self) -> bool:
-        """Whether the storage limits the sum of rates; not for the reference."""
+        """Return whether the storage limits the sum of rates; false for the uncongested
+        reference.
+        """
         return self.policy != "no-congestion"
 
 
@@ -70,7 +75,9 @@ class RequestView(NamedTuple):
 
 
 class JobView(NamedTuple):
-    """A job of the schedule with its job of the instance and its legal allocation."""
+    """A job of the schedule, with the same job in the instance and its legal
+    allocation.
+    """
 
     job: Job
     row: Json
@@ -120,11 +127,13 @@ class JobView(NamedTuple):
 
 
 def _numbers(records: Sequence[Json]) -> list[Any]:
-    """Return all times and rates of *records*; ValueError if a span is no triple."""
+    """Return all times and rates of *records*; ValueError for a span that is not a
+    triple.
+    """
     rates = [record["rates"] for record in records if record.get("rates") is not None]
     spans = [*chain.from_iterable(rates)]
     if any(len(span) != 3 for span in spans):
-        raise ValueError("a span is no triple")
+        raise ValueError("a span is not a triple")
     numbers = [*chain.from_iterable(spans)]
     for record in records:
         for name in ("request_seconds", "first_grant_seconds", "finish_seconds"):
@@ -134,9 +143,9 @@ def _numbers(records: Sequence[Json]) -> list[Any]:
 
 
 def _finite(values: list[Any]) -> list[float]:
-    """Return *values*, times and rates; ValueError if one is no finite number."""
+    """Return *values*, times and rates; ValueError when one is not a finite number."""
     if not set(map(type, values)) <= {float, int} or not math.isfinite(sum(values)):
-        raise ValueError("a time or a rate is no number")
+        raise ValueError("a time or a rate is not a number")
     return values
 
 
@@ -148,7 +157,7 @@ def _request(
     request = record["request_seconds"]
     finish = record["finish_seconds"]
     if type(phase) is not int or request is None:
-        raise TypeError("a phase is no whole number, or was never requested")
+        raise TypeError("a phase is not a whole number, or was never requested")
     return RequestView(
         phase=phase,
         peak=peak,

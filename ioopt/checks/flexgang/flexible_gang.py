@@ -37,11 +37,13 @@ class _Checker:
         self.found: list[Violation] = []
 
     def report(self) -> CheckReport:
-        """Return all violations, and the objective of a plan that can have one."""
+        """Return all violations, and the objective if the plan is complete enough to
+        have one.
+        """
         pattern = self.problem.pattern(self.plan.k, self.plan.d)
         if pattern is None:
             frame = f"a frame of {self.problem.num_rows} rows"
-            text = f"k={self.plan.k}, d={self.plan.d} is no pattern of {frame}"
+            text = f"k={self.plan.k}, d={self.plan.d} does not fit {frame}"
             self._add("pattern", "plan", text)
             return CheckReport(tuple(self.found))
         self._names()
@@ -63,7 +65,9 @@ class _Checker:
         )
 
     def _most_progress(self) -> float:
-        """Return the objective of jobs that all run alone, which no plan passes."""
+        """Return the objective when every job runs alone, an upper bound for all
+        plans.
+        """
         most = 0.0
         for job in self.problem.jobs:
             share = job.weight * job.processes / self.problem.machine.processors
@@ -80,7 +84,9 @@ class _Checker:
         self.found.append(violation(rule, item, message, amount))
 
     def _names(self) -> None:
-        """Check that every job has one home in range, and that no other is named."""
+        """Check that every job has one home block in range, and that every named job
+        exists.
+        """
         plan = self.plan
         problem = self.problem
         for names in (
@@ -104,9 +110,9 @@ class _Checker:
                 )
 
     def _places(self, pattern: Pattern) -> None:
-        """Check where the jobs are.
+        """Check the placement of the jobs.
 
-        An I/O job is in one strict row or loose, never both; coordinated I/O and
+        An I/O job is either in one strict row or loose. Coordinated I/O jobs and
         compute jobs are not loose.
         """
         for job in self.problem.jobs:
@@ -155,9 +161,8 @@ class _Checker:
         return self.problem.block(self.problem.job_index[name], self.plan.home[name])
 
     def _grants(self, pattern: Pattern) -> None:
-        """Check that only jobs that can use loose CPU get it, and that tau is granted.
-
-        tau is what every process of a job can count on.
+        """Check that only jobs that can use loose CPU get it, and that every process of
+        a job gets tau.
         """
         frame = pattern.frame_seconds
         for name, tau in self.plan.tau_seconds.items():
@@ -210,7 +215,7 @@ class _Checker:
     def _capacity(self, pattern: Pattern) -> None:
         """Check each column: granted CPU <= k q - loose I/O + idle cells + fragments.
 
-        Fragments are those of strict rows with I/O jobs.
+        Fragments are the idle CPU in cells of strict rows with I/O jobs.
         """
         quantum = self.problem.machine.quantum_seconds
         for column in range(self.problem.machine.num_columns):
@@ -272,7 +277,7 @@ class _Checker:
         return progress
 
     def _terms(self, pattern: Pattern, progress: dict[str, float]) -> list[float]:
-        """Return what each job adds to the objective: w (n/P) pr, or -lambda w (n/P)
+        """Return the term of each job in the objective: w (n/P) pr, or -lambda w (n/P)
         (S-1).
         """
         terms = []

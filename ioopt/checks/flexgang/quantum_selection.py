@@ -1,4 +1,6 @@
-"""Check quantum selections: options on the menus, slots that fill the cycle, floors."""
+"""Check quantum selections: options from the menus, slots that fill the cycle,
+floors.
+"""
 
 import math
 
@@ -50,9 +52,9 @@ def check(
 
 
 def _least_cost(problem: QuantumSelectionProblem) -> float:
-    """Return a lower bound of the cost: no slowdown and no waste.
+    """Return a lower bound of the cost: the cost without slowdown and waste.
 
-    Where the instance has a table, the least in it.
+    When the instance has a table, its least entries are used.
     """
     table = problem.surface or ()
     slowdown = min([1.0, *(entry.slowdown for entry in table)])
@@ -104,7 +106,9 @@ def _floors(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violati
 
 
 def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
-    """Check that the slots lie back to back and give every job its visits."""
+    """Check that the slots follow each other without gaps and give every job its
+    visits.
+    """
     found = []
     clock = 0.0
     visits: dict[str, int] = {}
@@ -138,8 +142,8 @@ def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
 def _predicted(
     problem: QuantumSelectionProblem, plan: QuantumPlan
 ) -> tuple[float, float]:
-    """Return the predicted cost, and the sum of w S, to which its rounding is
-    relative.
+    """Return the predicted cost, and the sum of w S, which scales its rounding
+    error.
     """
     machine = problem.machine
     costs = []

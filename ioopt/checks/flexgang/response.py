@@ -1,8 +1,9 @@
 """Compute how an I/O job responds to a slot of ``on`` in every ``on + off`` seconds.
 
-This is the checkers' own account of Lee et al., Section 3.2, as plain sums over the
-cells of a slot. The number of cells belongs to the definition of the objectives (F4,
-F5), and is that of the solvers; nothing else is shared with them.
+This is a second implementation, for the checkers, of Lee et al., Section 3.2, with
+plain sums over the cells of a slot. The number of cells is part of the definition of
+the objectives (F4, F5) and equals that of the solvers; nothing else is shared with
+them.
 """
 
 from __future__ import annotations
@@ -21,15 +22,17 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 CELLS_PER_DEVIATION = 16
-"""Cells of a slot for a standard deviation of the bursts."""
+"""The number of cells of a slot for one standard deviation of the bursts."""
 FEWEST_CELLS = 96
 MOST_CELLS = 640
 POINTS_PER_CELL = 4
-"""Trapezoids a cell for the time that CPUs are given away."""
+"""The number of trapezoids a cell in the integral of the time when CPUs are given
+away.
+"""
 CLOCK = 1e-9
 """Seconds within which two times are the same."""
 DIGITS = 12
-"""Decimals of a second to which slots are rounded."""
+"""The number of decimals of a second to which slots are rounded."""
 
 
 class Response(NamedTuple):
@@ -107,8 +110,8 @@ def _stationary(
         law = np.clip(np.linalg.solve(equations, np.eye(cells)[-1]), 0.0, None)
     except np.linalg.LinAlgError:
         raise InstanceError(
-            f"slots of {on:g} s in {cycle:g} s are too far from bursts of {burst:g} s "
-            f"and I/O of {io:g} s to compute with"
+            f"slots of {on:g} s in {cycle:g} s differ too much from bursts of "
+            f"{burst:g} s and I/O of {io:g} s to be computed"
         ) from None
     law /= law.sum()
 
@@ -121,7 +124,7 @@ def _stationary(
     so_far = np.append(0.0, np.cumsum(law))
 
     def ended(time: Array) -> Array:
-        """Completions up to *time*, one a cycle."""
+        """Return the number of completions up to *time*, one a cycle."""
         turns = np.floor(time / cycle)
         counted: Array = turns + np.interp(time - turns * cycle, edges, so_far)
         return counted
@@ -133,10 +136,11 @@ def _stationary(
 
 
 def _lands(burst: float, shape: int, width: float, cells: int) -> tuple[Array, Array]:
-    """Return the chances that a burst ends d cells later, around the slot.
+    """Return the probabilities that a burst ends d cells later, for cells around the
+    slot.
 
-    The first are of bursts that begin at the edge of the slot, the second of bursts
-    that begin within a cell.
+    The first list is for bursts that begin at the edge of the slot, the second for
+    bursts that begin within a cell.
     """
     import numpy as np
     from scipy.special import gammainc

@@ -1,7 +1,7 @@
 """Check gang schedules from the problem and the schedule alone.
 
-``jobs`` are checked against bounds that hold for any policy. Where the schedule has its
-history (``updates``: what changed at each matrix update), the matrix is rebuilt and
+``jobs`` are checked against bounds that hold for any policy. When the schedule has its
+history (``updates``: the changes of each matrix update), the matrix is rebuilt and
 checked against the rules.
 """
 
@@ -15,11 +15,11 @@ from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
 SAME_INSTANT_SECONDS = 1e-7
-"""Events this close are one; work this short is done at a slice's end (rules 3 and
-4).
+"""Events that differ by less are one event; a job with less work left is done at the
+end of its slice (rules 3 and 4).
 """
 IS_LOCAL = "is local if and only if its columns are its file nodes"
-"""What the key ``local`` of an entry must be."""
+"""The rule for the key ``local`` of an entry."""
 RELATIVE = 1e-9
 """Tolerance for the rounding of a job's updates, relative to its work."""
 
@@ -34,7 +34,9 @@ def _slack(seconds: float) -> float:
 def check(
     problem: GangProblem, plan: GangPlan | Json | None, schedule: Json | None
 ) -> CheckReport:
-    """Return violations and metrics of *schedule*; a plan alone (a policy) has none."""
+    """Return violations and metrics of *schedule*; a plan alone (a policy) has
+    neither.
+    """
     if schedule is None:
         return CheckReport(())
     found = _Report()
@@ -55,7 +57,7 @@ def check(
         metrics |= _Replay(problem, entries, found).run(updates)
     objectives = {"mean_slowdown": metrics["mean_slowdown"]}
     unjudged: tuple[str, ...] = ()
-    if plan is None:  # each policy has an order of its own, which a replay would show
+    if plan is None:  # the order depends on the policy
         unjudged = ("queue order",)
     return CheckReport(
         tuple(found.violations),
@@ -128,9 +130,10 @@ def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> N
 
 @dataclass
 class _Place:
-    """Where a job is in the matrix, and what is left of its work at ``since``.
+    """The place of a job in the matrix, and its remaining work at ``since``.
 
-    ``fraction`` is of its work, ``stall`` the seconds of migration left.
+    ``fraction`` is the remaining part of its work, ``stall`` the remaining seconds of
+    migration.
     """
 
     columns: int
@@ -161,9 +164,8 @@ class _Replay:
         self.moved = 0
 
     def run(self, updates: list[Json]) -> Json:
-        """Check every update, then that every job has left.
-
-        Returns the metrics that only the history tells.
+        """Check every update, then that every job has left; return the metrics that
+        need the history.
         """
         before = 0.0
         occupied = 0.0
@@ -220,14 +222,16 @@ class _Replay:
             self.found.add("local", job_id, IS_LOCAL)
 
     def _length(self, job_id: JobId, place: _Place) -> float:
-        """Return the seconds of all the job's work where it is now."""
+        """Return the seconds that all the job's work takes at its present place."""
         local, remote = self.times[job_id]
         if place.columns == self.files[job_id]:
             return local
         return remote
 
     def _advance(self, job_id: JobId, place: _Place, now: float) -> None:
-        """Spend the scheduled time since the last update on the stall, then on work."""
+        """Spend the scheduled time since the last update, first on the stall, then on
+        work.
+        """
         quantum = self.problem.machine.quantum_seconds
         levels = self.problem.machine.levels
         received = sum(
@@ -321,14 +325,14 @@ class _Replay:
 
 
 def _row_time(now: float, row: int, quantum: float, levels: int) -> float:
-    """Return the seconds that *row* has run from 0 to *now*."""
+    """Return the seconds for which *row* was scheduled from 0 to *now*."""
     cycles = math.floor(now / (quantum * levels))
     within = now - cycles * quantum * levels - row * quantum
     return cycles * quantum + min(max(within, 0.0), quantum)
 
 
 BIG_JOB_TASKS = 64
-"""Tasks from which a job counts in ``big_job_slowdown``."""
+"""The number of tasks from which a job counts in ``big_job_slowdown``."""
 
 
 def times_metrics(
@@ -336,7 +340,7 @@ def times_metrics(
 ) -> dict[str, float | int | None]:
     """Return the metrics of starts, finishes and ``local`` (rules 16 and 17).
 
-    None stands for the mean over no jobs.
+    A mean over no jobs is None.
     """
     import numpy as np
 
@@ -366,10 +370,8 @@ def times_metrics(
 
 
 def limits_of(problem: GangProblem) -> dict[str, float]:
-    """Return the metrics of jobs that never wait and run where they are fastest (rule
-    16).
-
-    No schedule is better.
+    """Return bounds of the metrics: no job waits, and each runs where it is fastest
+    (rule 16).
     """
     quantum = problem.machine.quantum_seconds
     least = [
@@ -392,11 +394,11 @@ def span_seconds(problem: GangProblem, makespan: float) -> float:
 def ranges(
     problem: GangProblem, entries: Mapping[JobId, Json], makespan: float
 ) -> dict[str, tuple[float, float]]:
-    """Return limits of the metrics that only the history of the matrix tells.
+    """Return limits of the metrics that only the history of the matrix determines.
 
-    They are for schedules without it. A job holds its nodes in one row at least while
+    They are for schedules without it. A job holds its nodes in at least one row while
     it is in the matrix; the last update may come at the next slice boundary. A job
-    migrates once at most, and every update is at an arrival or an end.
+    migrates at most once, and every update is at an arrival or an end.
     """
     machine = problem.machine
     tasks = sum(job.size for job in problem.jobs)

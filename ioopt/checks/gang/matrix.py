@@ -1,4 +1,6 @@
-"""Check one gang-scheduling decision, and value its matrix (docs/gang.md)."""
+"""Check one gang-scheduling decision, and compute the value of its matrix
+(docs/gang.md).
+"""
 
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.gang import (
@@ -19,7 +21,7 @@ WEIGHTS = ("las", "hdf", "one")
 def check(
     problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: Json | None
 ) -> CheckReport:
-    """Return violations of the matrix *plan*, its value under every weight, and
+    """Return violations of the matrix *plan*, its value for each choice of weights, and
     metrics.
     """
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
@@ -52,10 +54,8 @@ def check(
 
 
 def limits_of(problem: GangMatrixProblem) -> dict[str, float]:
-    """Return the values of an impossible matrix: every job in every row, local and
-    remote.
-
-    No matrix is better.
+    """Return upper bounds of the values: every job in every row, local and remote,
+    which is impossible.
     """
     machine = problem.machine
     jobs = (*problem.running, *problem.waiting)
@@ -72,7 +72,7 @@ def limits_of(problem: GangMatrixProblem) -> dict[str, float]:
 def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> float:
     """Return the sum over jobs of weight x speed x rows.
 
-    The speed is 1 for local and L/R for remote jobs, less C/(2T) for those that
+    The speed is 1 for local and L/R for remote jobs, reduced by C/(2T) for jobs that
     migrate.
     """
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}

@@ -1,9 +1,9 @@
 """Check replication plans independently of the solvers.
 
-The module imports the problem and the plan, never a solver. What is checked follows
-``plan.moves`` (see :class:`ioopt.problems.replication.ReplicationPlan`). Static moves
-are held, round by round, to the rules (1)-(8), to the disks (21), to the held files and
-to the forest rule.
+The module imports the problem and the plan, never a solver. Which checks apply depends
+on ``plan.moves`` (see :class:`ioopt.problems.replication.ReplicationPlan`). Static
+moves are checked round by round against the rules (1)-(8), the disks (21), the held
+files and the forest rule.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from ioopt.result import Violation, violation
 
 @dataclass(frozen=True)
 class Stage:
-    """State one round by positions: where its tasks run and what it moves.
+    """One round by positions: where its tasks run and what it moves.
 
     ``assign`` maps the tasks of the round to nodes; ``present`` has, per node, the
     files on its disk before the round; ``remote`` are (file, node) pairs; ``copies``
     are (file, source, destination); ``wanted`` are the (file, node) pairs that a
-    ``{"copy": file}`` entry of a queue asks for. ``forest`` is False where copies may
-    run in a cycle. ``where`` names the round in messages.
+    ``{"copy": file}`` entry of a queue asks for. ``forest`` is False when copies may
+    form a cycle. ``where`` names the round in messages.
     """
 
     assign: Mapping[int, int]
@@ -99,7 +99,9 @@ def check(
 
 
 def _move_violations(reader: _PlanReader, stages: list[Stage]) -> Iterable[Violation]:
-    """Judge the moves of a plan: static ones by round, else each task's files alone."""
+    """Judge the moves of a plan: static ones by round, otherwise only the files of each
+    task.
+    """
     problem = reader.problem
     plan = reader.plan
     if problem.is_workflow:
@@ -120,10 +122,10 @@ def _move_violations(reader: _PlanReader, stages: list[Stage]) -> Iterable[Viola
 
 
 def _replay_metrics(reader: _PlanReader, schedule: Schedule) -> Json:
-    """Judge the schedule of the replay and return its metrics.
+    """Check the schedule of the replay and return its metrics.
 
-    The result is empty where the schedule names unknown items or has impossible
-    instants, since nothing can be computed from it then.
+    The result is empty when the schedule names unknown items or has impossible
+    instants, because nothing can be computed from it then.
     """
     problem = reader.problem
     broken = schedule_violations(
@@ -141,7 +143,7 @@ def _additive_of(
 ) -> float | None:
     """Return the batch time (13) of the stated moves, else of the replayed ones.
 
-    None for workflows, for plans with unknown names, and where no moves are known.
+    None for workflows, for plans with unknown names, and when no moves are known.
     """
     problem = reader.problem
     if problem.is_workflow or not reader.complete():
@@ -162,14 +164,14 @@ def _bound_ranges(
     assert schedule is not None
     most = metrics["makespan_seconds"]
     if schedule.get("actual_compute_seconds"):
-        most = math.inf  # no bound need hold with actual times
+        most = math.inf  # bounds hold for planned times only
     return {"transfer_bound_seconds": (metrics["lower_bound_seconds"], most)}
 
 
 def _least_values(
     problem: ReplicationProblem, metrics: Json, schedule: Schedule | None
 ) -> dict[str, float]:
-    """Return the least value that each measure can have on this problem."""
+    """Return a lower bound of each measure on this problem."""
     least: dict[str, float] = {}
     if not problem.is_workflow:
         least["additive_seconds"] = _least_additive_seconds(problem)
@@ -180,10 +182,10 @@ def _least_values(
 
 
 def _least_additive_seconds(problem: ReplicationProblem) -> float:
-    """Return a batch time (13) that no plan is below: the mean load of the nodes.
+    """Return a lower bound of the batch time (13): the mean load of the nodes.
 
-    Each file that is read and held nowhere is fetched at least once, and tasks run on
-    the fastest node.
+    Each file that is read and that no node holds is fetched at least once, and tasks
+    run on the fastest node.
     """
     held = {name for node in problem.nodes for name in node.holds}
     read = {name for task in problem.tasks for name in task.inputs}
@@ -195,7 +197,9 @@ def _least_additive_seconds(problem: ReplicationProblem) -> float:
 
 
 def _states_moves(plan: ReplicationPlan) -> bool:
-    """Return whether the plan itself says what is moved, so that no replay decides."""
+    """Return whether the plan states its moves itself, instead of leaving them to the
+    replay.
+    """
     if plan.moves in ("static", "printed"):
         return True
     if plan.rounds is not None and plan.moves != "replay":
@@ -207,8 +211,8 @@ def _states_moves(plan: ReplicationPlan) -> bool:
 
 @dataclass
 class _PlanReader:
-    """Translate a plan to positions, and note what is wrong with its names, its
-    assignment and its queues.
+    """Translate a plan to positions, and record faults of its names, assignment and
+    queues.
     """
 
     problem: ReplicationProblem
@@ -393,7 +397,9 @@ class _PlanReader:
             self._broken("rounds", "moves", text)
 
     def _rounds_of_tasks(self, rounds: Sequence[Round]) -> dict[str, int]:
-        """Return the first round of each task, from 1 on; note contradictions."""
+        """Return the first round of each task, counted from 1; record contradictions as
+        violations.
+        """
         round_of: dict[str, int] = {}
         for number, part in enumerate(rounds, start=1):
             for name in part.tasks:
@@ -408,7 +414,7 @@ class _PlanReader:
         return round_of
 
     def _compare_queue(self, queue: Sequence[str], round_of: Mapping[str, int]) -> None:
-        """Check that a queue has tasks of rounds only, in the order of the rounds."""
+        """Check that a queue has only tasks of rounds, in the order of the rounds."""
         for name in queue:
             if name not in round_of:
                 self._broken("rounds", name, "is in no round")
@@ -419,8 +425,8 @@ class _PlanReader:
 
 
 def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Violation]:
-    """Apply (21) to one task at a time: a node that evicts on demand still needs room
-    for all inputs of a task, and as many cores as it takes.
+    """Apply (21) to single tasks: a node that evicts on demand still needs room for all
+    inputs of a task, and the cores that the task takes.
     """
     found = []
     for task, node in sorted(assign.items()):
@@ -442,7 +448,7 @@ def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Vio
 
 
 def _replayed(reader: _PlanReader, schedule: Schedule) -> Stage:
-    """Return as one stage what the replay moved."""
+    """Return the moves of the replay as one stage."""
     problem = reader.problem
     files = problem.file_index
     nodes = problem.node_index
@@ -465,8 +471,8 @@ def _additive_seconds(
 ) -> float:
     """Return the batch time (13).
 
-    With barriers the longest load of each round counts; without them each node adds up
-    its rounds, and the longest sum counts.
+    With barriers it is the sum of each round's longest load. Without barriers each node
+    adds up its loads, and the longest sum counts.
     """
     per_round = [stage_seconds(problem, stage) for stage in stages]
     if plan.barriers:
@@ -476,7 +482,7 @@ def _additive_seconds(
 
 
 def _compute_imbalance(problem: ReplicationProblem, assign: Mapping[int, int]) -> float:
-    """Return largest / mean compute time of a node - 1; 0 where nothing computes."""
+    """Return largest / mean compute time of a node - 1; 0 when nothing computes."""
     seconds = [0.0] * len(problem.nodes)
     for task, node in sorted(assign.items()):
         seconds[node] += problem.tasks[task].compute_seconds / problem.nodes[node].speed
@@ -487,7 +493,9 @@ def _compute_imbalance(problem: ReplicationProblem, assign: Mapping[int, int]) -
 
 
 def stage_violations(problem: ReplicationProblem, stage: Stage) -> list[Violation]:
-    """Return what *stage* breaks of the static rules, by their equation numbers."""
+    """Return the violations of the static rules by *stage*, named by their equation
+    numbers.
+    """
     have = stage.on_disk()
     found = [
         *_sources(problem, stage, have),
@@ -575,7 +583,9 @@ def _inputs(
 
 
 def _fetched(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """Check (8): a file that is read and held nowhere is fetched at least once."""
+    """Check (8): a file that is read and that no node holds is fetched at least
+    once.
+    """
     read: set[int] = set()
     for task in stage.assign:
         read.update(problem.inputs[task])
@@ -588,7 +598,7 @@ def _fetched(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
 
 
 def _forest(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """Check the forest rule: every copy descends from a fetch or a held file."""
+    """Check the forest rule: every copy can be traced to a fetch or a held file."""
     if not stage.forest:
         return
     for file, cycle in stage_cycles(stage).items():
@@ -598,7 +608,8 @@ def _forest(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
 
 
 def stage_cycles(stage: Stage) -> dict[int, list[int]]:
-    """Return, per file, the nodes whose copy descends from no fetch and no held file.
+    """Return, per file, the nodes whose copy cannot be traced to a fetch or a held
+    file.
 
     Files without such nodes are left out.
     """
@@ -641,9 +652,9 @@ def stage_seconds(problem: ReplicationProblem, stage: Stage) -> list[float]:
     """Return Exec_i of (12) per node in seconds.
 
     It is the sum of copies at both ends (9), computing (10) and remote transfers (11).
-    The printed (9) and (11) omit the file size; the cost is per byte, of a copy by the
-    slowest disk where that is slower than the interfaces (rule 1). Compute is divided
-    by speed.
+    The printed (9) and (11) omit the file size; here the cost is per byte. A copy costs
+    what the slowest disk or interface on its way takes (rule 1). Compute time is
+    divided by speed.
     """
     disks = (node.disk_bytes_per_second or math.inf for node in problem.nodes)
     far = problem.network.remote_bytes_per_second

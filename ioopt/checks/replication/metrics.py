@@ -1,6 +1,7 @@
 """Recompute the metrics of a replication schedule and its published bounds.
 
-Written from the rules alone: nothing of the simulator or the models is used.
+The code is written from the rules alone: it shares nothing with the simulator and the
+models.
 """
 
 import math
@@ -40,7 +41,7 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics
 
 
 def _makespan(problem: ReplicationProblem, schedule: Schedule) -> float:
-    """Return when the last task, copy entry or save of a file to keep ends."""
+    """Return the end of the last task, copy entry or save of a file to keep."""
     kept = {file.id for file in problem.files if file.keep}
     ends = [row["end_seconds"] for row in schedule.get("tasks", ())]
     ends += [row["seconds"] for row in schedule.get("copy_entries", ())]
@@ -53,7 +54,9 @@ def _makespan(problem: ReplicationProblem, schedule: Schedule) -> float:
 def _product_metrics(
     problem: ReplicationProblem, schedule: Schedule, makespan: float
 ) -> Metrics:
-    """Return what a workflow saves, saves for want of space, and fetches again."""
+    """Return the bytes that a workflow saves, saves for lack of space, and fetches
+    again.
+    """
     files = {file.id: file for file in problem.files}
     made: set[str] = set()
     for task in problem.tasks:
@@ -80,7 +83,7 @@ def _product_metrics(
 def _cores_busy(
     problem: ReplicationProblem, schedule: Schedule, makespan: float
 ) -> float:
-    """Return the share of all core-seconds up to the makespan that tasks take."""
+    """Return the share of all core-seconds up to the makespan that tasks use."""
     cores = {task.id: task.cores for task in problem.tasks}
     taken = [
         cores[row["id"]] * (row["end_seconds"] - row["start_seconds"])
@@ -91,8 +94,8 @@ def _cores_busy(
 
 
 def _link_bound(problem: ReplicationProblem) -> float:
-    """Return the seconds to fetch everything once over the shared link, and to run the
-    shortest task.
+    """Return the seconds to fetch every needed file once over the shared link, and then
+    run the shortest task.
     """
     far = sum(problem.files[f].bytes for f in _fetched(problem))
     fastest = max(node.speed for node in problem.nodes)
@@ -101,9 +104,8 @@ def _link_bound(problem: ReplicationProblem) -> float:
 
 
 def _fetched(problem: ReplicationProblem) -> list[int]:
-    """Return the files that must come from the remote storage.
-
-    They are read, and no node holds or makes them.
+    """Return the files that must come from the remote storage: they are read, and no
+    node holds or makes them.
     """
     near: set[str] = set()
     for node in problem.nodes:
@@ -127,7 +129,7 @@ def lower_bound(problem: ReplicationProblem) -> float:
 
 
 def _asked(problem: ReplicationProblem) -> list[float]:
-    """Return by file when the first of its readers arrives, in seconds."""
+    """Return, by file, when the first of its readers arrives, in seconds."""
     asked = []
     for readers in problem.readers:
         arrivals = [problem.tasks[k].release_seconds for k in readers]
@@ -136,7 +138,9 @@ def _asked(problem: ReplicationProblem) -> list[float]:
 
 
 def reach_seconds(problem: ReplicationProblem, file: int) -> float:
-    """Return the least time in which a file gets from the remote storage to a node."""
+    """Return the least time in seconds in which a file gets from the remote storage to
+    a node.
+    """
     entry = problem.files[file]
     network = problem.network
     speeds = [network.remote_bytes_per_second, network.replica_bytes_per_second]
@@ -145,7 +149,9 @@ def reach_seconds(problem: ReplicationProblem, file: int) -> float:
 
 
 def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[float]]:
-    """Return, by task, least seconds before its start, after its end, and in it."""
+    """Return, by task, the least seconds before its start, the least seconds after its
+    end, and the seconds that it takes.
+    """
     tasks = problem.tasks
     nodes = problem.nodes
     touched = set(_fetched(problem))
@@ -179,9 +185,10 @@ def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[f
 def _together(
     problem: ReplicationProblem, born: list[int], asked: list[float], k: int
 ) -> float:
-    """Return when task *k* can have all its inputs from outside, in seconds.
+    """Return the earliest time in seconds when task *k* can have all its inputs from
+    outside.
 
-    They pass one interface, of the node that misses the fewest bytes of them.
+    They pass one interface: that of the node that lacks the fewest of their bytes.
     """
     if not born or not problem.hosts[k]:
         return 0.0
@@ -195,7 +202,8 @@ def _together(
 def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> float:
     """Return the bound of all computing on all cores.
 
-    It holds from each instant on, and up to the least time that follows each task.
+    It considers the work from each instant on, and up to the least time that follows
+    each task.
     """
     tasks = problem.tasks
     power = sum(node.cores * node.speed for node in problem.nodes)
@@ -216,9 +224,10 @@ def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> 
 def links(
     problem: ReplicationProblem, end: list[float], tail: list[float], work: list[float]
 ) -> float:
-    """Return the bound of all bytes over the remote link, and over each storage's disk.
+    """Return the bounds of all bytes over the remote link, and over each storage's
+    disk.
 
-    The link is shared, or all private ones together.
+    The remote link is the shared one, or all private ones together.
     """
     network = problem.network
     nodes = len(problem.nodes)

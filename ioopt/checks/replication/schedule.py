@@ -1,7 +1,7 @@
-"""Check a replayed schedule: what no timeline may do, whatever planner made it.
+"""Check a replayed schedule against rules that hold for every planner.
 
-Options beyond the rules (workflow rules 21 and 22) are judged from the schedule too. A
-schedule does not tell the order of events within one instant, so a choice is a
+Options beyond the rules (workflow rules 21 and 22) are checked from the schedule too. A
+schedule does not record the order of events within one instant, so a choice is a
 violation only if it is one in every order.
 """
 
@@ -37,10 +37,10 @@ def schedule_violations(
     schedule: Schedule,
     copies: Mapping[tuple[str, str], int],
 ) -> list[Violation]:
-    """Return everything that *schedule* (tasks, transfers, evictions) does wrong.
+    """Return all violations of *schedule* (tasks, transfers, evictions).
 
-    *queues* are the tasks of each node in order, by id; *copies* how often each (file,
-    node) is a copy entry of a queue.
+    *queues* has the tasks of each node in order, by id; *copies* counts how often each
+    (file, node) is a copy entry of a queue.
     """
     unknown = [*_unknown(problem, schedule), *_instants(schedule)]
     if unknown:
@@ -61,7 +61,9 @@ def schedule_violations(
 
 
 def _unknown(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
-    """Find names of the schedule that the problem does not have."""
+    """Return a violation for each name in the schedule that the problem does not
+    have.
+    """
 
     def missing(where: str, what: str, name: str) -> Violation:
         return violation("unknown", str(name), f"{where} names no {what}")
@@ -95,8 +97,8 @@ def _unknown(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violat
 
 
 def _instants(schedule: Schedule) -> Iterable[Violation]:
-    """Check that every instant is a number from 0 on, and that nothing ends before it
-    starts.
+    """Check that every instant is a number of at least 0, and that nothing ends before
+    it starts.
     """
     for part, name in (("tasks", "id"), ("transfers", "file")):
         for row in schedule.get(part, ()):
@@ -113,7 +115,7 @@ def _instants(schedule: Schedule) -> Iterable[Violation]:
 
 
 def stays_of(problem: ReplicationProblem, schedule: Schedule) -> Stays:
-    """Return when each file was on each node, with what contradicts itself in that."""
+    """Return when each file was on each node, and the contradictions in that."""
     stays = Stays()
     for node in problem.nodes:
         for file in node.holds:
@@ -238,8 +240,8 @@ def _staging(
 def _copy_entries(
     schedule: Schedule, stays: Stays, copies: Mapping[tuple[str, str], int]
 ) -> Iterable[Violation]:
-    """Check that every copy entry of a queue is done once, when its file is complete
-    there.
+    """Check that every copy entry of a queue is done once, at a time when its file is
+    complete on the node.
     """
     left = dict(copies)
     for row in schedule.get("copy_entries", ()):
@@ -264,7 +266,7 @@ def _transfers(
 ) -> Iterable[Violation]:
     """Check that copies come from complete holders that keep the file meanwhile.
 
-    No more files arrive at a time than the node stages.
+    A node receives no more files at a time than its staging option allows.
     """
     yield from (v for v in stays.found if v.rule == "transfer")
     into: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
@@ -297,8 +299,8 @@ def _transfers(
 
 
 def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
-    """Check that no transfer is faster than its slowest pipe, and that at every instant
-    each pipe can carry what crosses it.
+    """Check that no transfer is faster than its slowest pipe, and that each pipe can
+    carry its transfers at every instant.
     """
     pipes: dict[str, tuple[float, list[Load]]] = {}
     for move in schedule.get("transfers", ()):
@@ -325,18 +327,20 @@ def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violatio
 def pipes_of(
     problem: ReplicationProblem, move: Schedule, file: File
 ) -> list[tuple[str, float]]:
-    """Return names and rates of what a transfer passes (timeline rule 5): nodes, the
-    remote link, the disk of a storage.
+    """Return names and rates of the pipes of a transfer (timeline rule 5): interfaces
+    and disks of nodes, the remote link, the disk of a storage.
     """
     network = problem.network
     target = move["destination"]
     source = move["source"]
-    if target is None:  # a save crosses what a fetch to its sender would
+    if target is None:  # a save uses the pipes of a fetch to its sender
         target = source
         source = None
 
     def door(name: str) -> tuple[str, float]:
-        """Return the slower of a node's interface and disk: transfers pass both."""
+        """Return the slower of a node's interface and disk, because transfers pass
+        both.
+        """
         disk = problem.nodes[problem.node_index[name]].disk_bytes_per_second
         interface = network.replica_bytes_per_second
         if disk is not None and disk < interface:
@@ -374,8 +378,8 @@ def _disks(problem: ReplicationProblem, stays: Stays) -> Iterable[Violation]:
             continue
         used = worst = 0
         when = 0.0
-        # What is evicted at an instant is gone before what starts to
-        # arrive at that instant.
+        # Files evicted at an instant are gone before other files start to arrive at
+        # that instant.
         for time, change in sorted(changes[node.id]):
             used += change
             if used > worst:
@@ -396,7 +400,7 @@ SAME_RATE = 1e-9
 def option_violations(
     problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule
 ) -> list[Violation]:
-    """Return what *schedule* does that the options of *plan* do not allow.
+    """Return the violations of the options of *plan* by *schedule*.
 
     All names of the schedule must be known.
     """
@@ -415,7 +419,7 @@ def option_violations(
 
 def _carried(plan: ReplicationPlan, schedule: Schedule) -> Iterator[Violation]:
     """Check timeline rule 7: each move of the plan is made as often as stated, and no
-    other.
+    other move is made.
     """
     wanted: Counter[tuple[str, str | None, str]] = Counter()
     for remote, copies in plan.moves_by_round():
@@ -438,9 +442,9 @@ def _carried(plan: ReplicationPlan, schedule: Schedule) -> Iterator[Violation]:
 def _rooms(
     problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule, stays: Stays
 ) -> Iterator[Violation]:
-    """Check timeline rule 8: as a task ends, so many bytes are free.
+    """Check timeline rule 8: enough bytes are free when a task ends.
 
-    Files that are being sent at that instant may stay beside them.
+    Files that are being sent at that instant may stay in addition.
     """
     size_of = {task.id: problem.task_bytes(k) for k, task in enumerate(problem.tasks)}
     ends = {row["id"]: row["end_seconds"] for row in schedule.get("tasks", ())}
@@ -468,7 +472,9 @@ def _rooms(
 
 
 def _room_wanted(room: Room, waiting: Sequence[int]) -> int:
-    """Return the bytes that option *room* frees for the tasks *waiting*, by size."""
+    """Return the bytes that option *room* frees for the tasks *waiting*, which are
+    given by size.
+    """
     if room == "next":
         return waiting[0]
     if room == "mean":
@@ -494,9 +500,8 @@ def _bytes_kept(
     node: str,
     time: float,
 ) -> int:
-    """Return the bytes on *node* just before and just after an instant.
-
-    Files that the node is sending then are not counted.
+    """Return the bytes on *node* just before and just after an instant, without files
+    being sent.
     """
     sent = _files_sent(schedule, node, time)
     total = 0
@@ -509,9 +514,9 @@ def _bytes_kept(
 
 
 def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violation]:
-    """Check how far ahead files arrive where several may come in at once.
+    """Check how far ahead files arrive on nodes that receive several at once.
 
-    Each must be for one of the first so many tasks that have not started.
+    Each file must be for one of the first *depth* tasks that have not started.
     """
     if schedule.get("copy_entries"):
         return  # they stand in the queues too, and no row tells when they began to wait
@@ -581,7 +586,7 @@ class _Loads:
         """Return the most, or the least, of a pipe's rate that one more transfer can
         get.
 
-        Transfers that begin or end at that very instant may count or not.
+        Transfers that begin or end exactly at that instant may count or not.
         """
         name, rate = pipe
         starts, ends = self._of[name]
@@ -597,7 +602,7 @@ class _Loads:
     ) -> float:
         """Return the most, or the least, rate at which *file* could come to *target*.
 
-        The target's own interface is left out: all sources share it.
+        The target's own interface is left out, because all sources share it.
         """
         move = {"source": source, "destination": target}
         way = pipes_of(self._problem, move, file)[1:]
@@ -609,7 +614,7 @@ def _sources(
 ) -> Iterator[Violation]:
     """Check that no other source would have been faster.
 
-    Rates are equal shares of what was under way.
+    Rates are equal shares among the transfers that were running.
     """
     moves = schedule.get("transfers", ())
     saved = saved_at(schedule)

@@ -1,5 +1,5 @@
-"""Check what only schedules of workflows can do wrong: cores, arrivals, saves, lost
-products, dispatches.
+"""Check the rules that apply only to schedules of workflows: cores, arrivals, saves,
+lost products, dispatches.
 
 That a task starts after those that write its inputs is part of the staging check: a
 product's first stay begins, readable, at the end of its task.
@@ -24,7 +24,7 @@ def late(first: float, second: float) -> bool:
 
 @dataclass
 class Stay:
-    """State one stay of a file on a node.
+    """One stay of a file on a node.
 
     It takes space from ``start`` on and can be read from ``ready`` to ``end``.
     """
@@ -36,7 +36,7 @@ class Stay:
 
 @dataclass
 class Stays:
-    """Hold all stays by (file, node) in time order, and their contradictions."""
+    """All stays by (file, node) in time order, and their contradictions."""
 
     of: dict[tuple[str, str], list[Stay]] = field(
         default_factory=lambda: defaultdict(list)
@@ -54,7 +54,7 @@ class Stays:
 def workflow_violations(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> list[Violation]:
-    """Return what a schedule does wrong with cores, arrivals, saves and lost products.
+    """Return the violations of cores, arrivals, saves and lost products by a schedule.
 
     All its names must be known.
     """
@@ -68,7 +68,7 @@ def workflow_violations(
 
 
 def cores(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
-    """Check that at no instant tasks take more cores of a node than it has."""
+    """Check that tasks never take more cores of a node than it has."""
     changes: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
     for row in schedule.get("tasks", ()):
         taken = problem.tasks[problem.task_index[row["id"]]].cores
@@ -76,7 +76,7 @@ def cores(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation
         end = row["end_seconds"]
         if end <= start:
             continue
-        # A start that follows an end but for rounding does not overlap it.
+        # A start overlaps an end only if the difference is more than rounding.
         begun = start + min(time_slack(start), end - start)
         changes[row["node"]].append((begun, taken, row["id"]))
         changes[row["node"]].append((end, -taken, row["id"]))
@@ -95,9 +95,9 @@ def cores(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation
 def arrivals(
     problem: ReplicationProblem, schedule: Schedule, given: Mapping[str, float]
 ) -> Iterable[Violation]:
-    """Check that no task starts, and no file comes for it, before it is there.
+    """Check that no task starts, and no file is moved for it, before it is available.
 
-    A task is there once it has arrived and, by task in *given*, was dispatched.
+    A task is available once it has arrived and, if *given* has it, was dispatched.
     """
     begins: dict[str, float] = {}
     for task in problem.tasks:
@@ -137,8 +137,8 @@ def _may_come(
 ) -> float:
     """Return from when on a file may come to *node* for one of its *readers* there.
 
-    It comes for the next one that starts after its *arrival*, or for any later one
-    where the node stages files of several tasks.
+    It comes for the first reader that starts after its *arrival*, or for any later one
+    if the node stages files of several tasks.
     """
     after = [(start, name) for start, name in readers if not late(arrival, start)]
     if not after:
@@ -149,7 +149,7 @@ def _may_come(
 
 
 def _first_arrival(problem: ReplicationProblem, file: str) -> float:
-    """Return when the first reader of *file* arrives; 0 where nothing reads it."""
+    """Return when the first reader of *file* arrives; 0 when nothing reads it."""
     tasks = problem.readers[problem.file_index[file]]
     return min((problem.tasks[k].release_seconds for k in tasks), default=0.0)
 
@@ -157,7 +157,7 @@ def _first_arrival(problem: ReplicationProblem, file: str) -> float:
 def saves(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterable[Violation]:
-    """Check what is saved: products alone, once, from a complete copy.
+    """Check saves: only products are saved, once, from a complete copy.
 
     All files to keep are saved, and a node saves one file at a time.
     """
@@ -220,7 +220,8 @@ def refetches(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Viola
 def losses(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterable[Violation]:
-    """Check that the last copy of a product is evicted only when saved or read no more.
+    """Check that the last copy of a product is evicted only after its save or its last
+    read.
 
     A file to keep then lacks its save, which is a violation of its own.
     """
@@ -270,7 +271,7 @@ def dispatch_violations(
         made[node].append(task)
     for node, tasks in made.items():
         if tasks != list(queues.get(node, ())):
-            text = "its queue is not what the dispatches make it"
+            text = "its queue differs from the recorded dispatches"
             found.append(violation("dispatch", node, text))
     if not found and schedule is not None:
         found.extend(_legal(problem, plan, schedule))
@@ -282,9 +283,9 @@ def dispatch_violations(
 def _legal(
     problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule
 ) -> Iterable[Violation]:
-    """Check that each task is given when it is ready, to a node that takes it.
+    """Check that each task is dispatched when it is ready, to a node that may take it.
 
-    The node has idle cores, and no task waits there to start.
+    Such a node has enough idle cores, and no task waits there to start.
     """
     runs = {row["id"]: row for row in schedule.get("tasks", ())}
     before: dict[str, list[str]] = defaultdict(list)
@@ -292,14 +293,14 @@ def _legal(
         k = problem.task_index[name]
         for task in (problem.tasks[p].id for p in problem.predecessors[k]):
             if task in runs and late(runs[task]["end_seconds"], seconds):
-                text = (
-                    f"given at {seconds:g} s, before {task} has written what it reads"
-                )
+                text = f"given at {seconds:g} s, before {task} has written its input"
                 yield violation("dispatch", name, text)
         earlier = [runs[task] for task in before[node] if task in runs]
         before[node].append(name)
         if any(late(row["start_seconds"], seconds) for row in earlier):
-            text = f"given to {node} at {seconds:g} s, where another has not started"
+            text = (
+                f"given to {node} at {seconds:g} s, where another task has yet to start"
+            )
             yield violation("dispatch", name, text)
         room = problem.nodes[problem.node_index[node]].cores
         room -= _busy_cores(problem, earlier, seconds)

@@ -1,4 +1,6 @@
-"""Define what the import commands share: SOURCE and -o, --machine, and how they end."""
+"""Define the common parts of the import commands: SOURCE and -o, --machine, and their
+output.
+"""
 
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -18,9 +20,11 @@ from ioopt.problems.base import Json, Problem
 from ioopt.problems.batch_io import QueueOptions
 
 Reader = Callable[..., Problem]
-"""Makes the instance from the values of a command's arguments and options."""
+"""A function that makes the instance from the values of a command's arguments and
+options.
+"""
 Described = Callable[[tuple[str, ...]], Mapping[str, Any]]
-"""Makes arguments of the reader from the words of ``--machine``."""
+"""A function that makes arguments of the reader from the words of ``--machine``."""
 
 
 def import_command(
@@ -28,9 +32,9 @@ def import_command(
 ) -> Callable[[Reader], click.Command]:
     """Make a command of a reader of ``source`` (or *several* ``sources``).
 
-    The option -o says where to write the instance. The warnings of its ``meta`` are
-    printed on standard error too. Sources can hold values that no instance may have:
-    what is raised for them becomes an InstanceError.
+    The option -o says where to write the instance. The warnings in its ``meta`` are
+    printed on standard error too. Sources can hold values that no instance may have;
+    the error raised for them becomes an InstanceError.
     """
 
     def decorate(reader: Reader) -> click.Command:
@@ -47,8 +51,8 @@ def import_command(
                 output, dump_json(problem.model_dump(mode="json", by_alias=True))
             )
 
-        # click lists the options that were added last first: the reader's own
-        # stand in the middle.
+        # click lists the options that were added last first, so the reader's own come
+        # between these.
         target = output_option(required=True, text="Where to write the instance.")
         command = target(run)
         if machine is not None:
@@ -81,7 +85,7 @@ machine_option = click.option(
 
 
 def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
-    """Return the keys of each of *classes* that *words* of ``--machine`` state.
+    """Return the keys that *words* of ``--machine`` state for each of *classes*.
 
     A file may state keys of any machine, text only those of *classes*.
     """
@@ -113,14 +117,14 @@ def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
 
 
 def _read_machine(path: str) -> object:
-    """Return what a TOML or JSON file holds."""
+    """Return the contents of a TOML or JSON file."""
     if path.endswith(".toml"):
         return read_toml(path)
     return read_json(path)
 
 
 def _keys(*classes: type[BaseModel]) -> list[str]:
-    """Return the keys that *classes* read."""
+    """Return the keys that *classes* accept."""
     found: list[str] = []
     for cls in classes:
         for name, field in cls.model_fields.items():
@@ -129,13 +133,15 @@ def _keys(*classes: type[BaseModel]) -> list[str]:
 
 
 def _owner(words: tuple[str, ...]) -> str:
-    """Return the option as it was given, with the names of files, for messages."""
+    """Return the option as the user gave it, with names of files, for messages."""
     files = [word[-60:] for word in words if "=" not in word]
     return " ".join(["--machine", *files])
 
 
 def batch_machine(words: tuple[str, ...]) -> Json:
-    """Return the arguments ``machine``, a rule, and ``options``, the batch queue."""
+    """Return the arguments ``machine``, a rule, and ``options``, the settings of the
+    batch queue.
+    """
     rule, queue = _told(words, MachineRule, QueueOptions)
     stated = parse_settings(QueueOptions, queue, _owner(words)).model_dump(
         exclude_unset=True, by_alias=True

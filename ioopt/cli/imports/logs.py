@@ -1,7 +1,7 @@
-"""``ioopt import``: job logs and traces as batch-io or gang instances.
+"""``ioopt import``: read job logs and traces as batch-io or gang instances.
 
-Readers get the machine options as the keywords ``machine`` and ``options``, here
-``how``.
+Readers get the machine options as the keywords ``machine`` and ``options``, which are
+called ``how`` here.
 """
 
 from typing import Any
@@ -184,8 +184,8 @@ def read_trace(
 ) -> Json:
     """Read the log *source*; return the arguments of batch_io_from_swf.
 
-    The keywords are the options of TRACE; *how* is passed on. The log is of *kind* swf,
-    sacct or pbs; by default it is recognised.
+    The keywords are the options of TRACE; *how* is passed on. *kind* is swf, sacct or
+    pbs; by default it is recognised from the text.
     """
     from ioopt.formats.job_log import read_log
 
@@ -212,7 +212,7 @@ def read_trace(
     type=click.FloatRange(min=0),
     default=1.0,
     metavar="S",
-    help="Accesses less than this apart are one phase.",
+    help="Join accesses less than this apart into one phase.",
 )
 @skip_bad_option
 def import_darshan(

@@ -40,15 +40,15 @@ Examples:
 @click.option(
     "--flatten",
     is_flag=True,
-    help="Independent tasks: drop precedence, what tasks write, and cores.",
+    help="Make independent tasks: drop precedence, outputs of tasks, and cores.",
 )
 def import_wfformat(source: str, flatten: bool, machine: Machine) -> ReplicationProblem:
     """Make a replication instance from a WfFormat 1.4, 1.5 or 1.6 workflow.
 
-    Files become inputs and outputs with their sizes, run times compute seconds;
-    outputs that no task reads are to be kept. What was odd about the file, dropped or
-    assumed is printed on standard error and kept in the instance's meta. The machines
-    of the file are the nodes unless --machine says others.
+    Files become inputs and outputs with their sizes, run times compute seconds; outputs
+    that no task reads are to be kept. What was unusual in the file, dropped or assumed
+    is printed on standard error and kept in the instance's meta. The machines of the
+    file are the nodes unless --machine gives others.
     """
     return read_wfformat(source, machine, flatten)
 
@@ -59,7 +59,9 @@ def import_wfformat(source: str, flatten: bool, machine: Machine) -> Replication
     metavar="NAME|N",
     help="Which graph of the file: its name, or its place from 0.",
 )
-@click.option("--keep", is_flag=True, help="Save what no task reads to remote storage.")
+@click.option(
+    "--keep", is_flag=True, help="Save files that no task reads to remote storage."
+)
 @click.option(
     "--actual",
     metavar="FILE",
@@ -112,9 +114,9 @@ def import_nextflow_trace(
     """Make a replication instance from a Nextflow trace (tabs, commas or semicolons).
 
     A trace has byte counts, but no files and no edges: each task gets one output and
-    one input of the bytes that it wrote and read. A DAG joins processes, not tasks: a
-    task waits for those of the earlier process with its tag, else for all of them.
-    What is assumed is printed on standard error.
+    one input of the bytes that it wrote and read. A DAG has edges between processes,
+    not tasks: a task waits for the tasks of the earlier process that have its tag, or
+    for all of them if none has. Assumptions are printed on standard error.
     """
     return read_nextflow_trace(source, dag, machine, read, skip_bad)
 

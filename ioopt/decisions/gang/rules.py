@@ -1,4 +1,6 @@
-"""Rules in which the gang policies differ (rules 11 to 15), and the weight of a job."""
+"""Define the rules in which the gang policies differ (rules 11 to 15), and the weight
+of a job.
+"""
 
 from fractions import Fraction
 from typing import Literal, NamedTuple
@@ -6,7 +8,7 @@ from typing import Literal, NamedTuple
 Number = float | Fraction
 
 UNLIMITED = 1 << 62
-"""A number of tasks or slots that is never reached: no limit."""
+"""A number of tasks or slots too large to be reached, which means no limit."""
 
 BEST_FIT = 0
 """Value of :attr:`Rules.place`: the Schedule rule of GS."""
@@ -27,7 +29,9 @@ Weight = Literal["las", "hdf", "one"]
 WEIGHTS: dict[Weight, int] = {"las": LAS, "hdf": HDF, "one": ONE}
 
 LEAST_NEED_SECONDS = 50
-"""Least remaining work in the weight HDF, so that no job about to end outweighs all."""
+"""The least remaining work in the weight HDF, so that a job about to end does not
+outweigh all others.
+"""
 
 
 class RuleNumbers(NamedTuple):
@@ -50,19 +54,20 @@ class RuleNumbers(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """How a policy runs the phases.
+    """The choices by which a policy runs the phases.
 
     ``place``: the Schedule rule. ``migrate``: remote jobs move to their file nodes.
     ``local_first``: FillMatrix serves all local jobs before remote ones. With a
     ``weight`` the heaviest job goes first in MigrateMatrix and FillMatrix.
-
     ``free_queue`` passes over jobs that do not fit, but not over those that have waited
-    longer than ``age`` seconds (0: no such limit). A remote start may not fill more
-    than the share ``guard`` of all slots until the job has waited ``patience`` (R - L);
-    the queue passes over it until then. With ``break_even`` it may always fill the
-    share L/R, because a machine full of remote jobs does as much work. Jobs whose R/L
-    is at most ``pack_ratio`` gain little from their files: they start where they run
-    most, unguarded, and never migrate.
+    longer than ``age`` seconds (0: no such limit).
+
+    ``guard``: a remote start may not fill more than this share of all slots until the
+    job has waited ``patience`` (R - L); until then the queue passes over it. With
+    ``break_even`` it may always fill the share L/R, because a machine full of remote
+    jobs does as much work. ``pack_ratio``: jobs whose R/L is at most this gain little
+    from their files. They start where they get the most rows, ignore the guard, and
+    never migrate.
     """
 
     place: int
@@ -101,7 +106,9 @@ class Rules(NamedTuple):
 
 
 def guard_slots(share: Fraction, nodes: int, levels: int) -> int:
-    """Return the most home slots occupied after a remote start: floor(share x M P)."""
+    """Return the most home slots that may be occupied after a remote start: floor(share
+    x M P).
+    """
     return nodes * levels * share.numerator // share.denominator
 
 

@@ -1,7 +1,7 @@
-"""What a gang scheduler sees and changes: jobs, the Ousterhout matrix, the queue.
+"""Define the state of a gang scheduler: jobs, the Ousterhout matrix, the queue.
 
 Sets of nodes and of rows are Python integers used as bitmasks (bit k is node or row k).
-Numbers are floats or, in exact arithmetic, Fractions; nothing here depends on which.
+Numbers are floats or, in exact arithmetic, Fractions; the code is the same for both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ioopt.units import exact
 
 
 class Gang(NamedTuple):
-    """A job as the phases see it.
+    """A job in the form that the phases use.
 
     ``key`` is its FCFS position, ``files`` the mask of its file nodes.
     """
@@ -42,7 +42,7 @@ class Gang(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """The instant of a decision, and the service that jobs have had.
+    """The instant of a decision, and the service that jobs have received.
 
     ``attained`` and ``need`` are lists (or mappings) by job key: scheduled seconds
     received, and scheduled seconds still needed at the present speed.
@@ -59,10 +59,10 @@ class State(NamedTuple):
     """The matrix and the queue between two phases; a phase returns a new one.
 
     ``jobs`` are the running jobs in start order; ``columns``, ``homes`` and ``spans``
-    (the mask of all rows that hold the job, home included) run parallel to it. ``rows``
-    are the occupied nodes of each row. ``waiting`` is the queue in FCFS order with
-    ``admitted`` those of it that start now; ``moved`` are the keys of jobs that
-    migrated, ``tasks_moved`` their tasks, and ``budget`` the tasks that may still
+    (the mask of all rows that hold the job, home included) are parallel to it. ``rows``
+    are the occupied nodes of each row. ``waiting`` is the queue in FCFS order and
+    ``admitted`` its jobs that start now. ``moved`` are the keys of jobs that migrated,
+    ``tasks_moved`` the number of their tasks, and ``budget`` how many tasks may still
     migrate in this slice.
     """
 
@@ -81,21 +81,21 @@ class State(NamedTuple):
 
 
 class GangPolicy(Protocol):
-    """A scheduler: it makes one matrix update from the present state.
+    """A scheduler that computes one matrix update from the present state.
 
-    ``name`` is that of the registry. ``rules`` tells how it runs the phases of
-    :mod:`ioopt.sim.gang.phases`, which simulators then do in place, compiled or not;
+    ``name`` is that of the registry. ``rules`` are the choices for the phases of
+    :mod:`ioopt.sim.gang.phases`, which simulators then run in place, compiled or not;
     None for a policy that does anything else.
     """
 
     @property
     def name(self) -> str:
-        """Name on the command line."""
+        """Return the name on the command line."""
         ...
 
     @property
     def rules(self) -> Rules | None:
-        """How the policy runs the phases."""
+        """Return the rules of the phases."""
         ...
 
     def update(self, state: State) -> State:
@@ -106,8 +106,8 @@ class GangPolicy(Protocol):
 class Timing(NamedTuple):
     """T, C, Q and the shape of the matrix in one arithmetic.
 
-    Instants within ``tolerance`` are one. ``at_boundary``: the matrix is updated at
-    slice boundaries only (rule 2).
+    Instants that differ by at most ``tolerance`` are equal. ``at_boundary``: the matrix
+    is updated at slice boundaries only (rule 2).
     """
 
     nodes: int
@@ -141,7 +141,7 @@ class Timing(NamedTuple):
 
 
 def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
-    """Return the jobs of a workload in FCFS order, keyed by it."""
+    """Return the jobs of a workload in FCFS order; their keys are their positions."""
     number = _number_of(arithmetic)
     times: Sequence[tuple[Number, Number]] = problem.times
     if arithmetic == "exact":
@@ -157,7 +157,7 @@ def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
 
 
 def _number_of(arithmetic: str) -> Callable[[float], Number]:
-    """Return the function that makes a number of the *arithmetic* from a float."""
+    """Return the function that converts a float to the *arithmetic*."""
     if arithmetic == "exact":
         return exact
     return float
@@ -166,7 +166,7 @@ def _number_of(arithmetic: str) -> Callable[[float], Number]:
 def state_of(problem: GangMatrixProblem) -> State:
     """Return the state that a snapshot describes, without replicas.
 
-    Keys count running jobs first.
+    Keys number the running jobs first.
     """
     everyone = [*problem.running, *problem.waiting]
     now = problem.now_seconds or 0.0
@@ -213,8 +213,8 @@ def state_of(problem: GangMatrixProblem) -> State:
 
 
 def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
-    """The weights of *jobs* (docs/gang.md, The mathematics): ``las``, ``hdf``, or 1 for
-    each.
+    """Return the weights of *jobs* (docs/gang.md, The mathematics): ``las``, ``hdf``,
+    or 1 for each.
     """
     code = WEIGHTS[kind]
     attained = clock.attained
@@ -226,13 +226,13 @@ def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
 
 
 def move_speed(clock: Clock) -> Number:
-    """Speed of a job that migrates in this update: 1 - C/(2T)."""
+    """Return the speed of a job that migrates in this update: 1 - C/(2T)."""
     return 1 - clock.migration / (2 * clock.quantum)
 
 
 def value_of(state: State, kind: Weight) -> Number:
-    """What a matrix is worth: sum over the jobs of *state*, after an update, of
-    weight x speed x rows.
+    """Return the value of a matrix: the sum over the jobs of *state*, after an update,
+    of weight x speed x rows.
     """
     total: Number = 0
     heavy = weights(kind, state.jobs, state.clock)

@@ -1,1 +1,1 @@
-"""Adapters: ioopt's decisions carried out by real schedulers."""
+"""Adapters by which real schedulers carry out ioopt's decisions."""

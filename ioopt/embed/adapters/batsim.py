@@ -1,17 +1,17 @@
-"""A decision component for Batsim's JSON protocol (version 4).
+"""Decide for Batsim over its JSON protocol (version 4).
 
 :class:`BatsimDecider` turns a message of Batsim into the reply; it reads neither clock
 nor file and has no socket (see :mod:`ioopt.embed.adapters.batsim_transport`). Jobs are
 ordered and placed by :class:`ioopt.embed.batch.BatchCluster`, as in the simulators.
 When rates are given and Batsim allows dynamic jobs (``--enable-dynamic-jobs``), a job
 with transfers in its profile runs as a chain of dynamic jobs on the job's nodes, and
-:class:`ioopt.embed.IoArbiter` says when a transfer begins. Batsim itself shares the
-storage among the transfers that have begun: one cannot be slowed or stopped.
+:class:`ioopt.embed.IoArbiter` decides when a transfer begins. Batsim itself shares the
+storage among the transfers that have begun; none of them can be slowed or stopped.
 
-Source of the protocol: Batsim's documentation (protocol, version 4). Batsim 4.0 to 4.2
-crashes when a job is declared completed, when a composed profile is registered, and at
-a second dynamic job of a profile. The job itself is therefore rejected when it starts,
-and each of its simple profiles runs as a dynamic job on a copy of its own.
+The protocol is described in Batsim's documentation (protocol, version 4). Batsim 4.0 to
+4.2 crashes when a job is declared completed, when a composed profile is registered, and
+at a second dynamic job of a profile. The job itself is therefore rejected when it
+starts, and each of its simple profiles runs as a dynamic job on a copy of its own.
 """
 
 import math
@@ -64,9 +64,9 @@ class BatsimDecider:
     """Reply to Batsim's messages, one after the other: ``decider.reply(message)``.
 
     *unit_nodes*, *allocation* and *options* are those of :class:`BatchCluster`. With
-    *node_bytes_per_second* and *storage_bytes_per_second* transfers are admitted by
+    *node_bytes_per_second* and *storage_bytes_per_second*, transfers are admitted by
     *policy*, an I/O policy of ``ioopt/batch-io``. *storage_mapping* gives Batsim's
-    storage resource for each label in profiles, where Batsim cannot guess it. Decisions
+    storage resource for each label in profiles, if Batsim cannot guess it. Decisions
     take no simulated time. ``notes`` say what could not be done; ``ended`` is set when
     Batsim has said that the simulation is over.
     """
@@ -103,7 +103,7 @@ class BatsimDecider:
         }
 
     def forget(self) -> None:
-        """Forget everything that belongs to one simulation."""
+        """Reset everything that belongs to one simulation."""
         self._cluster: BatchCluster | None = None
         self._transfers: Transfers | None = None
         self._resources: list[int] = []
@@ -121,10 +121,10 @@ class BatsimDecider:
         self.notes: list[str] = []
 
     def reply(self, message: Json) -> Json:
-        """Return what to do now; all events of the message count as simultaneous.
+        """Return the reply to a message; all its events count as simultaneous.
 
-        Raises InstanceError for a message that is not of the protocol, because the
-        results of a simulation that went on without its scheduler would be wrong.
+        Raises InstanceError for a message that violates the protocol, because a
+        simulation that continued without its scheduler would give wrong results.
         """
         try:
             self._now = float(message["now"])
@@ -158,12 +158,14 @@ class BatsimDecider:
 
     @property
     def begun(self) -> bool:
-        """Whether Batsim has said that a simulation begins, and on which machine."""
+        """Return whether Batsim has said that a simulation begins, and on which
+        machine.
+        """
         return self._cluster is not None
 
     def _begin(self, data: Json) -> None:
-        """Take the machine, its profiles, and whether transfers can be admitted
-        singly.
+        """Store the machine, its profiles, and whether transfers can be admitted one by
+        one.
         """
         now = self._now
         self.forget()
@@ -199,7 +201,7 @@ class BatsimDecider:
         self._transfers = Transfers(block, self._policy)
 
     def _require_storages(self, storages: Mapping[int, str]) -> None:
-        """Raise where the storage mapping has a number that Batsim would abort at."""
+        """Raise when the storage mapping has a number at which Batsim would abort."""
         for label, number in self._storage_mapping.items():
             if number not in storages:
                 known = ", ".join(f"{name} is {k}" for k, name in storages.items())
@@ -248,7 +250,7 @@ class BatsimDecider:
         return self._cluster
 
     def _completed(self, data: Json) -> None:
-        """Go on with the next step of the job that has ended, or let the job leave."""
+        """Continue with the next step of the job that has ended, or remove the job."""
         self._begun()
         name = data["job_id"]
         state = data.get("job_state", _DONE)
@@ -264,7 +266,7 @@ class BatsimDecider:
         self._leave(job)
 
     def _account(self, job: _Job) -> None:
-        """Add the step that has ended to what the job has computed and moved."""
+        """Add the work of the step that has ended to the job's sums."""
         step = job.steps[job.step]
         if step.io_bytes and self._transfers is not None:
             self._transfers.finish(job.id)
@@ -291,7 +293,7 @@ class BatsimDecider:
         return left <= max(time_tolerance(self._now), _ROUNDED)
 
     def _notified(self, data: Json) -> None:
-        """Note the end of the workload, and machines that come and go."""
+        """Store the end of the workload, and machines that leave and return."""
         kind = data.get("type")
         if kind == "no_more_static_job_to_submit":
             self._static_over = True
@@ -330,7 +332,9 @@ class BatsimDecider:
                 self._leave(self._jobs[name])
 
     def _go_on_with_held(self) -> None:
-        """Go on with held jobs whose machines are back; end those that cannot."""
+        """Continue held jobs whose machines are back; end those that cannot
+        continue.
+        """
         for job in list(self._held.values()):
             if not self._is_down(job):
                 del self._held[job.id]
@@ -343,7 +347,7 @@ class BatsimDecider:
                 self._leave(job)
 
     def _reject_too_wide(self, cluster: BatchCluster) -> None:
-        """Reject waiting jobs that need more machines than are left for good."""
+        """Reject waiting jobs that need more machines than will ever be available."""
         for job in list(self._jobs.values()):
             if not job.alloc and not cluster.can_hold(job.nodes):
                 self._say("REJECT_JOB", job_id=job.id)
@@ -373,11 +377,11 @@ class BatsimDecider:
         self._ask_wake_up(transfers)
 
     def _ask_wake_up(self, transfers: Transfers) -> None:
-        """Ask to be called when a job's walltime ends while its transfer waits.
+        """Ask Batsim for a call when a job's walltime ends while its transfer waits.
 
-        A wake-up cannot be taken back and delays the end of Batsim's simulation, so
-        none is later than the end of a transfer under way; where that end is only a
-        bound, it is computed again by then.
+        A wake-up cannot be cancelled and delays the end of Batsim's simulation, so none
+        is requested for later than the end of a running transfer. If that end is only a
+        bound, it will be computed again by then.
         """
         jobs = [self._jobs[name] for name in transfers.waiting()]
         due = min((job.start + job.walltime for job in jobs), default=math.inf)
@@ -395,7 +399,7 @@ class BatsimDecider:
             self._say("CALL_ME_LATER", timestamp=wake)
 
     def _next_step(self, job: _Job) -> None:
-        """Begin the next step of a job: compute, or ask for a transfer.
+        """Begin the next step of a job: compute, or request a transfer.
 
         A job past its walltime ends; one with a machine that is down waits.
         """

@@ -1,4 +1,4 @@
-"""Cut a Batsim job into a chain of steps, and admit those that transfer.
+"""Split a Batsim job into a chain of steps, and admit those that transfer.
 
 A transfer cannot be slowed or stopped once it has begun.
 """
@@ -12,7 +12,7 @@ from ioopt.formats.batsim.profiles import Platform, Profiles
 from ioopt.problems.base import Json
 
 MAX_STEPS = 1000
-"""A job with more steps is run whole."""
+"""The largest number of steps; a job with more is run whole."""
 _TINY = 1e-9
 
 
@@ -59,17 +59,19 @@ class _Transfer:
 
 
 class Transfers:
-    """Ask an :class:`IoArbiter`, and begin what fits beside the transfers under way.
+    """Ask an :class:`IoArbiter`, and begin the transfers that fit beside the running
+    ones.
 
-    A transfer begun keeps its rate, or takes the rate of a later decision when that is
-    above 0. What it has moved follows from its rates, since Batsim does not report it.
+    A transfer that has begun keeps its rate, or takes the rate of a later decision when
+    that is above 0. The bytes that it has moved are computed from its rates, since
+    Batsim does not report them.
     """
 
     def __init__(self, machine: Json, policy: str) -> None:
         self._arbiter = IoArbiter(machine, policy)
         self._storage = float(machine["storage_bytes_per_second"])
         self._here: dict[str, _Transfer] = {}
-        # rates under a policy that ignores the limit are no budget
+        # such a policy may exceed the storage rate
         self._bounded = policy != "no-congestion"
         self.notes: tuple[str, ...] = ()
 
@@ -88,9 +90,10 @@ class Transfers:
         computed: float,
         moved: float,
     ) -> None:
-        """Note that *job* wants to move *size* bytes.
+        """Add a request of *job* to move *size* bytes.
 
-        It began at *start*, has computed for *computed* seconds and *moved* bytes.
+        The job began at *start*, has computed for *computed* seconds and moved *moved*
+        bytes.
         """
         machine = self._arbiter.machine
         peak = machine.peak(machine.allocated_nodes(nodes))
@@ -106,20 +109,20 @@ class Transfers:
         self._here[job] = _Transfer(size, peak)
 
     def finish(self, job: str) -> None:
-        """Note that the transfer of *job* has ended, or is no longer wanted."""
+        """Remove the transfer of *job*, which has ended or is no longer wanted."""
         self._arbiter.finish(job)
         del self._here[job]
 
     def under_way(self) -> tuple[float, int]:
-        """Return until when (s) some transfer lasts at least, and how many have
-        begun.
+        """Return the time (s) until which some transfer lasts at least, and the number
+        of transfers that have begun.
         """
         begun = (each for each in self._here.values() if each.rate)
         ends = [each.since + (each.size - each.moved) / each.peak for each in begun]
         return max(ends, default=0.0), len(ends)
 
     def admit(self, now: float, barred: Collection[str] = ()) -> list[str]:
-        """Return the transfers that begin now, none of *barred*.
+        """Return the transfers that begin now, without those *barred*.
 
         ``notes`` say when the policy failed.
         """
@@ -138,8 +141,8 @@ class Transfers:
         for job in waiting:
             if job in barred or rates[job] <= 0:
                 continue
-            # Batsim shares the storage among the transfers begun, so one that fits in
-            # part may begin and use what is left.
+            # Batsim shares the storage among the transfers that have begun, so a
+            # transfer that fits only in part may begin and use the rest.
             if self._bounded and left <= _TINY * self._storage:
                 continue
             left -= rates[job]
@@ -149,7 +152,9 @@ class Transfers:
         return admitted
 
     def _advance(self, begun: Mapping[str, _Transfer], now: float) -> None:
-        """Tell the arbiter what the transfers *begun* have moved until *now*."""
+        """Tell the arbiter how much the transfers that have *begun* have moved until
+        *now*.
+        """
         for job, state in begun.items():
             moved = state.moved + state.rate * (now - state.since)
             state.moved = min(moved, state.size)

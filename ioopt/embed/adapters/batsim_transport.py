@@ -1,7 +1,8 @@
-"""The ZeroMQ side of the Batsim adapter: Batsim asks (REQ), the component answers.
+"""Connect the Batsim adapter by ZeroMQ: Batsim sends a request (REQ), the component
+answers.
 
 A simulation has one peer: the first that sends ``SIMULATION_BEGINS``. Messages of
-others are dropped unread, and a message that is not of the protocol is answered without
+others are dropped unread, and a message that violates the protocol is answered without
 events; neither ends the service. It ends with the simulation, or with the peer's
 connection.
 """
@@ -18,9 +19,11 @@ from ioopt.problems.base import Json
 
 _POLL_MILLISECONDS = 200
 MAX_NOTES = 1000
-"""Notes that a simulation prints at most."""
+"""The largest number of notes that are printed for a simulation."""
 MAX_MESSAGE_BYTES = 1 << 28
-"""Longest message that is received; ZeroMQ disconnects the sender of a longer one."""
+"""The longest message that is received; ZeroMQ disconnects the sender of a longer
+one.
+"""
 
 
 class BatsimServer:
@@ -48,7 +51,7 @@ class BatsimServer:
             zmq.EVENT_DISCONNECTED | zmq.EVENT_ACCEPTED
         )
         self._socket.linger = 1000
-        self._socket.tcp_keepalive = 1  # a host that dies says nothing
+        self._socket.tcp_keepalive = 1  # a host that crashes sends no message
         self._socket.maxmsgsize = MAX_MESSAGE_BYTES
         self._socket.rcvhwm = 4  # a peer sends one message and waits for the answer
         try:
@@ -64,9 +67,10 @@ class BatsimServer:
     def run(self) -> None:
         """Answer until the simulation ends or :meth:`stop`.
 
-        Raises InstanceError when Batsim, once its simulation has begun, sends JSON that
-        is not of its protocol; an answer without events goes first, so that it does not
-        wait for ever. So it does when Batsim's connection ends before its simulation.
+        Raises InstanceError when Batsim, after the begin of its simulation, sends JSON
+        that violates its protocol; a reply without events is sent first, so that Batsim
+        does not wait forever. Raises it as well when Batsim's connection ends before
+        its simulation.
         """
         from zmq import SRCFD
 
@@ -84,7 +88,7 @@ class BatsimServer:
                     continue
                 reply, broken = self._reply(sender, text)
                 if self._handle < 0 and self._peer is not None:
-                    self._watch()  # a handle may have been somebody else's before
+                    self._watch()  # a handle may be reused for a new connection
                     self._handle = frames[-1].get(SRCFD)
                 self._socket.send_multipart([sender, *path, json.dumps(reply).encode()])
                 if broken is not None:
@@ -93,7 +97,7 @@ class BatsimServer:
             self.close()
 
     def _watch(self) -> None:
-        """Note which connections have ended; that of the simulation does not come
+        """Record which connections have ended; that of the simulation does not come
         back.
         """
         from zmq import EVENT_DISCONNECTED
@@ -106,7 +110,7 @@ class BatsimServer:
                 self._gone[said["value"]] = ended
 
     def _reply(self, sender: bytes, text: bytes) -> tuple[Json, InstanceError | None]:
-        """The reply, and why the service cannot go on after it."""
+        """Return the reply, and the error after which the service cannot continue."""
         now = 0.0
         try:
             message = json.loads(text, parse_constant=finite, parse_float=finite)
@@ -129,21 +133,21 @@ class BatsimServer:
         return {"now": now, "events": []}, InstanceError(reason) if fatal else None
 
     def _tell(self) -> None:
-        """Print what the decider has noted since the last message, each once."""
+        """Print the decider's notes since the last message, each once."""
         for note in self._decider.notes:
             if len(self._told) < MAX_NOTES and note not in self._told:
                 self._told.add(note)
                 print(f"ioopt: {note}", file=sys.stderr)
 
     def stop(self, seconds: float = 0.0) -> None:
-        """Stop after the message at hand; may be called from a signal handler.
+        """Stop after the current message; may be called from a signal handler.
 
-        That takes no longer than a poll, whatever the *seconds* that there are.
+        This takes no longer than one poll, whatever the *seconds* allowed.
         """
         self._stopped = True
 
     def close(self) -> None:
-        """Give the endpoint back."""
+        """Release the endpoint."""
         self._monitor.close()
         self._socket.close()
         self._context.term()

@@ -1,12 +1,12 @@
 """Place the tasks of any Dask graph by ioopt's dispatchers while they run.
 
 A scheduler plugin holds back every task of a new graph. Once its inputs exist, the
-dispatcher says which worker gets it, and when; simulations ask the same object. Dask
-does the rest: it moves the inputs, keeps copies for later readers, and drops what is no
-longer needed. Estimates are what Dask has seen: the mean seconds and bytes of tasks of
-the same key prefix, and its own measure of the bandwidth. Tasks that are restricted to
-workers, hosts or resources, actors and P2P shuffles are left to Dask. After any error
-Dask places the tasks held back.
+dispatcher decides which worker gets it, and when; simulations use the same object. Dask
+does the rest: it moves the inputs, keeps copies for later readers, and deletes data
+that is no longer needed. Estimates come from Dask: the mean seconds and bytes of tasks
+with the same key prefix, and its own measure of the bandwidth. Tasks that are
+restricted to workers, hosts or resources, actors and P2P shuffles are left to Dask.
+After any error Dask places the tasks that were held back.
 """
 
 import contextlib
@@ -31,28 +31,32 @@ if TYPE_CHECKING:
     from distributed.scheduler import TaskState, WorkerState
 
 UNKNOWN_SECONDS = 0.5
-"""Estimate for a task of whose prefix none has ended; Dask uses the same."""
+"""The estimate for a task when no task with its prefix has ended; Dask uses the
+same.
+"""
 UNKNOWN_BYTES = 1 << 20
-"""Estimate for the output of such a task."""
+"""The estimate for the output of such a task."""
 DEADLINE_SECONDS = 10.0
-"""Seconds for one round of decisions; once one is late, Dask places the rest."""
+"""The seconds for one round of decisions; after one late round Dask places all other
+tasks.
+"""
 NOBODY = "ioopt://held"
-"""The address of no worker: a task restricted to it waits."""
+"""An address that no worker has: a task restricted to it waits."""
 Policy = str | Callable[[], Dispatcher] | None
 Settings = Mapping[str, object] | None
 
 
 class Pin(set[str]):
-    """A restriction to workers set here, as opposed to one set by a user."""
+    """A restriction to workers set by this module, as opposed to one set by a user."""
 
 
 @dataclass
 class Report:
-    """What was decided and how long it took.
+    """The number of decisions and their cost.
 
-    ``seconds`` were spent in the scheduler on decisions and accounts, ``wanted_bytes``
-    are copied between workers for the decisions, ``plans`` is how often a dispatcher
-    was started, and ``ran_on`` (where asked for) is the worker of each key.
+    ``seconds`` were spent in the scheduler on decisions and bookkeeping;
+    ``wanted_bytes`` are copied between workers for the decisions; ``plans`` counts the
+    starts of a dispatcher; and ``ran_on`` (if requested) is the worker of each key.
     """
 
     decisions: int = 0
@@ -64,9 +68,10 @@ class Report:
 
 
 class Placement(SchedulerPlugin):
-    """The scheduler plugin: *policy* names or makes a dispatcher.
+    """The scheduler plugin: *policy* is the name of a dispatcher or a function that
+    makes one.
 
-    Without a policy nothing is held back, and *record* alone fills the report.
+    Without a policy nothing is held back, and *record* only fills the report.
     """
 
     name = "ioopt"
@@ -89,7 +94,7 @@ class Placement(SchedulerPlugin):
         self._asked = False
 
     async def start(self, scheduler: "Scheduler") -> None:
-        """Keep the scheduler."""
+        """Store the scheduler."""
         self._scheduler = scheduler
 
     def update_graph(
@@ -107,16 +112,17 @@ class Placement(SchedulerPlugin):
                 self._view = None
 
     def add_worker(self, scheduler: "Scheduler", worker: str) -> None:
-        """Plan afresh when a new worker takes work at once (most do so later)."""
+        """Make a new plan when a new worker takes work at once (most do so later)."""
         if scheduler.workers[worker] in scheduler.running:
             self._workers_changed()
 
     def remove_worker(self, *_: object, **__: object) -> None:
-        """Plan afresh without a worker that is gone."""
+        """Make a new plan without a worker that has left."""
         self._workers_changed()
 
     def log_event(self, topic: str, msg: object) -> None:
-        """Plan afresh when a worker starts or stops taking work, or gives a task back.
+        """Make a new plan when a worker starts or stops taking work, or gives a task
+        back.
 
         Only Dask's log has the status of workers: ``add_worker`` is called before the
         worker runs, and a pause or a retirement has no hook.
@@ -146,7 +152,7 @@ class Placement(SchedulerPlugin):
     def transition(
         self, key: Key, start: str, finish: str, *_: object, **more: Any
     ) -> None:
-        """Note what a task does, and ask for a decision where one is due."""
+        """Record the new state of a task, and request a decision when one is due."""
         begun = perf_counter()
         if finish == "no-worker":
             self._waits(key)
@@ -162,10 +168,12 @@ class Placement(SchedulerPlugin):
         self.report.seconds += perf_counter() - begun
 
     def _waits(self, key: Key) -> None:
-        """Let a task wait that could run, but for its restriction to no worker."""
+        """Hold back a task that could run, but is restricted to no worker, and ask for
+        a decision.
+        """
         if not isinstance(self._scheduler.tasks[key].worker_restrictions, Pin):
             return
-        if key not in self._held:  # where it was put is gone, or what it had made
+        if key not in self._held:  # its worker or its result was lost
             self._held[key] = None
             self._view = None
         elif self._view is not None:
@@ -193,9 +201,9 @@ class Placement(SchedulerPlugin):
             self._ask()
 
     def _learn(self, ts: "TaskState", first: bool) -> None:
-        """Replace the estimates of held tasks of the kind of *ts* by what was measured.
+        """Replace the estimates of held tasks of the kind of *ts* by measured values.
 
-        After the *first* task of a kind, plan afresh.
+        After the *first* task of a kind, make a new plan.
         """
         assert self._view is not None
         for k in self._kinds.get(ts.prefix.name, ()):
@@ -221,7 +229,9 @@ class Placement(SchedulerPlugin):
         found: dict[Key, str] = {}
         try:
             self._answer(found, begun + DEADLINE_SECONDS)
-        except Exception as error:  # Dask's loop goes on, with what was decided before
+        except (
+            Exception
+        ) as error:  # Dask's event loop must continue, with the earlier decisions
             logging.getLogger("distributed.ioopt").warning(
                 "ioopt: %s; Dask places", error
             )
@@ -251,7 +261,7 @@ class Placement(SchedulerPlugin):
             if pair is None:
                 if not view.at_rest():
                     break
-                # No event is to come after which the dispatcher could answer.
+                # No further event will come to which the dispatcher could react.
                 pair = (view.ready[0], 0)
                 view.give(*pair)
             key = self._keys[pair[0]]
@@ -266,7 +276,8 @@ class Placement(SchedulerPlugin):
         """Ask workers that take no work now to give back the tasks they have not begun.
 
         Such a task goes to the running worker with the fewest tasks a thread, by the
-        protocol of Dask's own work stealing. One that is computing stays where it is.
+        protocol of Dask's own work stealing. A task that is computing stays where it
+        is.
         """
         scheduler = self._scheduler
         stealing = scheduler.extensions["stealing"]
@@ -285,7 +296,7 @@ class Placement(SchedulerPlugin):
                 stealing.move_task_request(task, worker, target)
 
     def _begin(self) -> LiveView:
-        """Begin a view of all tasks held and placed, and a new dispatcher."""
+        """Make a view of all tasks held and placed, and a new dispatcher."""
         scheduler = self._scheduler
         self.report.plans += 1
         workers = sorted(scheduler.running, key=lambda ws: (str(ws.name), ws.address))
@@ -313,7 +324,7 @@ class Placement(SchedulerPlugin):
     def _seen(
         self, states: Sequence["TaskState"], workers: Sequence["WorkerState"]
     ) -> LiveView:
-        """Return a view of *states*, what they read and write, and *workers*.
+        """Return a view of *states*, the data they read and write, and *workers*.
 
         Times and sizes are estimates. The files that the tasks write come first.
         """
@@ -323,8 +334,8 @@ class Placement(SchedulerPlugin):
         for ts in states:
             for dependency in ts.dependencies:
                 files.setdefault(dependency, len(files))
-        # The fastest pair of workers shared its links least; the view itself accounts
-        # for sharing.
+        # The fastest pair of workers had the least sharing on its links; the view
+        # itself models sharing.
         pairs = self._scheduler.bandwidth_workers.values()
         rate = float(max(self._scheduler.bandwidth, *pairs, 0.0))
         network = Network(remote_bytes_per_second=rate, replica_bytes_per_second=rate)
@@ -348,7 +359,7 @@ class Placement(SchedulerPlugin):
         return total // count
 
     def let_go(self) -> None:
-        """Let Dask place all tasks held back, now."""
+        """Let Dask place now all tasks that are held back."""
         held = list(self._held)
         self._held = {}
         waiting = []
@@ -370,13 +381,13 @@ def placed(
     *,
     record: bool = False,
 ) -> Iterator[Report]:
-    """Within, all graphs that reach the scheduler of *client* are placed by ioopt.
+    """Let ioopt place all graphs that reach the scheduler of *client* inside the block.
 
-    The default pays on some graphs. The other dispatchers do not against Dask alone,
-    and ``rolling`` can take several times as long: they are there for comparisons with
+    The default dispatcher pays on some graphs. The others are slower than Dask alone,
+    and ``rolling`` can take several times as long: they are for comparisons with
     simulations. Arguments are those of :class:`Placement`; ioopt has to be installed
     where the scheduler runs. The report is filled in at the end. Raises UsageError for
-    a policy that is no dispatcher.
+    a policy that is not a dispatcher.
     """
     report = Report()
     client.register_plugin(Placement(policy, settings, record=record))
@@ -386,14 +397,14 @@ def placed(
         try:
             vars(report).update(vars(client.run_on_scheduler(_end)))
             client.unregister_scheduler_plugin(Placement.name)
-        except OSError as error:  # what the body raises is not to be covered
+        except OSError as error:  # keep the error of the block
             report.notes.append(f"the scheduler is gone: {error}")
 
 
 def _end(dask_scheduler: "Scheduler") -> Report:
     placement: Placement = dask_scheduler.plugins[Placement.name]  # type: ignore[assignment]
     placement.let_go()
-    for task in dask_scheduler.tasks.values():  # one may have to run again
+    for task in dask_scheduler.tasks.values():  # a task may have to run again
         if isinstance(task.worker_restrictions, Pin):
             task.worker_restrictions = None
     return placement.report
@@ -407,7 +418,7 @@ def _is_free(ts: "TaskState") -> bool:
 
 
 def _task(ts: "TaskState") -> Task:
-    """Return a task as dispatchers see it; Dask has validated it."""
+    """Return a task in the form for dispatchers; Dask has validated it."""
     return Task.model_construct(
         id=str(ts.key),
         compute_seconds=_seconds(ts),

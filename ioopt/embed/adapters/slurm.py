@@ -48,19 +48,23 @@ ENDED = frozenset(
     }
 )
 UNUSABLE = ("ReqNodeNotAvail", "NodeDown", "ReservedForMaintenance")
-"""Reasons of a job that waits for a node which is down, drained or reserved."""
+"""The reasons that Slurm states for jobs that wait for a node which is down, drained or
+reserved.
+"""
 
 COMMAND_SECONDS = 120.0
-"""Seconds after which a Slurm command counts as failed; it gives up earlier itself."""
+"""Seconds after which a Slurm command counts as failed; Slurm's own timeout is
+shorter.
+"""
 
 Runner = Callable[[Sequence[str]], str]
-"""Runs a command and returns its standard output."""
+"""A function that runs a command and returns its standard output."""
 
 
 def run_command(words: Sequence[str]) -> str:
     """Run a Slurm command and return its output.
 
-    Raises BackendMissingError where it is not installed, BackendFailureError when it
+    Raises BackendMissingError when it is not installed, BackendFailureError when it
     fails.
     """
     command = shlex.join(words)
@@ -166,7 +170,7 @@ class SlurmPlacer:
 
     @contextlib.contextmanager
     def _told(self, what: str) -> Iterator[None]:
-        """Report an error with *what* follows from it, and go on."""
+        """Report an error and *what* follows from it, and continue."""
         try:
             yield
         except (InstanceError, BackendFailureError, OSError, ValueError) as error:
@@ -181,7 +185,7 @@ class SlurmPlacer:
     def _staging(self, jobs: Iterable[Json]) -> dict[tuple[str, str], int]:
         """Return the staging jobs that have not failed, by (file, node).
 
-        The planner is told that their files are on the nodes.
+        For the planner, their files are on the nodes already.
         """
         found: dict[tuple[str, str], int] = {}
         for job in jobs:
@@ -302,7 +306,9 @@ class SlurmPlacer:
 
 
 def _unusable_nodes(jobs: Iterable[Json]) -> set[str]:
-    """Return the nodes that Slurm cannot use, as the jobs that wait for them show."""
+    """Return the nodes that Slurm cannot use, according to the reasons of jobs that
+    wait for them.
+    """
     nodes = set()
     for job in jobs:
         waits = job["job_state"] == "PENDING" and job.get("required_nodes")
@@ -312,7 +318,9 @@ def _unusable_nodes(jobs: Iterable[Json]) -> set[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Place once: ``python -m ioopt.embed.adapters.slurm SITE.json --stage CMD``."""
+    """Place jobs once: ``python -m ioopt.embed.adapters.slurm SITE.json --stage
+    CMD``.
+    """
     import argparse
 
     from ioopt.errors import IooptError

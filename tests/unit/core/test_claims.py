@@ -102,7 +102,7 @@ def test_a_metric_that_bounds_another_is_a_number() -> None:
     document["metrics"]["io_delay_bound"] = "1.0"
     found = ioopt.check("two-writers", document, settings=document["settings"])
     assert [str(one) for one in found] == [
-        "metric: io_delay_bound: bounds a measure, and '1.0' is no number"
+        "metric: io_delay_bound: bounds a measure, and '1.0' is not a number"
     ]
 
 
