@@ -9,7 +9,7 @@ import click
 
 from ioopt import registry
 from ioopt.cli import options
-from ioopt.cli.lazy import IooptCommand, quiet
+from ioopt.cli.lazy import IooptCommand, is_printed, quiet
 from ioopt.cli.options import watching
 from ioopt.comparing import compare_rows, default_solvers, interrupted
 from ioopt.comparing import table as text
@@ -195,7 +195,7 @@ def _tell(rows: Sequence[Row]) -> None:
     """
     said: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        for note in row["notes"]:
+        for note in filter(is_printed, row["notes"]):
             if note.startswith(SYNTHETIC_IO):
                 continue  # printed once, under the table
             if row["violations"] and note.startswith(COUNTED_VIOLATIONS):

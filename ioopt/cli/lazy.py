@@ -17,6 +17,8 @@ from ioopt.options import LEFT, RENAMED, parse_assignments, suggest
 from ioopt.units import parse_seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
+PROOF_NOTE = "proven optimal"
+"""In notes of results that say how an optimum was proven."""
 
 
 class BareOption(click.Option):
@@ -115,6 +117,14 @@ def verbosity() -> int:
     if context is None:
         return 0
     return int(context.find_root().meta.get("ioopt.verbose", 0))
+
+
+def is_printed(note: str) -> bool:
+    """Return whether a note of a result is printed.
+
+    How an optimum was proven is printed with -v only: the status says that it was.
+    """
+    return verbosity() > 0 or PROOF_NOTE not in note
 
 
 def processor_started() -> float:

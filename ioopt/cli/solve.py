@@ -6,7 +6,13 @@ import click
 
 from ioopt import registry
 from ioopt.cli import options
-from ioopt.cli.lazy import IooptCommand, processor_started, quiet, verbosity
+from ioopt.cli.lazy import (
+    IooptCommand,
+    is_printed,
+    processor_started,
+    quiet,
+    verbosity,
+)
 from ioopt.cli.options import PATH, watching
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, write_text
@@ -110,7 +116,7 @@ def solve(
 
 def _tell(result: Result) -> None:
     """Print notes and violations on standard error; with -v also the trace."""
-    for note in result.notes:
+    for note in filter(is_printed, result.notes):
         say(f"note: {note}")
     for violation in result.violations:
         say(f"violation: {violation}")

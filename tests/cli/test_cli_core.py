@@ -509,3 +509,11 @@ def test_a_solver_that_was_removed_names_what_to_take(solver, tmp_path, capsys):
     assert main(["check", "cycle3", str(stored)]) == 2
     told = f"solver: {solver} of replication was removed; solve again with {instead}\n"
     assert capsys.readouterr().err == f"ioopt: {stored}: {told}"
+
+
+def test_how_an_optimum_was_proven_is_told_with_v_only(capsys):
+    words = ["solve", "eight-tasks", "--solver", "exact-workflow", "-o", "-"]
+    assert main(words) == 0
+    assert "proven optimal" not in capsys.readouterr().err
+    assert main(["-v", *words]) == 0
+    assert "note: proven optimal after" in capsys.readouterr().err
