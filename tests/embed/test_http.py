@@ -187,7 +187,7 @@ def test_a_token_is_for_its_owner(tmp_path):
     for name, why in (
         (".", "not a regular file"),
         ("dangling", "cannot be read"),
-        ("pipe", "no regular"),
+        ("pipe", "not a regular"),
         ("none/token", "cannot be written"),
     ):
         with pytest.raises(UsageError, match=why):

@@ -64,12 +64,13 @@ def check(
 ) -> CheckReport:
     """Check a plan, and the schedule of its replay when there is one.
 
-    Objectives: ``additive_seconds`` (13), left out where the plan names unknown items
-    or states no moves and has no schedule; ``makespan_seconds``, the end of the last
-    task or copy entry of the schedule. A workflow's ``transfer_bound_seconds`` lies
-    between workflow rule 18 and it. Metrics: ``compute_imbalance`` = largest / mean
-    compute time of a node - 1, and what
-    :func:`ioopt.checks.replication.metrics.schedule_metrics` recomputes.
+    The objectives are ``additive_seconds`` (13) and ``makespan_seconds``, the end of
+    the last task or copy entry of the schedule. The first is left out when the plan
+    names unknown items, or has neither moves nor a schedule. The stated
+    ``transfer_bound_seconds`` of a workflow must lie between the bound of workflow
+    rule 18 and the makespan. The metrics are ``compute_imbalance``, the largest over
+    the mean compute time of a node minus 1, and those of
+    :func:`ioopt.checks.replication.metrics.schedule_metrics`.
     """
     if isinstance(plan, Mapping):
         plan = ReplicationPlan.model_validate(plan)
