@@ -68,7 +68,7 @@ def build(folder: str) -> dict[str, str]:
 
 
 def main() -> int:
-    """Print a row an environment; 1 when one of them fails."""
+    """Print one row per environment; return 1 if one of them fails."""
     failed = 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         made = build(folder)
@@ -79,12 +79,14 @@ def main() -> int:
             name = f"Python {minor}, {form}, {' '.join([extras or 'base', *pins])}"
             python = interpreter(minor)
             if python is None:
-                print(f"SKIPPED {name}: no such Python here", flush=True)
+                print(
+                    f"SKIPPED {name}: this Python version is not installed", flush=True
+                )
                 continue
             try:
                 package = made[form] + (extras and f"[{extras}]")
-                # None is cleared: a process that compiles may still write
-                # into an earlier one.
+                # No folder is cleared: a process that compiles may still write into an
+                # earlier one.
                 inside = f"{folder}/venv{number}/bin/python"
                 subprocess.run(
                     [python, "-m", "venv", f"{folder}/venv{number}"], check=True

@@ -193,8 +193,9 @@ def _pieces(
 
 
 Spans = Any
-"""Rows (index of a phase, from, until, bytes per second). The rows are a list, or an
-array if the run uses floats.
+"""Rows (index of a phase, from, until, bytes per second).
+
+The rows are a list, or an array if the run uses floats.
 """
 
 

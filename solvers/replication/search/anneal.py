@@ -23,8 +23,9 @@ from ioopt.solvers.replication.plans import flat, lacking, tiny_batch
 from ioopt.solvers.replication.search import anneal_kernel as kernel
 
 HOTTEST = 0.2
-"""First temperature, as a share of the scale of loads (0 to 1). Chosen with the last
-one on the sweep ``additive``: IMAGE-85, SAT-85 and PPA.
+"""First temperature, as a share of the scale of loads (0 to 1).
+
+Chosen together with ``COLDEST`` on the sweep ``additive``: IMAGE-85, SAT-85 and PPA.
 """
 COLDEST = 0.0006
 """Last temperature, as a share of the same scale (0 to ``HOTTEST``)."""

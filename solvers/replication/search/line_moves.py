@@ -21,6 +21,7 @@ LONGEST_BLOCK = 8
 """Most tasks that one move takes along (1 to 20; chosen with the next two)."""
 BARRIER_MOVES = 15
 """Percentage of moves that change a barrier, in plans with barriers (0 to 100).
+
 Chosen on the presets image-85 and bipartite-85 with small disks.
 """
 BARRIER_SHIFT = 4
