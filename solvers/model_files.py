@@ -24,7 +24,7 @@ from ioopt.solvers.backends.pulp_program import to_pulp
 
 
 class PrintedSettings(Record):
-    """Set whether the printed model allows cycles of copies, and copies at all.
+    """Configure whether the printed model allows cycles of copies, and copies at all.
 
     Without cycles its optimum is the least batch time of a plan; as printed, with
     cycles, it may be too low.
@@ -35,7 +35,7 @@ class PrintedSettings(Record):
 
 
 class PatternSettings(Record):
-    """Set the pattern to write: ``k`` loose slots in ``d`` windows."""
+    """Configure the pattern to write: ``k`` loose slots in ``d`` windows."""
 
     k: Annotated[int, Field(ge=0)] = 0
     d: Annotated[int, Field(ge=1)] = 1

@@ -46,10 +46,8 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
     counting is off; it would multiply the kernel's time by 20.
     """
     if not available():
-        from ioopt.errors import (
-            missing,
-            # Imported here: a kernel's cache key covers this module's imports.
-        )
+        # Imported here: a kernel's cache key covers this module's imports.
+        from ioopt.errors import missing
 
         raise missing("numba", "machine code")
     from numba import njit

@@ -23,7 +23,7 @@ from ioopt.sim.work_directory.replay import carried_out
 
 
 class Settings(workflows.Shape):
-    """Set any shape.
+    """Configure any shape.
 
     Without ``quota`` the quota is the share ``quota_share`` of the peak reached in the
     order of submission.
@@ -52,7 +52,7 @@ class ForkJoin(Settings):
 
 
 class Mosaic(Settings):
-    """Set a workflow like Montage: images are projected, compared, corrected and
+    """Configure a workflow like Montage: images are projected, compared, corrected and
     added.
     """
 
@@ -60,7 +60,7 @@ class Mosaic(Settings):
 
 
 class Methylseq(Settings):
-    """Set a workflow like methylseq.
+    """Configure a workflow like methylseq.
 
     ``mean_mb`` is about the size of the index, ``mean_seconds`` the time of the
     alignment.

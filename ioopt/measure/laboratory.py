@@ -408,7 +408,9 @@ def _deviation(values: list[float]) -> float:
 
 
 class Settings(Record):
-    """Set ``points`` of each characteristic plot beside the origin (0: slopes only)."""
+    """Configure ``points`` of each characteristic plot beside the origin (0: slopes
+    only).
+    """
 
     points: Annotated[int, Field(ge=0)] = 5
 

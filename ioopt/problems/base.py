@@ -55,7 +55,7 @@ PositiveCount = Annotated[int, Field(ge=1, le=LARGEST, strict=True), Whole]
 Cores = Annotated[int, Field(ge=1, le=1 << 16, strict=True)]
 """Cores of a node or of a task; a node keeps a record of each."""
 MAX_NODES = 1 << 22
-"""The largest machine that keeps a bit or a list for every node (or unit)."""
+"""Most nodes (or units) of a machine that stores a bit or a list for each."""
 NodeNumber = Annotated[int, Field(ge=0, lt=MAX_NODES, strict=True)]
 """A node, column or row of a machine, from 0; sets of them are kept as bits."""
 Name = Annotated[str, Field(min_length=1, max_length=4096, strict=True)]

@@ -405,7 +405,7 @@ MovesAre = Literal["advice", "plan"]
 
 
 class BatchOptions(ReplayOptions):
-    """Set the replay of a batch's plan: ``room``, ``moves`` and ``barriers``."""
+    """Configure the replay of a batch's plan: ``room``, ``moves`` and ``barriers``."""
 
     LATER = frozenset({"sources", "room", "moves", "barriers"})
     room: Room = "missing"

@@ -1,4 +1,4 @@
-"""Formulate Khanna, Catalyurek, Kurc, Sadayappan, Saltz: Section 4.1, (1)-(13), (21).
+"""Formulate the integer program of Khanna et al., Section 4.1, (1)-(13), and (21).
 
 The equations are as printed. Sets: compute nodes i, j; tasks k; files l. Access_k are
 the files of task k, Require_l the tasks that read file l. Variables, all 0-1 but for

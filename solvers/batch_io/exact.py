@@ -45,7 +45,7 @@ bytes per second) of each."""
 
 
 class ExactSettings(Settings):
-    """Set ``io-exact``: starts are given (``loop=open``).
+    """Configure ``io-exact``: starts are given (``loop=open``).
 
     ``rows`` are the rates of a plan.
     """

@@ -16,7 +16,7 @@ from ioopt.solvers.batch_io.settings import Settings
 
 
 class FillSettings(Settings):
-    """Set ``alpha``, the exponent of a request's nodes in FILL (rule 17)."""
+    """Configure ``alpha``, the exponent of a request's nodes in FILL (rule 17)."""
 
     alpha: float = Field(0.5, ge=0)
 

@@ -26,7 +26,7 @@ from ioopt.solvers.batch_io.settings import Settings, policy_name
 
 
 class MaxUtilSettings(Settings):
-    """Set Cons-MaxUtil; ``knapsack=cp-sat`` solves an integer program."""
+    """Configure Cons-MaxUtil; ``knapsack=cp-sat`` solves an integer program."""
 
     knapsack: Knapsack = "bitset"
 

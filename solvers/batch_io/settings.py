@@ -17,7 +17,7 @@ LEAST_EF = 1e-9
 
 
 class Settings(Record):
-    """Set any I/O policy (``--set``).
+    """Configure any I/O policy (``--set``).
 
     ``ef`` is the expansion factor of rule 23. ``loop=open`` fixes every job's start and
     nodes to those of an uncongested run. ``arithmetic=exact`` computes with rationals.
@@ -53,18 +53,18 @@ def policy_name(how: Settings) -> str:
 
 
 class SharingSettings(Settings):
-    """Set BASE_LINE: ``share`` is how requests share (rules 7 and 27)."""
+    """Configure BASE_LINE: ``share`` is how requests share (rules 7 and 27)."""
 
     share: Share = "per-node"
 
 
 class FirstComeSettings(Settings):
-    """Set Cons-FCFS: with ``preempt=no`` a transfer that began continues."""
+    """Configure Cons-FCFS: with ``preempt=no`` a transfer that began continues."""
 
     preempt: bool = True
 
 
 class OrderedSettings(Settings):
-    """Set Cons-MinInstSld and Cons-MinAggrSld: ``order`` is that of rule 52."""
+    """Configure Cons-MinInstSld and Cons-MinAggrSld: ``order`` is that of rule 52."""
 
     order: Literal["ascending", "descending"] = "ascending"

@@ -150,7 +150,7 @@ RESERVE_FRACTION = 0.2
 
 
 class Settings(Record):
-    """Set ``exact``.
+    """Configure ``exact``.
 
     ``rerank``: choose the plan by simulation; ``auto`` does unless the instance brings
     its own surface, whose numbers the simulator does not follow. ``patterns``: ``all``,

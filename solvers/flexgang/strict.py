@@ -12,7 +12,9 @@ from ioopt.protocols import Outcome, SolveRequest
 
 
 class Settings(Record):
-    """Set ``fill``: share the fragments of every column between its compute jobs."""
+    """Configure ``fill``: share the fragments of every column between its compute
+    jobs.
+    """
 
     fill: bool = False
 

@@ -96,7 +96,7 @@ PROVEN = 1e-9
 
 
 class Settings(run.Settings):
-    """Set exact-iogs.
+    """Configure exact-iogs.
 
     ``weight`` and ``queue`` as for index-iogs (``fcfs``: a job starts only if the one
     before it does). ``guard``: running jobs and remote starts may have this share of

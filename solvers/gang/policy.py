@@ -24,7 +24,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Settings(Record):
-    """Set any gang policy (``--set``).
+    """Configure any gang policy (``--set``).
 
     ``recompute=boundary`` holds matrix updates to slice boundaries (rule 2). ``engine``
     and ``arithmetic`` choose how the simulator computes (``auto``: compiled code for
@@ -87,7 +87,7 @@ migrate_iogs = _fixed(MIGRATE_IOGS)
 
 
 class GuardedSettings(Settings):
-    """Set guarded-iogs.
+    """Configure guarded-iogs.
 
     ``guard``: share of all M P slots that home instances may fill after a remote start
     (or L/R of the job, if larger). ``patience``: a job that has waited this many times
@@ -114,7 +114,7 @@ def guarded(settings: GuardedSettings) -> Policy:
 
 
 class IndexSettings(Settings):
-    """Set index-iogs: weights of jobs, and the queue.
+    """Configure index-iogs: weights of jobs, and the queue.
 
     ``guard``: share of all M P slots that home instances may fill after a remote start.
     ``weight``: ``las`` 1/(attained + T)^2 needs no run times; ``hdf`` 1/(max(L, T)

@@ -14,7 +14,7 @@ from ioopt.sim.replication.dispatch import dispatch
 
 
 class Settings(ReplayOptions):
-    """Set how the run of a dispatcher becomes an answer.
+    """Configure how the run of a dispatcher becomes an answer.
 
     ``mode``: ``replay`` the queues of the run (tasks then stage earlier), or answer
     with the run itself (``dispatch``). ``eviction``: policy of the run and of the

@@ -43,7 +43,7 @@ class Settings(ReplayOptions):
 
 
 class ReadySettings(dispatch.Settings):
-    """Set ``eviction``: policy of the replay; the plan itself always evicts by
+    """Configure ``eviction``: policy of the replay; the plan itself always evicts by
     popularity.
 
     ``mode=dispatch`` decides while the tasks run instead, with ``prefetch`` or without.

@@ -87,7 +87,7 @@ def too_small(need: str, bound: int, quota: int) -> str:
 
 
 class Settings(Record):
-    """Set a policy.
+    """Configure a policy.
 
     ``safe``: start a task only if the rest can still end afterwards (rule B6).
     ``in_flight``: the most samples open at once (rule B7).

@@ -46,7 +46,7 @@ SPREAD = 0.15
 
 
 class Settings(Record):
-    """Set ``evaluations``: the most runs after the first ones."""
+    """Configure ``evaluations``: the most runs after the first ones."""
 
     evaluations: int = Field(default=20_000, ge=0)
 

@@ -129,7 +129,8 @@ def parse_text(text: str, name: str) -> RawLog:
             key, _, value = words.partition(": ")
             if key == "darshan log version" and key in header:
                 raise InstanceError(
-                    f"{name}: line {number}: a second log begins; import one log a file"
+                    f"{name}: line {number}: a second log begins; import one log "
+                    "per file"
                 )
             header.setdefault(key, value.strip())
         elif line.strip():

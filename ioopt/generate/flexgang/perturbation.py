@@ -21,7 +21,7 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Settings(Record):
-    """Set the machine and the perturbations of the paper."""
+    """Configure the machine and the perturbations of the paper."""
 
     processors: Annotated[int, Field(ge=2)] = 4
     work_quanta: Annotated[int, Field(ge=1)] = 120
@@ -32,7 +32,9 @@ class Settings(Record):
 
 
 class Table2Settings(Settings):
-    """Set three intervals of 50 quanta, perturbed "across the run time" (Section 4)."""
+    """Configure three intervals of 50 quanta, perturbed "across the run time"
+    (Section 4).
+    """
 
     work_quanta: Annotated[int, Field(ge=1)] = 150
     window: Annotated[float, Field(gt=0, le=1)] = 1.0

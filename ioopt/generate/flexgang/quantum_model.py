@@ -22,7 +22,7 @@ from ioopt.problems.flexgang.quantum_model import (
 
 
 class Settings(Record):
-    """Set the workload of the paper: Erlang-5 bursts of 5 ms, I/O of 20 ms, 32
+    """Configure the workload of the paper: Erlang-5 bursts of 5 ms, I/O of 20 ms, 32
     processors.
 
     The quantum on the x axis goes from ``step_seconds`` to ``longest_seconds``.

@@ -37,7 +37,7 @@ Intensity = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Settings(Record):
-    """Set any gang preset (``--set``): the machine, load, I/O and placement.
+    """Configure any gang preset (``--set``): the machine, load, I/O and placement.
 
     ``mean_local_seconds`` is t_e, the load axis; ``intensity`` is r, or ``mixed`` for
     jobs that are equally likely to have 0.5, 0.33 and 0.1.
@@ -61,7 +61,7 @@ class Settings(Record):
 
 
 class BluePacificLike(Settings):
-    """Set sizes, gaps and run times of the calibrated assumption."""
+    """Configure sizes, gaps and run times of the calibrated assumption."""
 
     class_centre: float = 4.79
     class_width: Above = 1.25

@@ -54,7 +54,7 @@ class Settings(Record):
 
 
 class ImageSettings(Settings):
-    """Set IMAGE: a task reads images of some patients of a cohort over a range of
+    """Configure IMAGE: a task reads images of some patients of a cohort over a range of
     dates.
     """
 
@@ -70,7 +70,7 @@ class ImageSettings(Settings):
 
 
 class FollowUpSettings(ImageSettings):
-    """Set the other reading of IMAGE: more patients over the same dates.
+    """Configure the other reading of IMAGE: more patients over the same dates.
 
     The overlap determines the number of patients.
     """
@@ -90,7 +90,7 @@ class FollowUpSettings(ImageSettings):
 
 
 class SatSettings(Settings):
-    """Set SAT: a task reads the chunks of a window in space and time near a hot spot.
+    """Configure SAT: a task reads the chunks of a window near a hot spot.
 
     There are four hot spots.
     """
@@ -107,7 +107,7 @@ class SatSettings(Settings):
 
 
 class PpaSettings(Settings):
-    """Set PPA: a task reads one file."""
+    """Configure PPA: a task reads one file."""
 
     tasks: Number = 500
     large_share: Annotated[float, Field(ge=0, le=1)] = 0.5

@@ -33,7 +33,7 @@ MAX_TASKS = 200_000
 
 
 class Shape(Record):
-    """Set the tasks and files of all shapes."""
+    """Configure the tasks and files of all shapes."""
 
     mean_seconds: Mean = 30.0
     mean_mb: Mean = 50.0
@@ -44,7 +44,7 @@ class Shape(Record):
 
 
 class Settings(Shape):
-    """Set any workflow; ``disk_share`` takes precedence over ``disk``."""
+    """Configure any workflow; ``disk_share`` takes precedence over ``disk``."""
 
     nodes: Number = 4
     cores: Few = 4
@@ -56,7 +56,9 @@ class Settings(Shape):
 
 
 class Chains(Settings):
-    """Set independent chains, in which each task reads what the previous one wrote."""
+    """Configure independent chains, in which each task reads what the previous one
+    wrote.
+    """
 
     chains: Few = 12
     length: Few = 8
@@ -81,7 +83,7 @@ class InTree(Settings):
 
 
 class Mosaic(Settings):
-    """Set a workflow like Montage.
+    """Configure a workflow like Montage.
 
     Images in a row are projected, compared with neighbours, corrected and added.
     """
@@ -90,7 +92,9 @@ class Mosaic(Settings):
 
 
 class Groups(Settings):
-    """Set many small independent fork-joins; one arrives every ``every_seconds``."""
+    """Configure many small independent fork-joins; one arrives every
+    ``every_seconds``.
+    """
 
     groups: Few = 30
     width: Few = 3

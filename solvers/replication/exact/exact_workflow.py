@@ -94,7 +94,7 @@ LIMITS = QueueLimits()
 
 
 class Settings(Record):
-    """Set the limit of the search.
+    """Configure the limit of the search.
 
     ``replays``: most replays of the search (None: until the time limit). With a count
     the run can be repeated exactly.

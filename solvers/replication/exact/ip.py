@@ -85,7 +85,7 @@ LIMITS = SearchLimits()
 
 
 class Settings(Record):
-    """Set the static model.
+    """Configure the static model.
 
     ``cycles``: copies as printed, or acyclic (each descends from a fetch).
     ``replication`` off: no copies. ``anneal`` off: start without annealing. ``moves``:

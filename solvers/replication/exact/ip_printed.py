@@ -32,7 +32,7 @@ TERMS_PER_SECOND = 60_000
 
 
 class Settings(Record):
-    """Set the printed model.
+    """Configure the printed model.
 
     ``cycles`` as printed (copies may run in a cycle) or acyclic; ``replication`` off:
     no copies.

@@ -38,7 +38,7 @@ TASKS_A_LOOK = 500
 
 
 class Settings(Record):
-    """Set how tasks are assigned and files copied.
+    """Configure how tasks are assigned and files copied.
 
     ``eviction``, ``sources``: of the replay; the plan itself always evicts the least
     recently used. ``when``: all tasks are assigned at the ``start``; or a node that is

@@ -37,7 +37,7 @@ SLACK_SECONDS = 0.3
 
 
 class Settings(Record):
-    """Set copies and evictions.
+    """Configure copies and evictions.
 
     ``replication``: plan copies between nodes; ``eviction``, ``sources``: of the
     replay. The plan itself always evicts by popularity, as in the paper. ``room``: what

@@ -61,7 +61,7 @@ LIMITS = RoundLimits()
 
 
 class Settings(Record):
-    """Set how rounds are balanced, separated and cleared.
+    """Configure how rounds are balanced, separated and cleared.
 
     ``thresh`` of (17); ``eviction`` between rounds and in the replay; ``barriers``
     between rounds.
@@ -427,7 +427,7 @@ PAPER = {8: (4, 2), 16: (4, 4), 32: (8, 4)}
 
 
 class TreeSettings(Settings):
-    """Set the tree of virtual nodes.
+    """Configure the tree of virtual nodes.
 
     ``hierarchy`` such as ``4:2`` or ``2:2:4`` (None: by the number of nodes); other
     settings as for two-stage. The models are smaller than those of the flat scheme, so

@@ -52,7 +52,7 @@ SHARE_OF_PLANNING = 0.5
 
 
 class Settings(ReplayOptions):
-    """Set the length of the search, its threads and the options of its replays.
+    """Configure the length of the search, its threads and the options of its replays.
 
     ``evaluations``: replays to make (None: by the number of tasks). ``threads``: run
     that many searches at the same time from different random numbers and take the best
