@@ -131,7 +131,7 @@ def _bounded(
     content = io.BytesIO()
     while piece := stream.read(_CHUNK_BYTES):
         if content.tell() + len(piece) > most:
-            message = f"{name}: more than {most} bytes, the most that are read"
+            message = f"{name}: larger than the limit of {most} bytes"
             if unpacked:
                 message += " unpacked; unpack it first"
             raise InstanceError(message)

@@ -70,5 +70,5 @@ class Pace:
         seconds = math.ceil(self.begun + margin * max(self.plain_seconds, spent + rest))
         raise OutOfTime(
             f"out of time with {ended} of {total} jobs finished; about {seconds} "
-            "s would suffice"
+            "s would do"
         )
