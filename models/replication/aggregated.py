@@ -12,8 +12,8 @@ files l, task classes k. Variables:
     K_li        held file kept (only with ``evictable``)
 
 X_li = R_li + N_li (+ 1 or K_li where held).
-With ``cycles="printed"`` A and B are one variable; (3) and (6) follow from X being 0-1
-(rule 2).
+With ``cycles="printed"`` A and B are one variable. Equations (3) and (6)
+follow from X being 0-1 (rule 2).
 """
 
 from collections import defaultdict
