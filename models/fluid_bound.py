@@ -1,4 +1,4 @@
-"""A lower bound for schedules of a shared resource, from its fluid relaxation."""
+"""Bound schedules of a shared resource from below by its fluid relaxation."""
 
 import heapq
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ It is nearer to 1 than the tolerance of a proof of optimality (1e-9).
 
 
 class Work(NamedTuple):
-    """A job's work on the resource, whose capacity is 1 a second.
+    """Represent a job's work on the resource, whose capacity is 1 per second.
 
     No part of it can be done before ``release``. ``amount`` is all of it (seconds of
     the whole resource), ``duration`` the least time from its begin to its end,
@@ -28,8 +28,9 @@ class Work(NamedTuple):
 def least_response(work: Iterable[Work]) -> float:
     """Return a lower bound of the weighted sum of C_j - r_j for every schedule.
 
-    That is completion less release. Proof and rounding: docs/batch-io.md, Bounds.
-    Callers multiply by ``SHAVED``. Two jobs that end after 2 and 4 s, 3 s on average:
+    C_j is the completion, r_j the release. Proof and rounding: docs/batch-io.md,
+    Bounds. Callers multiply by ``SHAVED``. Two jobs that end after 2 and 4 s, 3 s on
+    average:
 
     >>> two = Work(release=1e10, amount=2.0, duration=2.0, weight=0.5)
     >>> round(least_response([two, two]), 12)
@@ -41,7 +42,7 @@ def least_response(work: Iterable[Work]) -> float:
     total += sum(job.weight * job.duration / 2 for job in jobs)
     ready: list[tuple[float, int, float]] = []
     coming = 0
-    start = 0.0  # of the busy period; times are relative to it
+    start = 0.0  # The start of the busy period; times are relative to it.
     now = 0.0
     weight = 0.0
     steps = 0
@@ -77,5 +78,7 @@ def least_response(work: Iterable[Work]) -> float:
 
 
 def _rounding(steps: int, length: float, weight: float) -> float:
-    """Return what rounding may add to the bound in a busy period of that *length*."""
+    """Return the most that rounding may add to the bound in a busy period of
+    *length*.
+    """
     return 4 * (steps + 1) * 2.0**-53 * length * weight

@@ -1,11 +1,11 @@
 """Select the ready jobs to start now under resource limits (ours).
 
-An integer program over classes of jobs. The value of a selection counts, with weights
-that put each above all that follow: priorities (raised so that none is negative); cores
-put to work; bytes of temporary files that can be deleted, as all their remaining
-readers are selected; progress towards deleting others. Snakemake's integer program
-maximises the same value. Jobs that differ in nothing that counts are one class k.
-Variables: x_k jobs of class k that start; d_f 0/1, file f can be deleted.
+An integer program over classes of jobs. The value of a selection is a lexicographic sum
+of: priorities (raised so that none is negative); cores in use; bytes of temporary files
+that can be deleted because all their remaining readers are selected; progress towards
+deleting others. Snakemake's integer program maximises the same value. Jobs with equal
+terms form one class k. Variables: x_k jobs of class k that start; d_f 0/1, file f can
+be deleted.
 
 (1) sum over k of (resource r of k) x_k <= capacity of r
 (2) sum of x_k over the readers of f >= (number of readers of f) d_f
@@ -27,7 +27,7 @@ SCALE = 10**6
 
 
 class ReadyJob(NamedTuple):
-    """A job that could start: its priority, resources, temporary files and input."""
+    """Describe a job that could start: priority, resources, temporary files, input."""
 
     priority: int = 0
     cores: int = 1
@@ -37,10 +37,10 @@ class ReadyJob(NamedTuple):
 
 
 class JobClass(NamedTuple):
-    """Jobs that are alike in all that counts, larger inputs first.
+    """Group jobs with equal terms of the value, larger inputs first.
 
-    ``own`` is what each adds to the value whatever else is chosen; ``shared`` are its
-    temporary files that other jobs read too.
+    ``own`` is what each adds to the value independently of other jobs; ``shared`` are
+    its temporary files that other jobs read too.
     """
 
     own: float
@@ -50,7 +50,7 @@ class JobClass(NamedTuple):
 
 
 class Question:
-    """Ready jobs under capacities, and the value of a selection of them.
+    """Hold ready jobs and capacities, and define the value of a selection.
 
     If a priority is negative, all are raised by the same amount, *lift*, so that the
     least is 0: no job is then worth less than an idle core.
@@ -91,7 +91,7 @@ class Question:
         return value + self.by_deletion * deleted
 
     def classes(self) -> list[JobClass]:
-        """Return the jobs in classes, of each only as many as fit together."""
+        """Return the jobs in classes; each class keeps only as many as fit together."""
         groups: dict[
             tuple[tuple[int, ...], frozenset[str]], list[tuple[float, int, int]]
         ] = {}
@@ -157,7 +157,9 @@ class Question:
 
 
 class SelectionModel:
-    """The program of *classes*; it maximises the value in steps of ``1 / step``."""
+    """Build the program of *classes*; it maximises the value in steps of ``1 /
+    step``.
+    """
 
     def __init__(self, question: Question, classes: Sequence[JobClass]) -> None:
         self.classes = classes
@@ -197,19 +199,19 @@ class SelectionModel:
         return {count: len(wanted.intersection(item.positions)) for count, item in rows}
 
     def chosen(self, values: Mapping[int, Number]) -> tuple[int, ...]:
-        """Return the positions that a solution selects, in ascending order."""
+        """Return the selected positions of a solution, in ascending order."""
         taken: list[int] = []
         for count, item in zip(self.counts, self.classes):
             taken += item.positions[: round(values[count])]
         return tuple(sorted(taken))
 
     def bound(self, steps: float) -> float:
-        """Return a bound of the value, from a bound of the objective."""
+        """Return a bound of the value, given a bound of the objective."""
         return steps / self.step + self.slack
 
 
 class CapacityModel:
-    """The linear relaxation over the capacities alone.
+    """Build the linear relaxation over the capacities alone.
 
     Each reader of a shared file counts an equal part of its deletion. Values are scaled
     by the largest, needs by capacities, to suit the tolerances of solvers.
@@ -240,7 +242,9 @@ class CapacityModel:
                 program.add(f"capacity_{r}", list(zip(counts, needs)), most=1)
 
     def scores(self, prices: Mapping[str, float]) -> list[float]:
-        """Return the value of each class over the cost of its needs at *prices*."""
+        """Return the value of each class divided by the cost of its needs at
+        *prices*.
+        """
         cost = [1e-9] * len(self.worths)
         for row in self.program.rows:
             for at, need in row.terms:

@@ -1,4 +1,4 @@
-"""A linear program as plain data for any backend: variables, rows and one objective.
+"""Hold a linear program as plain data for any backend: variables, rows, one objective.
 
 Variables are known by their position, also in starts and answers. Programs may count
 time in whole units of ``unit`` seconds: CP-SAT takes these as they are, floating-point
@@ -14,11 +14,11 @@ Number = int | float
 Term = tuple[int, Number]
 """A variable's position and its factor."""
 Nature = Literal["whole", "real", "time"]
-"""What a variable counts: a whole number, a real one, or time in whole units."""
+"""Type of a variable: a whole number, a real one, or a time in whole units."""
 
 
 class Variable(NamedTuple):
-    """Name and limits of a variable; ``most`` None is no limit."""
+    """Hold name and limits of a variable; ``most`` None is no limit."""
 
     name: str
     least: Number
@@ -27,7 +27,7 @@ class Variable(NamedTuple):
 
 
 class Row(NamedTuple):
-    """least <= sum of factor x variable <= most.
+    """Constrain: least <= sum of factor x variable <= most.
 
     None is no limit; equal limits make an equation.
     """
@@ -41,12 +41,12 @@ class Row(NamedTuple):
 
     @property
     def terms(self) -> Iterator[Term]:
-        """The pairs (variable, factor)."""
+        """Return the pairs (variable, factor)."""
         return zip(self.columns, self.factors)
 
 
 class Program:
-    """Variables by position, rows, and an objective to minimise or to maximise."""
+    """Hold variables by position, rows, and an objective to minimise or maximise."""
 
     def __init__(
         self, name: str, *, maximise: bool = False, unit: Fraction = Fraction(1)
@@ -83,7 +83,7 @@ class Program:
     def hold(
         self, at: int, least: Number | None = None, most: Number | None = None
     ) -> None:
-        """Give a variable other limits; None leaves a limit as it is."""
+        """Change the limits of a variable; None leaves a limit unchanged."""
         if least is not None:
             self.variables[at] = self.variables[at]._replace(least=least)
         if most is not None:
@@ -106,7 +106,7 @@ class Program:
 
     @property
     def size(self) -> int:
-        """The number of coefficients in all rows."""
+        """Return the number of coefficients in all rows."""
         return sum(len(row.columns) for row in self.rows)
 
     def value(self, values: Mapping[int, Number] | Sequence[Number]) -> Number:
@@ -116,7 +116,7 @@ class Program:
     def limit(self) -> Number:
         """Return the objective with every variable at its better limit.
 
-        It is a bound that needs no solver.
+        This is a bound that needs no solver.
         """
         total: Number = 0
         for at, factor in self.objective.items():
@@ -132,7 +132,7 @@ class Program:
     def in_seconds(self) -> "Program":
         """Return the same program in seconds, for floating-point backends.
 
-        That changes time variables, timed rows and the objective.
+        Time variables, timed rows and the objective change.
         """
         times = {at for at, item in enumerate(self.variables) if item.nature == "time"}
         same = Program(self.name, maximise=self.maximise)
@@ -154,7 +154,9 @@ class Program:
         return same
 
     def _factor(self, at: int, given: Number, times: Container[int]) -> Number:
-        """Return a factor in seconds; those of the variables *times* need no change."""
+        """Return a factor in seconds; factors of the variables *times* do not
+        change.
+        """
         if at in times or self.unit == 1:
             return given
         return float(given * self.unit)
@@ -170,7 +172,7 @@ class Program:
     ) -> Iterator[tuple[str, Number, Number]]:
         """Yield the variables and rows whose limits a point breaks.
 
-        Each with its name, by how much it breaks them, and its largest number.
+        Each comes with its name, the violation, and its largest number.
         """
         for at, (name, least, most, _) in enumerate(self.variables):
             amount = _miss(values[at], least, most)
@@ -186,12 +188,12 @@ class Program:
     def broken(
         self, values: Mapping[int, Number] | Sequence[Number], slack: float = 0.0
     ) -> list[str]:
-        """Return the names of variables and rows broken by more than *slack*."""
+        """Return the names of variables and rows violated by more than *slack*."""
         return [name for name, amount, _ in self.misses(values) if amount > slack]
 
 
 def _miss(value: Number, least: Number | None, most: Number | None) -> Number:
-    """Return by how much *value* is outside its limits; 0 or less if it is inside."""
+    """Return the distance of *value* outside its limits; 0 or less if it is inside."""
     missing: Number = 0
     if least is not None:
         missing = least - value

@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument(
         "--keep",
         metavar="FOLDER",
-        help="where a sweep has its stores, which are continued when they exist",
+        help="folder for the stores of sweeps, which are continued if they exist",
     )
     given = parser.parse_args()
     if not given.name:

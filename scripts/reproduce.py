@@ -1,10 +1,10 @@
 """Reproduce the papers' claims: ``python scripts/reproduce.py khanna|...|all``.
 
-Every run behind a claim is one row of a store, as in a sweep: a reproduction that was
-killed goes on when the same command is given again. For each paper a table is printed:
-the claim, where it stands, the paper's word, our figure with its interval, the verdict,
-and the readings that judge otherwise. The pages are written from what the store holds
-of all papers.
+Every run behind a claim is one row of a store, as in a sweep: a killed reproduction
+continues when the same command is given again. For each paper a table is printed: the
+claim, where it stands, the paper's word, our figure with its interval, the verdict, and
+the readings that judge otherwise. The pages are written from what the store holds of
+all papers.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def main() -> None:
 def _reproduce(
     papers: list[str], arguments: argparse.Namespace, page: Path | None
 ) -> None:
-    """Run the papers' modules on the store, keep what they came to, write the page."""
+    """Run the papers' modules on the store, keep their results, write the page."""
     from papers.claims import within
     from papers.page import COLUMNS, cells, claims_of, conclusion, counted, write_page
 

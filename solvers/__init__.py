@@ -1,1 +1,1 @@
-"""Solvers: one file per technique. Solvers never formulate."""
+"""Solve instances: one file per technique. Solvers never formulate."""

@@ -24,7 +24,7 @@ from ioopt.solvers.backends.pulp_program import to_pulp
 
 
 class PrintedSettings(Record):
-    """Whether the printed model allows cycles of copies, and copies at all.
+    """Configure whether the printed model allows cycles of copies, and copies at all.
 
     Without cycles its optimum is the least batch time of a plan; as printed, with
     cycles, it may be too low.
@@ -35,14 +35,14 @@ class PrintedSettings(Record):
 
 
 class PatternSettings(Record):
-    """The pattern to write: ``k`` loose slots in ``d`` windows."""
+    """Configure the pattern to write: ``k`` loose slots in ``d`` windows."""
 
     k: Annotated[int, Field(ge=0)] = 0
     d: Annotated[int, Field(ge=1)] = 1
 
 
 class NoSettings(Record):
-    """No settings: quantum selection has one program only."""
+    """Accept no settings: quantum selection has one program only."""
 
 
 def export_model(
@@ -51,8 +51,7 @@ def export_model(
     form: str | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the integer program of *problem* to *output*; *form* as in
-    :func:`write_model`.
+    """Write the integer program of *problem* to *output* (*form*: :func:`write_model`).
 
     For replication this is the printed model without cycles of copies, for flexible
     gangs that of one pattern (default k = 0), for quantum selection that over the
@@ -78,7 +77,9 @@ def export_model(
 def _of_pattern(
     problem: FlexibleGangProblem, chosen: PatternSettings, what: str
 ) -> Program:
-    """Return the program of the pattern *chosen*; UsageError where there is none."""
+    """Return the program of the pattern *chosen*; UsageError if the instance has no
+    such pattern.
+    """
     pattern = problem.pattern(chosen.k, chosen.d)
     data = None
     if pattern is not None:
@@ -95,10 +96,10 @@ def _of_pattern(
 def write_model(
     program: Program, path: str | os.PathLike[str], form: str | None = None
 ) -> None:
-    """Write *program* as ``lp`` (CPLEX LP) or ``mps``; None: by the ending of *path*.
+    """Write *program* as ``lp`` (CPLEX LP) or ``mps``; None: by the suffix of *path*.
 
     The file appears only when it is complete; ``-`` is standard output. Raises
-    UsageError for another form or ending.
+    UsageError for another form or suffix.
     """
     chosen = form or Path(path).suffix.lower().lstrip(".")
     if chosen not in ("lp", "mps"):

@@ -1,8 +1,8 @@
-"""Compiling simulator kernels with numba.
+"""Compile simulator kernels with numba.
 
-A kernel module is plain Python over flat arrays; compiled and not, one text gives
-one answer. The machine code is kept on disk; :mod:`ioopt.compiled.choice` says when
-it is made and used.
+A kernel module is plain Python over flat arrays; compiled or not, the same code gives
+the same answer. The machine code is stored on disk; :mod:`ioopt.compiled.choice`
+decides when it is made and used.
 """
 
 import hashlib
@@ -27,29 +27,27 @@ ValueT = TypeVar("ValueT")
 
 ROOMS = ("compiled", "decisions", "measure", "sim")
 KERNEL_ROOMS = tuple(Path(__file__).parents[1] / room for room in ROOMS)
-"""Folders whose files kernels may call into, or are compiled by."""
+"""Folders with the files that kernels may call, or that compile them."""
 
 
 @cache
 def available() -> bool:
-    """Whether numba is installed (it is not imported to find out)."""
+    """Return whether numba is installed, without importing it."""
     return find_spec("numba") is not None
 
 
 @cache
 def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
-    """Function *name* of kernel module *module*, compiled on its first call.
+    """Return function *name* of kernel module *module*, compiled on its first call.
 
-    It may call every function of its module and of the kernel modules that this
-    one imports from; *whole* puts their machine code in the place of the calls.
-    Named tuples are handed on by reference (:mod:`ioopt.compiled.references`).
-    Kernels allocate nothing, so reference counting is off: on, it takes 20
-    times the kernel's time.
+    It may call every function of its module and of the kernel modules that this one
+    imports from; *whole* inlines their machine code. Named tuples are passed by
+    reference (:mod:`ioopt.compiled.references`). Kernels allocate nothing, so reference
+    counting is off; it would multiply the kernel's time by 20.
     """
     if not available():
-        from ioopt.errors import (
-            missing,
-        )  # here: kernels are stamped by what this module imports
+        # Imported here: a kernel's cache key covers this module's imports.
+        from ioopt.errors import missing
 
         raise missing("numba", "machine code")
     from numba import njit
@@ -61,7 +59,7 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
     result: Callable[..., Any] = njit(cache=True, nogil=True, _nrt=False)(outer)
     stored = _cache_file(result)
     if stored is not None:
-        # numba looks at the age of one source file only; a kernel spans several.
+        # numba checks the age of one source file only, but a kernel spans several.
         files = [Path(str(import_module(part).__file__)) for part in sorted(seen)]
         others = [
             file
@@ -74,8 +72,8 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
 
 
 def forget_unreadable(stored: Any) -> None:
-    """Remove an index that names types of another version of ioopt: numba reads
-    it before its stamp.
+    """Remove an index with types of another version, because numba reads it before
+    its stamp.
     """
     try:
         stored._load_index()
@@ -84,7 +82,9 @@ def forget_unreadable(stored: Any) -> None:
 
 
 def tuned(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """numba's options for one function of a kernel module, beside those of all."""
+    """Return numba's options for one function of a kernel module, beside the common
+    ones.
+    """
 
     def decorate(function: Callable[..., Any]) -> Any:
         function.numba_options = options  # type: ignore[attr-defined]
@@ -94,10 +94,9 @@ def tuned(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def apart(function: CallableT) -> CallableT:
-    """Keep the machine code of *function* in one place, which others call.
+    """Mark *function* as compiled once and called, not inlined.
 
-    Where a kernel is compiled ``whole``, everything else is put in
-    the place of its calls.
+    In a kernel compiled ``whole``, every other function is inlined.
     """
     result: CallableT = tuned(forceinline=False)(function)
     return result
@@ -105,8 +104,8 @@ def apart(function: CallableT) -> CallableT:
 
 @cache
 def source_stamp(*places: Path) -> str:
-    """A hash of the Python files at or below *places*, as they were
-    when first asked for.
+    """Return a hash of the Python files at or below *places*, cached at the first
+    call.
     """
     digest = hashlib.sha256()
     for file in sorted(
@@ -120,33 +119,33 @@ def source_stamp(*places: Path) -> str:
 
 
 def is_kept(function: Callable[..., Any]) -> bool:
-    """Whether machine code of a kernel of :func:`compiled` need not be made."""
+    """Return whether machine code of a kernel of :func:`compiled` is already stored."""
     stored = _cache_file(function)
     loaded = bool(getattr(function, "signatures", ()))
     return loaded or (stored is not None and bool(stored._load_index()))
 
 
 def by_reference(value: ValueT) -> ValueT:
-    """*value*, which machine code hands on by its address where it is a named tuple.
+    """Return *value*, passed by address in machine code if it is a named tuple.
 
-    The address is good until the calling function ends.
+    The address is valid until the calling function ends.
     """
     return value
 
 
 Box = Any
-"""What holds a kernel's numbers (:func:`boxes`): a list, or a numpy
-array under machine code.
+"""Container of a kernel's numbers: a list, or a numpy array in machine code.
 
-One text serves both, and numba reads no annotations: a name for readers, not a check.
+The same code serves both, and numba reads no annotations, so the name is for readers
+and not checked.
 """
 
 
 def boxes(arrays: bool) -> Callable[..., Box]:
-    """What holds a kernel's numbers: lists for plain Python, numpy
-    arrays for machine code.
+    """Return a factory of a kernel's number containers: lists, or numpy arrays if
+    compiled.
 
-    The function takes the values, whole numbers unless ``real=True``.
+    The factory takes the values, whole numbers unless ``real=True``.
     """
     if not arrays:
         return lambda values, real=False: list(values)
@@ -158,24 +157,23 @@ def boxes(arrays: bool) -> Callable[..., Box]:
 
 
 def _cache_file(function: Callable[..., Any]) -> Any:
-    """numba's index of the stored code of *function*; None where numba keeps none."""
+    """Return numba's index of the stored code of *function*, or None."""
     return getattr(getattr(function, "_cache", None), "_cache_file", None)
 
 
 _WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Wrappers for Python take apart and put together every argument: half of
-what compiling takes.
-"""
+"""Python wrappers convert every argument, which takes half of the compile time."""
 
 _REGISTERED: set[Callable[..., Any]] = {by_reference}
 
 
 def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
-    """Make the functions of *module*, and of ioopt modules it takes
-    functions from, callable.
+    """Make the functions of *module*, and of the ioopt modules it imports from,
+    callable.
 
-    A module may name another in ``COMPILED_AS``, whose functions of the same names take
-    the place of its own, and of the built-in ones that it imports, in machine code.
+    A module may name another in ``COMPILED_AS``. In machine code that module's
+    functions replace its own functions of the same names, and built-in ones that it
+    imports.
     """
     from numba.extending import overload
 
@@ -206,7 +204,7 @@ def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
 
 
 def _always(text: Callable[..., Any]) -> Callable[..., Any]:
-    """What numba asks for the text of a function, whatever the
-    types of its arguments.
+    """Return the options that numba needs for a function, whatever its argument
+    types.
     """
     return lambda *arguments, **named: text

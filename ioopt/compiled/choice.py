@@ -1,12 +1,10 @@
-"""Machine code or plain Python: one rule for all families, asked once a run
-and held to its end.
+"""Choose machine code or plain Python: one rule for all families, applied once per run.
 
-A run asks after its cheap answers. Plain Python serves short work. Longer work takes
-machine code that stands ready on disk where the limit leaves room to load it. Where
-none stands ready, another process compiles it. With a limit of a minute or more (or
-none) the run waits for that, up to half of its limit: on a busy machine compiling
-takes many times its processor time. Else it goes on in plain Python, and the next
-run finds machine code.
+A run decides after its cheap answers. Plain Python serves short work. Longer work uses
+stored machine code if the limit leaves time to load it. If none is stored, another
+process compiles it. With a limit of at least a minute (or none) the run waits for that,
+up to half of its limit: on a busy machine compiling takes many times its processor
+time. Otherwise it continues in plain Python, and the next run finds the machine code.
 """
 
 import atexit
@@ -27,23 +25,23 @@ from ioopt.options import Deadline
 from ioopt.version import __version__
 
 LOADING_SECONDS = 1.0
-"""What loading numba and machine code takes on a busy machine."""
+"""Seconds to load numba and machine code on a busy machine."""
 LONG_LIMIT_SECONDS = 60.0
 LOOK_EVERY_SECONDS = 0.1
-"""How often a run looks whether what it waits for is compiled."""
+"""Seconds between two checks whether compiling has finished."""
 
 say: Callable[[str], None] = lambda line: None  # noqa: E731
-"""What tells the user that a kernel is compiled; the command line writes
-it to standard error.
+"""Function that tells the user that a kernel is compiled; the command line writes to
+standard error.
 """
 
 
 class Kernel(NamedTuple):
-    """A kernel (``module:function``) of a family, and the
-    ``module:function`` that compiles it.
+    """Name a kernel (``module:function``) of a family, and the function that compiles
+    it.
 
-    Where machine code stands already, the latter loads it. ``main`` is the kernel that
-    is compiled last; ``seconds`` are about what compiling takes.
+    If machine code is stored, that function loads it. ``main`` is the kernel that is
+    compiled last; ``seconds`` is the approximate compile time.
     """
 
     family: str
@@ -53,20 +51,18 @@ class Kernel(NamedTuple):
     seconds: float = 10.0
 
     def ready(self) -> bool:
-        """Whether its machine code stands on disk; numba is imported
-        where a stamp says so.
-        """
+        """Return whether its machine code is stored; import numba if a stamp exists."""
         if not available() or not _stamp(self).exists():
             return False
         module, _, name = self.main.partition(":")
         return is_kept(_compiled(module, name))
 
     def compile(self) -> None:
-        """Compile it in this process, and leave a stamp."""
+        """Compile the kernel in this process, and leave a stamp."""
         resolve_name(self.target)()
         with suppress(
             OSError
-        ):  # a folder that cannot be written: compiled again by the next run
+        ):  # If the folder cannot be written, the next run compiles again.
             _stamp(self).parent.mkdir(parents=True, exist_ok=True)
             _stamp(self).touch()
 
@@ -136,10 +132,11 @@ KERNELS = {
 
 
 def use_machine_code(name: str, deadline: Deadline, plain_seconds: float) -> bool:
-    """Whether a run goes on with kernel *name*: asked once, after the cheap answers.
+    """Return whether a run continues with machine code of kernel *name*.
 
-    *plain_seconds* is about what the rest of the run takes in plain Python, capped by
-    its limit. What this process has loaded it goes on with.
+    Called once, after the cheap answers. *plain_seconds* is about what the rest of the
+    run takes in plain Python, capped by its limit. A kernel already loaded by this
+    process stays in use.
     """
     if name in _loaded:
         return True
@@ -175,10 +172,11 @@ _COMPILERS: dict[str, subprocess.Popen[bytes]] = {}
 
 
 def compile_beside(family: str, first: str = "", wait_seconds: float = 0.0) -> bool:
-    """Have another process compile the kernels of *family*; it ends by itself, or
-    as this one is killed.
+    """Let another process compile the kernels of *family*; return whether *first* is
+    ready.
 
-    Whether kernel *first*, which comes first, was made within *wait_seconds*.
+    Kernel *first* is compiled first, within *wait_seconds*. The process ends by itself,
+    or when this one is killed.
     """
     running = _COMPILERS.get(family)
     if running is None or running.poll() is not None:
@@ -202,14 +200,15 @@ def compile_beside(family: str, first: str = "", wait_seconds: float = 0.0) -> b
 
 
 def _let_go(compiler: subprocess.Popen[bytes]) -> None:
-    """This process ends by itself: what *compiler* makes is for the next one."""
-    with suppress(OSError):  # it has ended
+    """Leave *compiler* running: its machine code is for the next process."""
+    with suppress(OSError):  # The compiler has ended already.
         os.write(compiler.stdin.fileno() if compiler.stdin else -1, b".")
 
 
 def compile_for_parent(family: str, first: str = "") -> None:
-    """:func:`compile_family` in a process that ends where its parent is killed:
-    its input then ends.
+    """Run :func:`compile_family` in a process that ends when its parent is killed.
+
+    Its standard input ends with the parent.
     """
     threading.Thread(target=lambda: os.read(0, 1) or os._exit(1), daemon=True).start()
     compile_family(family, first)
@@ -219,20 +218,18 @@ def compile_family(family: str, first: str = "") -> None:
     """Compile every kernel of *family*, one process of this machine after the other.
 
     Kernel *first*, which a run waits for, comes first; the others are made at low
-    priority. Of several processes that begin on a machine without machine code the
-    first compiles; the others wait and then find it. What is locked is this file, which
-    need not be writable.
+    priority. If several processes start without machine code, the first one compiles;
+    the others wait and then load it. The lock is on this file, which need not be
+    writable.
     """
     with open(__file__, "rb") as source:
-        with suppress(
-            ImportError, OSError
-        ):  # no locks on this system, or this file system
+        with suppress(ImportError, OSError):  # This system or file system has no locks.
             import fcntl
 
             fcntl.flock(source, fcntl.LOCK_EX)
         if first and not KERNELS[first].ready():
             KERNELS[first].compile()
-        with suppress(AttributeError, OSError):  # no priorities on this system
+        with suppress(AttributeError, OSError):  # This system has no priorities.
             os.nice(10)
         for kernel in KERNELS.values():
             if kernel.family == family and not kernel.ready():
@@ -240,10 +237,10 @@ def compile_family(family: str, first: str = "") -> None:
 
 
 def _stamp(kernel: Kernel) -> Path:
-    """A file that says the machine code of *kernel* was made: asking numba takes .3 s.
+    """Return the file that marks *kernel* as compiled, because asking numba takes .3 s.
 
-    It lies where numba keeps code: in NUMBA_CACHE_DIR, else beside this file,
-    else below the home.
+    It is in numba's cache: in NUMBA_CACHE_DIR, else beside this file, else in the home
+    folder.
     """
     folder = Path(
         os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "__pycache__"

@@ -1,10 +1,9 @@
-"""Named tuples of arrays that kernels hand on by their address, and
-functions compiled once.
+"""Pass named tuples of arrays by address, and compile functions only once.
 
-numba hands over a tuple value by value: seven for each array, hundreds a call, which
-takes longer to compile and to run than most kernels. It also optimises and assembles
-every function with all that it calls, and then again within its caller. Imported only
-where machine code is wanted, as it needs numba.
+numba passes a tuple value by value: seven per array, hundreds per call, which takes
+longer to compile and to run than most kernels. It also optimises and assembles every
+function with all its callees, and then again within its caller. This module imports
+numba, so it is imported only for machine code.
 """
 
 from collections.abc import Callable
@@ -30,14 +29,15 @@ from ioopt.compiled import by_reference
 
 
 class Reference(Type):
-    """The address of a named tuple of the type *target*; its fields read
-    as those of the tuple.
+    """Represent the address of a named tuple of the type *target*.
+
+    Its fields read like those of the tuple.
     """
 
     def __init__(self, target: BaseNamedTuple) -> None:
         self.target = target
-        # Names are part of those of functions: that of a wide tuple is
-        # thousands of letters long.
+        # Type names are part of function names, and the name of a wide tuple has
+        # thousands of letters.
         super().__init__(f"Reference({sha256(str(target).encode()).hexdigest()})")
 
 
@@ -50,20 +50,21 @@ class ReferenceModel(models.PrimitiveModel):
 
 
 def handed_on(kind: Type) -> Type:
-    """What a value of type *kind* is handed on as: a named tuple by
-    reference, all else by value.
+    """Return the type in which a value of type *kind* is passed.
+
+    A named tuple is passed by reference, everything else by value.
     """
     return Reference(kind) if isinstance(kind, BaseNamedTuple) else kind
 
 
 @infer_getattr
 class ReferenceFields(AttributeTemplate):
-    """The types of the fields of a reference."""
+    """Resolve the types of the fields of a reference."""
 
     key = Reference
 
     def generic_resolve(self, kind: Reference, name: str) -> Type | None:
-        """The type of field *name*; None where there is none."""
+        """Return the type of field *name*, or None."""
         fields = kind.target.fields
         return handed_on(kind.target[fields.index(name)]) if name in fields else None
 
@@ -72,8 +73,8 @@ class ReferenceFields(AttributeTemplate):
 def _load_field(
     context: Any, builder: Any, kind: Reference, address: Any, name: str
 ) -> Any:
-    """Machine code that reads field *name*; of a tuple inside the tuple
-    it takes the address.
+    """Generate machine code that reads field *name*; for a nested tuple take its
+    address.
     """
     place = kind.target.fields.index(name)
     struct = context.get_value_type(kind.target).as_pointer()
@@ -90,7 +91,7 @@ def _type_of_reference(_context: Any) -> Callable[[Type], Type]:
 
 @lower_builtin(by_reference, types.Any)
 def _take_address(_context: Any, builder: Any, called: Any, arguments: Any) -> Any:
-    """Machine code of :func:`ioopt.compiled.references`."""
+    """Generate machine code of :func:`ioopt.compiled.references`."""
     if called.return_type == called.args[0]:
         return arguments[0]
     slot = cgutils.alloca_once_value(builder, arguments[0])
@@ -98,8 +99,9 @@ def _take_address(_context: Any, builder: Any, called: Any, arguments: Any) -> A
 
 
 def entry(text: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with the name, the file and the arguments of *text* that hands
-    tuples to it by reference.
+    """Return a function with the name, file and arguments of *text*.
+
+    It passes tuples to *text* by reference.
     """
     names = ", ".join(signature(text).parameters)
     handed = ", ".join(f"by_reference({name})" for name in signature(text).parameters)
@@ -115,12 +117,13 @@ def entry(text: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class PartLibrary(JITCodeLibrary):
-    """Code that only goes into that of its callers: numba would optimise and
-    assemble it by itself too.
+    """Hold code that is only linked into its callers.
+
+    numba would otherwise optimise and assemble it separately too.
     """
 
     def _optimize_final_module(self) -> None:
-        """What takes it in does."""
+        """Do nothing: the caller's library optimises this code."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -129,12 +132,12 @@ class PartLibrary(JITCodeLibrary):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class PartLowering(NativeLowering):
-    """numba's, into a :class:`PartLibrary`."""
+    """Lower a function like numba, into a :class:`PartLibrary`."""
 
     _name = "part_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        """Make the code; what stands for the function in Python is never called."""
+        """Generate the code; the Python wrapper of the function is never called."""
         state.library = PartLibrary(
             state.targetctx.codegen(), state.func_id.func_qualname
         )
@@ -153,10 +156,10 @@ class PartLowering(NativeLowering):
 
 
 class PartCompiler(CompilerBase):
-    """numba's compiler for functions of which only their callers' code is wanted."""
+    """Compile functions whose code is needed only within their callers."""
 
     def define_pipelines(self) -> list[Any]:
-        """numba's, with :class:`PartLowering`."""
+        """Return numba's pipeline with :class:`PartLowering`."""
         made = DefaultPassBuilder.define_nopython_pipeline(self.state)
         places = [kind for kind, _ in made.passes]
         made.passes[places.index(NativeLowering)] = (PartLowering, "part lowering")

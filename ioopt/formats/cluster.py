@@ -1,5 +1,5 @@
-"""Build instances of replication from workflow files, which describe no machine of
-ours.
+"""Build replication instances from workflow files, which do not describe our
+machine.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +17,8 @@ from ioopt.units import counted, parse_bytes, quantity
 
 
 class Nodes(Record):
-    """A kind of nodes, ``count`` of them; what is None is as the machine says of
-    all.
+    """Describe a kind of nodes, ``count`` of them; None takes the machine's common
+    value.
     """
 
     count: Number = 1
@@ -28,7 +28,7 @@ class Nodes(Record):
 
 
 class Machine(Record):
-    """The machine for a workflow whose file does not describe one.
+    """Describe the machine for a workflow whose file has none.
 
     What is not given is assumed, with a warning. ``nodes`` is their number, or a list
     of kinds of nodes. ``disk`` is a size such as ``500MB``, ``unlimited``, or a share
@@ -45,7 +45,7 @@ class Machine(Record):
     speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
     def kinds(self) -> tuple[Nodes, ...]:
-        """Return the kinds of nodes with all that they have."""
+        """Return the kinds of nodes with all values filled in."""
         given = self.nodes
         if isinstance(given, int):
             given = (Nodes(count=given),)
@@ -60,7 +60,7 @@ class Machine(Record):
         )
 
     def stated(self) -> set[str]:
-        """Return the names of what was given, of all nodes or of each kind."""
+        """Return the names of the given values, common ones and those of each kind."""
         if isinstance(self.nodes, int):
             return set(self.model_fields_set)
         of_each_kind = set.intersection(*(kind.model_fields_set for kind in self.nodes))
@@ -73,11 +73,11 @@ FOUR_NODES = Machine()
 
 @dataclass(frozen=True)
 class Part:
-    """The files of the chosen tasks of a workflow.
+    """Hold the files of the chosen tasks of a workflow.
 
     ``inputs`` and ``outputs`` are those of each task, ``sizes`` bytes by file, and
-    ``keep`` the files to be saved. ``warnings`` say what was odd or dropped,
-    ``invented`` what was assumed, and how.
+    ``keep`` the files to be saved. ``warnings`` list oddities and dropped data,
+    ``invented`` the assumptions.
     """
 
     inputs: dict[str, list[str]]
@@ -90,7 +90,7 @@ class Part:
 
 @dataclass(frozen=True)
 class RecordedNode:
-    """A machine that a workflow file names, with its cores where they are recorded."""
+    """Hold a machine that a workflow file names, with its cores if recorded."""
 
     name: str
     cores: int | None = None
@@ -107,8 +107,7 @@ def built(
 ) -> ReplicationProblem:
     """Return the instance of *tasks*, whose files are in *part*, on *machine*.
 
-    The machines that the source names, *recorded*, are the nodes unless *machine*
-    states others.
+    The *recorded* machines of the source are the nodes unless *machine* gives others.
     """
     rows = [
         task | {"inputs": part.inputs[task["id"]], "outputs": part.outputs[task["id"]]}
@@ -149,8 +148,9 @@ def built(
 def _recorded_nodes(
     machine: Machine, recorded: Sequence[RecordedNode], widest: int, remarks: list[str]
 ) -> list[Json]:
-    """Return the nodes that a file names; where none has room for the *widest* task,
-    each gets its cores.
+    """Return the nodes that a file names.
+
+    If none has room for the *widest* task, each gets that task's cores.
     """
     told = [node.cores for node in recorded if node.cores is not None]
     with_cores = ""
@@ -181,8 +181,9 @@ def _recorded_nodes(
 def _nodes(
     machine: Machine, recorded: Sequence[RecordedNode], widest: int
 ) -> list[Json]:
-    """Return the nodes of *machine*; cores that it does not state are those of
-    *recorded*, if these are all alike.
+    """Return the nodes of *machine*.
+
+    Missing cores are taken from the *recorded* nodes if these are all alike.
     """
     different = {node.cores for node in recorded}
     common = None
@@ -209,7 +210,7 @@ def _in_order(rows: Iterable[Json], key: str) -> list[str]:
 
 
 def _assumed(machine: Machine, cores: int, recorded: Sequence[RecordedNode]) -> str:
-    """Return what neither *machine* nor the *recorded* nodes of the file state."""
+    """Return the values that neither *machine* nor the *recorded* nodes give."""
     remote = quantity("bytes_per_second", machine.remote_rate)
     replica = quantity("bytes_per_second", machine.replica_rate)
     words = {
@@ -235,9 +236,7 @@ def _assumed(machine: Machine, cores: int, recorded: Sequence[RecordedNode]) -> 
 def _disk_bytes(
     text: str, sizes: Mapping[str, int], tasks: Sequence[Json]
 ) -> tuple[int | None, str | None]:
-    """Return the disk of a node, and a remark where a share was raised to the largest
-    task.
-    """
+    """Return the disk of a node, and a remark if it was raised to the largest task."""
     word = text.strip().lower()
     if word in ("unlimited", "none"):
         return None, None
@@ -259,7 +258,7 @@ def _disk_bytes(
 
 
 def _share_of(text: str) -> float:
-    """Return the share that a disk such as ``33%`` is of all bytes."""
+    """Return the share of all bytes that a disk such as ``33%`` takes."""
     try:
         share = float(text.strip()[:-1]) / 100
     except ValueError:

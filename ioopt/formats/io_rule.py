@@ -1,4 +1,4 @@
-"""Assume what a trace without I/O or without a machine lacks: rates, and I/O by a rule.
+"""Assume rates and I/O that a trace lacks, by a rule.
 
 Rates default to those of Mira (Zhou et al., Section II.B): 1/32 GB/s a node, and
 storage that takes 250/1536 of what all nodes together can send.
@@ -20,11 +20,12 @@ from ioopt.units import quantity
 NODE_BYTES_PER_SECOND = 1e9 / 32
 STORAGE_SHARE = Fraction(250, 1536)
 SHORTEST_WALLTIME_SECONDS = 1.0
-"""The walltime of jobs that state none, and the least of those that ran for no time."""
+"""Walltime in seconds of jobs without one, and its least value for jobs of 0 s."""
 
 
 class MachineRule(Record):
-    """The machine of an imported trace; None: as the trace says, or the default rate.
+    """Describe the machine of an imported trace; None takes the trace's value or a
+    default.
 
     A request of the trace counts processors; a node has ``processors_per_node`` of
     them. Rates may be text such as ``1GB/s``, and are also called ``node_rate``
@@ -54,8 +55,8 @@ class MachineRule(Record):
     def invented_rates(
         self, machine: Json, achieved: Sequence[tuple[int, float]] = ()
     ) -> str:
-        """Return what was assumed of the rates of the *machine* block; empty where both
-        were stated.
+        """Return the assumed rates of the *machine* block; empty text if both were
+        given.
         """
         stated = (self.node_bytes_per_second, self.storage_bytes_per_second)
         missing = [
@@ -76,8 +77,9 @@ class MachineRule(Record):
     def machine(
         self, processors: int, achieved: Sequence[tuple[int, float]] = ()
     ) -> Json:
-        """Return the machine of a trace of so many *processors*, in whole units; its
-        rates are no less than *achieved*.
+        """Return the machine of a trace of *processors*, in whole units.
+
+        Its rates are at least *achieved*.
         """
         nodes = self.nodes or self.nodes_for(processors)
         if self.nodes is None:
@@ -103,7 +105,7 @@ class MachineRule(Record):
 
 @dataclass(frozen=True)
 class IoRule:
-    """The I/O of a job of which only the run time is known (a rule of ours).
+    """Invent the I/O of a job whose run time alone is known (a rule of ours).
 
     The share of the run time that is I/O is drawn for each job, uniformly from 0 to
     twice ``fraction`` (above 1/2: from ``2 fraction - 1`` to 1), so that its mean is
@@ -129,8 +131,8 @@ class IoRule:
             )
 
     def phases(self, run_seconds: float, peak: float, rng: random.Random) -> list[Json]:
-        """Return the phases of a job of *run_seconds* whose peak rate is *peak* bytes
-        per second.
+        """Return the phases of a job of *run_seconds* with the peak rate *peak*
+        (bytes/s).
         """
         low = max(0.0, 2 * self.fraction - 1)
         high = min(1.0, 2 * self.fraction)

@@ -26,7 +26,7 @@ _LOOKS = {
     "pbs": "PBS accounting record",
     "swf": "line of the Standard Workload Format",
 }
-"""What the first line of a log of each kind is, for messages."""
+"""Description of each kind's first line, for messages."""
 
 
 def read_log(
@@ -36,11 +36,11 @@ def read_log(
     cluster: str | None = None,
     skip_bad: float | None = None,
 ) -> SwfTrace:
-    """Read the log *source* (also .gz or -) of *kind* swf, sacct or pbs; by default it
-    is recognised.
+    """Read the log *source* (also .gz or -) of *kind* swf, sacct or pbs (None: detect
+    it).
 
-    *time_zone* (``Europe/Stockholm``) is that of the times of sacct without an offset;
-    the default is UTC. *cluster* is the cluster to read of several in a log of sacct.
+    *time_zone* (``Europe/Stockholm``) applies to times of sacct without an offset; the
+    default is UTC. *cluster* selects one of several clusters in a log of sacct.
     *skip_bad* is the share of the rows that may be left out because they cannot be
     read. Raises InstanceError naming file, line and value.
     """
@@ -64,8 +64,8 @@ def read_log(
     if not most:
         raise InstanceError(f"{name}: none of {len(jobs)} jobs ran")
     guess = (
-        f"machine of {most} processors, the most in use at once; --machine nodes=N "
-        "states it"
+        f"assumed a machine of {most} processors, the most in use at once; "
+        "--machine nodes=N sets it"
     )
     submitted = [job.submit_seconds for job in jobs if job.submit_seconds is not None]
     zero = min(submitted, default=0.0)
@@ -84,9 +84,9 @@ def read_log(
 
 
 def _kind_of(text: str, kind: str, name: str) -> str:
-    """Return the kind of log that *text* is.
+    """Return the kind of the log *text*.
 
-    Raises InstanceError where it is not *kind*, if that is given.
+    Raises InstanceError if it differs from a given *kind*.
     """
     head = text.lstrip().partition("\n")[0].rstrip()
     if RECORD.fullmatch(head):
@@ -119,8 +119,9 @@ def _since(job: SwfJob, zero: float) -> SwfJob:
 
 
 def in_use(begin: Floats, end: Floats, units: Ints) -> tuple[Floats, Ints]:
-    """Return the times at which jobs begin or end (nan: never), and the *units* in use
-    from each of them on.
+    """Return the times at which use changes, and the *units* in use from each on.
+
+    Jobs begin and end at these times (nan: never).
     """
     known = ~np.isnan(begin)
     begin = begin[known]
@@ -128,5 +129,5 @@ def in_use(begin: Floats, end: Floats, units: Ints) -> tuple[Floats, Ints]:
     units = units[known]
     times = np.concatenate([end, begin])
     change = np.concatenate([-units, units])
-    order = np.argsort(times, kind="stable")  # ends before starts
+    order = np.argsort(times, kind="stable")  # The job ends before it starts.
     return times[order], np.cumsum(change[order])

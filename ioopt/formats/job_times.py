@@ -1,6 +1,4 @@
-"""Read when jobs of a log waited and ran: times and time spans as Slurm and PBS write
-them.
-"""
+"""Read times and time spans of a log as Slurm and PBS write them."""
 
 import re
 from collections.abc import Sequence
@@ -13,9 +11,9 @@ from ioopt.formats.rows import bad_value, number_of
 from ioopt.formats.swf.log import CANCELLED_STATUS, SwfJob
 
 EARLIEST = 365 * 86400.0
-"""Earlier times, in 1970, stand for one that is not known."""
+"""Seconds of the epoch below which a time (in 1970) counts as unknown."""
 LATEST = 253_402_300_800.0
-"""The year 10000; larger numbers are not seconds of the epoch."""
+"""The year 10000 in seconds of the epoch; larger numbers are no times."""
 LOST_STATES = ("NODE_FAIL", "PREEMPTED", "REQUEUED", "BOOT_FAIL")
 STATUS = {"COMPLETED": 1, "CANCELLED": CANCELLED_STATUS}
 NO_ZONE = "times without an offset, taken for UTC (import sacct --time-zone)"
@@ -29,8 +27,10 @@ _SPAN = re.compile(
 
 
 class Times(NamedTuple):
-    """Seconds of the epoch at which a job was submitted, became eligible, started and
-    ended; None: never, or not recorded.
+    """Hold the seconds of the epoch at which a job was submitted, eligible, started,
+    ended.
+
+    None: never, or not recorded.
     """
 
     submit: float | None = None
@@ -40,7 +40,7 @@ class Times(NamedTuple):
 
 
 def epoch_of(text: str, what: str) -> float | None:
-    """Return the time in seconds of the epoch that *text* is; None: not recorded."""
+    """Return *text* as seconds of the epoch; None: not recorded."""
     if not text:
         return None
     seconds = number_of(text, what)
@@ -56,8 +56,8 @@ def readings_of(
 ) -> tuple[float, ...]:
     """Return the times that ``2024-05-01T12:00:00`` (or seconds of the epoch) can mean.
 
-    There are two in the hour that the end of summer time repeats, else one; none where
-    it is not known. Without an offset a time is one of *zone*.
+    There are two in the hour that the end of summer time repeats, none for an unknown
+    time, otherwise one. Without an offset a time belongs to *zone*.
     """
     if text in ("", "Unknown", "None", "N/A"):
         return ()
@@ -76,14 +76,14 @@ def readings_of(
         first = second = moment.timestamp()
     if first < EARLIEST:
         return ()
-    # In the hour that summer time skips, the second is the earlier one.
+    # In the hour that summer time skips, the second reading is the earlier one.
     if first < second:
         return (first, second)
     return (first,)
 
 
 def _moment_of(text: str, what: str) -> datetime:
-    """Return the date and time that *text* is."""
+    """Return the date and time of *text*."""
     if _DATE.fullmatch(text):
         try:
             return datetime.fromisoformat(text)
@@ -93,10 +93,9 @@ def _moment_of(text: str, what: str) -> datetime:
 
 
 def in_order(readings: Sequence[tuple[float, ...]], lasted: float | None) -> Times:
-    """Return one reading of each time: the first that is not before the time before it.
+    """Return one reading of each time: the first that is not before the previous time.
 
-    Where it is known how long a job *lasted* from start to end, these
-    two agree with that.
+    If the job's duration *lasted* is known, start and end agree with it.
     """
     *earlier, starts, ends = readings
     if lasted is not None:
@@ -152,8 +151,8 @@ def job_of(
 ) -> SwfJob:
     """Return the job (or run) *name*, submitted when it was eligible.
 
-    It ran for *elapsed* seconds where the log says so, else from start to end. Guesses
-    and what is left out are added to *said*.
+    It ran for *elapsed* seconds if the log says so, else from start to end. Guesses and
+    omissions are added to *said*.
     """
     submit = _submission(name, times, said)
     wait = None
@@ -161,7 +160,7 @@ def job_of(
         wait = times.start - submit
     run = _run_seconds(name, times, elapsed, said)
     if run is not None and limit is None:
-        said["without a time limit: the run time is taken for it"].append(name)
+        said["without a time limit: the run time is used instead"].append(name)
     if state in LOST_STATES:
         said[f"{state}: a run of its own"].append(name)
     return SwfJob(
@@ -185,7 +184,9 @@ def _submission(name: str, times: Times, said: Warnings) -> float | None:
     if submit is None:
         return None
     if times.eligible is not None and times.eligible > submit:
-        what = "eligible after submission (dependency, begin time): count from then"
+        what = (
+            "eligible after submission (dependency, begin time): waits count from then"
+        )
         said[what].append(name)
         submit = times.eligible
     if times.start is not None and times.start < submit:
@@ -197,7 +198,7 @@ def _submission(name: str, times: Times, said: Warnings) -> float | None:
 def _run_seconds(
     name: str, times: Times, elapsed: float | None, said: Warnings
 ) -> float | None:
-    """Return how long a job ran; None where that is not known or cannot be."""
+    """Return how long a job ran; None if unknown or impossible."""
     if times.start is None or times.end is None:
         return None
     run = times.end - times.start

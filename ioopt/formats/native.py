@@ -34,24 +34,24 @@ Model = TypeVar("Model", bound=BaseModel)
 MAX_FILE_BYTES = 1 << 30
 """Largest file that is read, packed or unpacked."""
 MAX_STREAM_BYTES = 1 << 28
-"""Most that is read where nothing tells the size beforehand: standard
-input, a FIFO, a device.
+"""Most bytes read if nothing tells the size beforehand: standard input, a FIFO, a
+device.
 """
 FREE_UNPACKED_BYTES = 1 << 26
-"""Any packed file may unpack to so much."""
+"""Size to which any packed file may unpack."""
 UNPACKED_RATIO = 64
-"""Beyond that a packed file may unpack to so many times its own size."""
+"""Factor of its own size to which a larger packed file may unpack."""
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 _CHUNK_BYTES = 1 << 20
-_BYTE_ORDER_MARKS = (  # the mark of UTF-16 begins that of UTF-32
+_BYTE_ORDER_MARKS = (  # The mark of UTF-16 is a prefix of that of UTF-32.
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SAMPLE_BYTES = 256
-"""The beginning of a file that is searched for NUL bytes."""
+"""Bytes at the beginning of a file that are searched for NUL."""
 
 
 def read_bytes(source: str | os.PathLike[str]) -> bytes:
@@ -110,11 +110,11 @@ def _most_unpacked(raw: bytes) -> int:
 
 
 def _unzipped(raw: bytes, name: str) -> bytes:
-    """Return the one file of a zip archive, unpacked."""
+    """Return the only file of a zip archive, unpacked."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             if len(archive.infolist()) != 1:
-                raise InstanceError(f"{name}: an archive of one file is wanted")
+                raise InstanceError(f"{name}: the archive must hold exactly one file")
             with archive.open(archive.infolist()[0]) as packed:
                 return _bounded(packed, name, _most_unpacked(raw), unpacked=True)
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
@@ -126,12 +126,12 @@ def _bounded(
 ) -> bytes:
     """Read all of *stream* in pieces.
 
-    Raises InstanceError as soon as it is more than *most* bytes.
+    Raises InstanceError once it exceeds *most* bytes.
     """
     content = io.BytesIO()
     while piece := stream.read(_CHUNK_BYTES):
         if content.tell() + len(piece) > most:
-            message = f"{name}: more than the {most} bytes that are read"
+            message = f"{name}: larger than the limit of {most} bytes"
             if unpacked:
                 message += " unpacked; unpack it first"
             raise InstanceError(message)
@@ -157,7 +157,7 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
         descriptor = _descriptor(path)
         if descriptor is not None:
             sys.stdout.flush()
-            # Opened again, a file would be written from its beginning.
+            # If opened again, a file would be written from its beginning.
             with os.fdopen(os.dup(descriptor), "wb") as out:
                 out.write(content)
         elif known is None or (stat.S_ISREG(known.st_mode) and known.st_nlink == 1):
@@ -165,16 +165,16 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
         else:
             path.write_bytes(content)
     except BrokenPipeError:
-        raise  # the reader has gone, as on standard output
+        raise  # The reader has gone, as on standard output.
     except OSError as error:
         why = error.strerror or error
         raise UsageError(f"{_short(path)}: cannot be written: {why}") from None
 
 
 def check_writable(target: str | os.PathLike[str]) -> None:
-    """Raise UsageError when *target* is a folder, or is in none.
+    """Raise UsageError if *target* is a folder, or its folder does not exist.
 
-    Nothing is opened, as the reader of a FIFO would notice.
+    Nothing is opened, because the reader of a FIFO would notice.
     """
     path = Path(target)
     try:
@@ -191,7 +191,7 @@ def check_writable(target: str | os.PathLike[str]) -> None:
 
 
 def _short(path: str | Path) -> str:
-    """Return a file's name for a message: the end of one that is very long."""
+    """Return a file's name for a message: only the end of a very long one."""
     name = os.fspath(path)
     if len(name) <= LONGEST_SHOWN:
         return name
@@ -203,8 +203,7 @@ LONGEST_SHOWN = 120
 
 
 def _stat(path: Path) -> os.stat_result | None:
-    """Return the status of the file at *path*, links followed; None where there is
-    none.
+    """Return the status of the file at *path*, following links; None if missing.
 
     Raises OSError for a folder.
     """
@@ -218,8 +217,7 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the open file that a name such as ``/dev/stdout`` or ``/dev/fd/63`` stands
-    for.
+    """Return the open file that ``/dev/stdout`` or ``/dev/fd/63`` stands for.
 
     Such a name may lead to a regular file (``>> log``), which must not be replaced.
     None for other names.
@@ -233,9 +231,7 @@ def _descriptor(path: Path) -> int | None:
 
 
 def _replace(path: str, known: os.stat_result | None, content: bytes) -> None:
-    """Write *content* to a temporary file in the folder of *path*, then rename it to
-    *path*.
-    """
+    """Write *content* to a temporary file next to *path*, then rename it to *path*."""
     if known is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, "the file is write-protected")
     handle, temporary = tempfile.mkstemp(prefix=".ioopt-", dir=os.path.dirname(path))
@@ -262,7 +258,7 @@ def _replace(path: str, known: os.stat_result | None, content: bytes) -> None:
 
 
 def write_text(target: str | os.PathLike[str], text: str) -> None:
-    """Write *text* to a file as :func:`write_bytes` does, or to standard output for
+    """Write *text* to a file like :func:`write_bytes`, or to standard output for
     ``-``.
     """
     if os.fspath(target) == "-":
@@ -283,8 +279,8 @@ def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
     """Decode the bytes of the text file *name*; every reader of text calls this
     function.
 
-    Text is UTF-8, or UTF-16 or UTF-32 where a byte order mark says so. Other bytes are
-    in the encoding *otherwise*, or InstanceError.
+    Text is UTF-8, or with a byte order mark UTF-16 or UTF-32. Other bytes are decoded
+    by the encoding *otherwise*; without one InstanceError is raised.
     """
     encoding = "utf-8"
     for mark, marked in _BYTE_ORDER_MARKS:
@@ -295,8 +291,8 @@ def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
     # ASCII text in UTF-16 has a NUL in every second byte.
     if encoding == "utf-8" and 3 * begin.count(0) > len(begin):
         raise InstanceError(
-            f"{name}: UTF-16 text without a byte order mark, it seems; convert it, "
-            "such as by iconv -f UTF-16LE -t UTF-8"
+            f"{name}: seems to be UTF-16 text without a byte order mark; convert "
+            "it, such as by iconv -f UTF-16LE -t UTF-8"
         )
     without_mark = "utf-8-sig" if encoding == "utf-8" else encoding
     try:
@@ -310,27 +306,29 @@ def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
 
 
 def read_text(source: str | os.PathLike[str]) -> str:
-    """Return the text of a file; InstanceError when it is none (see
+    """Return the text of a file; InstanceError if it is not text (see
     :func:`decoded`).
     """
     return decoded(read_bytes(source), named(source))
 
 
 def read_toml(path: str) -> dict[str, Any]:
-    """Return the table in a TOML file; InstanceError names the file and the line that
-    is wrong.
+    """Return the table in a TOML file; InstanceError names the file and the faulty
+    line.
     """
     try:
         return tomllib.loads(read_text(path))
     except RecursionError:
         raise InstanceError(f"{path}: nested too deeply") from None
-    except ValueError as error:  # from tomllib, or for a number with too many digits
+    # Raised by tomllib, or for a number with too many digits.
+    except ValueError as error:
         raise InstanceError(f"{path}: not valid TOML: {error}") from None
 
 
 def read_json(source: str | os.PathLike[str]) -> Any:
-    """Parse a JSON file; errors name file, line and column. Duplicate keys and NaN are
-    refused.
+    """Parse a JSON file; errors name file, line and column.
+
+    Duplicate keys and NaN are refused.
     """
     return parse_json(read_text(source), named(source))
 
@@ -361,8 +359,8 @@ def parse_json(text: str, name: str) -> Any:
 
 
 def unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return the object of *pairs* (for ``json.loads``); ValueError for a key that is
-    given twice.
+    """Return the object of *pairs* (for ``json.loads``); ValueError for a repeated
+    key.
     """
     out = dict(pairs)
     if len(out) != len(pairs):
@@ -379,9 +377,7 @@ def _no_constant(text: str) -> NoReturn:
 
 
 def validate(cls: type[Model], data: object, name: str) -> Model:
-    """Build the pydantic class *cls* from plain data, or raise InstanceError with one
-    line.
-    """
+    """Build the pydantic class *cls* from plain data; InstanceError has one line."""
     try:
         return cls.model_validate(data)
     except ValidationError as error:
@@ -397,9 +393,9 @@ def reading(name: str) -> Iterator[None]:
     """Turn failures of code that trusts a user's data into an InstanceError about
     *name*.
 
-    It stands around the checking, replaying and drawing of plans and schedules, and
-    around the making of instances from foreign files: their form has been validated,
-    their consistency has not.
+    Use it around the checking, replaying and drawing of plans and schedules, and around
+    building instances from foreign files: their form has been validated, their
+    consistency has not.
     """
     try:
         yield
@@ -434,8 +430,7 @@ _WORDS = {
 def describe(
     error: ValidationError, data: object, cls: type[BaseModel] | None = None
 ) -> str:
-    """Return one line for one problem of a validation error: place, what is wrong,
-    value.
+    """Return one line for one problem of a validation error: place, fault, value.
 
     A misspelt key is reported first.
     """
@@ -456,7 +451,7 @@ def describe(
 
 
 def _wrong(problem: ErrorDetails) -> str:
-    """Return what is wrong with the value at the place of *problem*."""
+    """Return the fault of the value at the place of *problem*."""
     kind = problem["type"]
     if kind == "extra_forbidden":
         return "unknown key"
@@ -475,8 +470,9 @@ def _wrong(problem: ErrorDetails) -> str:
 
 
 def _telling(problems: list[ErrorDetails]) -> ErrorDetails:
-    """Return the first problem; of a value that may have several forms, that of the
-    form it has.
+    """Return the first problem.
+
+    If a value may have several forms, take the problem of the form it has.
     """
     first = problems[0]
     for problem in problems:
@@ -489,8 +485,9 @@ def _telling(problems: list[ErrorDetails]) -> ErrorDetails:
 def _misspelt(
     problems: list[ErrorDetails], cls: type[BaseModel] | None
 ) -> tuple[ErrorDetails, str] | None:
-    """Return the first unknown key that is nearly a known one, with a hint, else the
-    first unknown key.
+    """Return the first unknown key that resembles a known one, with a hint.
+
+    Without one, return the first unknown key.
     """
     unknown = [problem for problem in problems if problem["type"] == "extra_forbidden"]
     for problem in unknown:
@@ -512,7 +509,7 @@ def _keys_at(cls: type[BaseModel] | None, place: Iterable[int | str]) -> list[st
 
 
 def _why_left(cls: type[BaseModel] | None, place: Iterable[int | str]) -> str:
-    """Return why a key at *place* is not read any more; empty for any other key."""
+    """Return why a key at *place* is no longer read; empty for any other key."""
     *above, key = place
     for found in _classes_at(cls, above):
         left: Mapping[str, str] = getattr(found, "LEFT", {})
@@ -530,7 +527,7 @@ def _classes_at(
         here = [cls]
     for part in place:
         fields = _fields_by_key(here)
-        # Else it is a position, a key of a mapping, or the form of a union.
+        # Otherwise the part is a position, a key of a mapping, or the form of a union.
         if part in fields:
             here = _classes_in(fields[str(part)].annotation)
     return here
@@ -572,12 +569,12 @@ def _place(loc: tuple[int | str, ...], data: object) -> str:
             text += str(part)
             if here is not None:
                 here = here.get(part)
-        # Else the part names one form of a union, such as int.
+        # Otherwise the part names one form of a union, such as int.
     return text or "top level"
 
 
 def _item(values: object, place: int) -> object:
-    """Return the item at *place* of a list; None where there is none."""
+    """Return the item at *place* of a list; None if missing."""
     if isinstance(values, (list, tuple)) and place < len(values):
         item: object = values[place]
         return item
@@ -585,7 +582,7 @@ def _item(values: object, place: int) -> object:
 
 
 def _id_of(item: object) -> str:
-    """Return the id of an object for a message, with a blank before; empty: none."""
+    """Return the id of an object for a message, after a blank; empty if it has none."""
     if not isinstance(item, Mapping) or not isinstance(item.get("id"), (str, int)):
         return ""
     name = item["id"]
@@ -597,7 +594,7 @@ def _id_of(item: object) -> str:
 def dump_json(data: object, indent: int | None = 1) -> str:
     """Return JSON text with a closing newline; NaN is refused rather than written."""
     if indent is not None:
-        # Faster than json, which indents in plain Python.
+        # This is faster than json, which indents in plain Python.
         text = to_json(data, indent=indent, inf_nan_mode="constants").decode()
         if "NaN" not in text and "Infinity" not in text:
             return text + "\n"

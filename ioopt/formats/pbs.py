@@ -46,9 +46,7 @@ _TIMES = ("ctime", "qtime", "etime", "start", "end")
 def read_pbs(
     text: str, name: str, said: Warnings, skip_bad: float | None = None
 ) -> tuple[list[SwfJob], list[str]]:
-    """Return the jobs that have ended, one for each of their runs, and remarks on
-    rows.
-    """
+    """Return the ended jobs, one for each of their runs, and remarks on rows."""
     rows = (
         (number, line) for number, line in enumerate(lines_of(text), 1) if line.strip()
     )
@@ -56,7 +54,7 @@ def read_pbs(
 
 
 def _job(line: str, said: Warnings) -> SwfJob | None:
-    """Return the job of a record; None: a record of another event."""
+    """Return the job of a record, or None for a record of another event."""
     record = RECORD.fullmatch(line)
     if record is None:
         cause = "no PBS accounting record"
@@ -71,9 +69,7 @@ def _job(line: str, said: Warnings) -> SwfJob | None:
         said["arrays, whose tasks have records of their own"].append(name)
         return None
     if kind != "E":
-        said["deleted or aborted (a run of theirs has a record of its own)"].append(
-            name
-        )
+        said["deleted or aborted (their runs have records of their own)"].append(name)
     cells = _cells_of(name, text, kind == "E", said)
     times = _times_of(cells)
     state = "CANCELLED"
@@ -97,9 +93,9 @@ def _job(line: str, said: Warnings) -> SwfJob | None:
 
 
 def _cells_of(name: str, text: str, ended: bool, said: Warnings) -> dict[str, str]:
-    """Return the fields of the record of job *name* that are read, by their names."""
+    """Return the fields read from the record of job *name*, by their names."""
     fields = fields_of(text)
-    if ended and "end" not in dict(fields):  # the comment is not the last field
+    if ended and "end" not in dict(fields):  # The comment is not the last field.
         fields = fields_of(text, to_comment=False)
     cells = dict(fields)
     if len(cells) < len(set(fields)):
@@ -108,7 +104,7 @@ def _cells_of(name: str, text: str, ended: bool, said: Warnings) -> dict[str, st
 
 
 def _times_of(cells: Mapping[str, str]) -> Times:
-    """Return when a job was created (else queued), became eligible, started, ended."""
+    """Return when a job was created (or queued), became eligible, started, ended."""
     times = {key: epoch_of(cells.get(key, ""), key) for key in _TIMES}
     submit = times["ctime"]
     if submit is None:
@@ -119,10 +115,9 @@ def _times_of(cells: Mapping[str, str]) -> Times:
 def fields_of(text: str, to_comment: bool = True) -> list[tuple[str, str]]:
     """Return the fields of a record that are read and their values, without quotes.
 
-    A word that is no field continues the text before it, and what stands between the
-    two belongs to that text as well. With *to_comment*, nothing after a comment is a
-    field. Names come first in a record: where a field still stands twice, the last one
-    is the field.
+    A word that is not a field continues the text before it, including everything
+    between the two. With *to_comment*, nothing after a comment is a field. Users' texts
+    come first in a record, so if a field occurs twice, the last one counts.
 
     >>> fields_of("jobname=my start=1 job queue=batch start=1714550400")
     [('queue', 'batch'), ('start', '1714550400')]
@@ -150,10 +145,9 @@ def fields_of(text: str, to_comment: bool = True) -> list[tuple[str, str]]:
 
 
 def processors_of(cells: Mapping[str, str]) -> int | None:
-    """Return the processors of a job: those it was given, else those it asked for.
+    """Return the processors of a job: those it was given, else those requested.
 
-    ``ncpus`` of the request counts last, as Torque sets it to 1 where it was not asked
-    for.
+    ``ncpus`` of the request counts last, as Torque sets it to 1 by default.
     """
     asked = "Resource_List."
     return (
@@ -235,7 +229,7 @@ def _node_processors(text: str) -> int:
 
 
 def _count(cells: Mapping[str, str], key: str) -> int:
-    """Return the whole number of a field; 0: there is none."""
+    """Return the whole number of a field; 0 if missing."""
     if not cells.get(key):
         return 0
     return _whole(cells[key], key)

@@ -9,13 +9,11 @@ from ioopt.problems.base import Json, Problem
 
 P = TypeVar("P", bound=Problem)
 Warnings = defaultdict[str, list[str]]
-"""What was odd, and the items of which it was so."""
+"""An oddity, and the items that show it."""
 
 
 def by_kind(warnings: Warnings) -> tuple[str, ...]:
-    """Return one line for each kind of oddity, with its first item and how many there
-    were.
-    """
+    """Return one line per kind of oddity, with its first item and their number."""
     lines = []
     for what, items in warnings.items():
         if not items:
@@ -34,11 +32,10 @@ def imported(
     name: str,
     synthetic: Mapping[str, str] | None = None,
 ) -> P:
-    """Build a problem of class *cls* from plain *data* that were read from the file
-    *name*.
+    """Build a problem of class *cls* from plain *data* read from the file *name*.
 
-    *synthetic* says what was assumed, and how: ``{"I/O": "a tenth of the run time"}``;
-    an empty text counts as nothing. It joins the *warnings*, and both are kept in the
+    *synthetic* maps what was assumed to how: ``{"I/O": "a tenth of the run time"}``;
+    empty texts are ignored. It is added to the *warnings*, and both are kept in the
     problem's ``meta``. Raises InstanceError with one line when the data break a rule of
     the class.
     """

@@ -26,7 +26,9 @@ _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?")
 
 
 class BadRow(ValueError):
-    """A row that cannot be read: the message, and the cause, which rows may share."""
+    """Report a row that cannot be read: the message, and a cause that rows may
+    share.
+    """
 
     def __init__(self, text: str, cause: str = "") -> None:
         super().__init__(text)
@@ -34,8 +36,7 @@ class BadRow(ValueError):
 
 
 def bad_value(what: str, text: str, why: str) -> BadRow:
-    """Return the error for the value *text* of *what*; *why* says what is wrong with
-    it.
+    """Return the error for the value *text* of *what*; *why* names the fault.
 
     >>> str(bad_value("realtime", "-3s", "is negative"))
     "realtime '-3s' is negative"
@@ -44,13 +45,13 @@ def bad_value(what: str, text: str, why: str) -> BadRow:
 
 
 def number_of(text: str, what: str) -> float:
-    """Return the finite number that *text* is; *what* names the value in messages.
+    """Return *text* as a finite number; *what* names the value in messages.
 
     >>> number_of("1,024", "MaxProcs"), number_of("-1", "run time")
     (1024.0, -1.0)
     """
     try:
-        if "_" in text:  # Python reads 1_000 as a number, but no log writes so
+        if "_" in text:  # Python reads 1_000 as a number, but no log writes that.
             raise ValueError(text)
         value = float(text)
     except ValueError:
@@ -66,7 +67,7 @@ def number_of(text: str, what: str) -> float:
 
 
 def amount_of(text: str, what: str, largest: float = LARGEST) -> float:
-    """Return the number from 0 to *largest* that *text* is."""
+    """Return *text* as a number from 0 to *largest*."""
     value = number_of(text, what)
     if value < 0:
         raise bad_value(what, text, "is negative")
@@ -104,11 +105,10 @@ def cells_by_column(columns: Sequence[str], cells: Sequence[str]) -> dict[str, s
 def table(
     text: str, name: str, needed: Sequence[str]
 ) -> tuple[list[str], Iterator[tuple[int, tuple[str, ...]]]]:
-    """Return the heading and the numbered rows of *text*, whatever separates its
-    columns.
+    """Return the heading and the numbered rows of *text*, with any separator.
 
-    Quotes group a cell where commas or semicolons separate; in a table of tabs they
-    only wrap one. Blank lines and repeated headings (of joined files) are no rows.
+    Quotes group a cell between commas or semicolons; in a table of tabs they only wrap
+    one. Blank lines and repeated headings (of joined files) are not rows.
     """
     rows = _stripped_rows(text, name)
     number, columns = next(rows, (1, ()))
@@ -142,7 +142,7 @@ def _tab_rows(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _unwrapped(cell: str) -> str:
-    """Return *cell* without quotes around all of it."""
+    """Return *cell* without the quotes that enclose all of it."""
     if len(cell) < 2 or not cell[0] == cell[-1] == '"':
         return cell
     return cell[1:-1].replace('""', '"')
@@ -170,7 +170,7 @@ def read_rows(
     skip_bad: float | None = None,
     key: Callable[[Row], Hashable] = lambda row: row,
 ) -> tuple[list[Read], list[str]]:
-    """Read the numbered *rows* of the log *name*; return what they hold, and remarks.
+    """Read the numbered *rows* of the log *name*; return their contents and remarks.
 
     *read* raises BadRow for a row that it cannot read and returns None for one that is
     of no interest, which does not count. Of rows with the same *key* (None: it has
@@ -227,7 +227,7 @@ def _remarks(
 def refuse_too_many(
     bad: int, count: int, allowed: float, name: str, noun: str, examples: Iterable[str]
 ) -> None:
-    """Raise InstanceError where more than the share *allowed* of *count* items is
+    """Raise InstanceError if more than the share *allowed* of *count* items are
     *bad*.
     """
     # NaN is refused, and a share that a message suggested may be rounded.

@@ -27,7 +27,7 @@ from ioopt.formats.swf.log import SwfJob
 
 NEEDED = ("Submit", "Start", "End", "State")
 SIZES = ("AllocCPUS", "NCPUS", "AllocTRES", "ReqCPUS", "ReqTRES")
-"""Columns with the processors of a job; the first that states them counts."""
+"""Columns with the processors of a job; the first non-empty one counts."""
 _READ = frozenset(
     {
         *NEEDED,
@@ -74,7 +74,7 @@ _PLAIN = _READ | {
     "UID",
     "UserCPU",
 }
-"""Columns of numbers, times and names of the site; others may hold a user's text."""
+"""Columns of numbers, times and site names; others may hold a user's text."""
 _JOB = re.compile(r"(\d{1,12})(?:[_+.\[].*)?", re.ASCII)
 _SCALED = re.compile(r"([^A-Za-z]+)([KMGTP]?)")
 _LARGEST_SIZE = 1e12
@@ -110,7 +110,7 @@ def read_sacct(
 
 
 def _check_cluster(rows: Mapping[str, int], cluster: str | None, name: str) -> None:
-    """Raise an error where *cluster* has no rows, or one has to be chosen."""
+    """Raise an error if *cluster* has no rows, or if the user must choose one."""
     listed = ", ".join(f"{key} ({count} rows)" for key, count in rows.items())
     if cluster is not None and cluster not in rows:
         raise UsageError(
@@ -124,9 +124,7 @@ def _check_cluster(rows: Mapping[str, int], cluster: str | None, name: str) -> N
 
 @dataclass
 class _Reader:
-    """A reader of rows with one heading, which counts what was odd and the rows of each
-    cluster.
-    """
+    """Read rows with one heading; count oddities and the rows of each cluster."""
 
     columns: Sequence[str]
     said: Warnings
@@ -135,7 +133,7 @@ class _Reader:
     clusters: Counter[str] = field(default_factory=Counter)
 
     def lacking(self) -> list[str]:
-        """Return the columns that are needed and not there."""
+        """Return the missing columns that are needed."""
         lacking = [column for column in NEEDED if column not in self.columns]
         if not {"JobID", "JobIDRaw"} & set(self.columns):
             lacking.append("JobID")
@@ -144,10 +142,10 @@ class _Reader:
         return lacking
 
     def whole_rows(self, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-        """Join lines that a line break within a text has cut, where rows begin with a
+        """Join lines that a line break within a text has split, if rows begin with a
         job.
 
-        Such a line begins with no job, and has fewer cells than the heading.
+        Such a line does not begin with a job, and has fewer cells than the heading.
         """
         joins = self.columns[0] in ("JobID", "JobIDRaw") and bool(self._texts())
         number = 0
@@ -168,7 +166,7 @@ class _Reader:
             yield number, row
 
     def _texts(self) -> list[int]:
-        """Return the places of the columns that may hold a | or a line break."""
+        """Return the positions of the columns that may hold a | or a line break."""
         return [
             place for place, column in enumerate(self.columns) if column not in _PLAIN
         ]
@@ -177,9 +175,8 @@ class _Reader:
         """Return the cells of a row by column.
 
         Where a row has more cells than the heading, the surplus belongs to the text
-        column. With several such columns it is not known which one holds it, so all
-        from the first to the last are dropped. An empty cell too many may be a | at the
-        end of the line.
+        column. With several such columns its owner is unknown, so all from the first to
+        the last are dropped. One extra empty cell may be a | at the end of the line.
         """
         cells = line.split("|")
         surplus = len(cells) - len(self.columns)
@@ -205,7 +202,7 @@ class _Reader:
             raise BadRow(f"{error}: {cause}", f"{error.cause}: {cause}") from None
 
     def job(self, line: str) -> SwfJob | None:
-        """Return the job of a row; None: a step, or a job of another cluster."""
+        """Return the job of a row; None for a step, or a job of another cluster."""
         if self.columns[0] in ("JobID", "JobIDRaw"):
             first = line.partition("|")[0]
             if "." in first:
@@ -223,7 +220,7 @@ class _Reader:
         return self._job(name, row)
 
     def _job(self, name: str, row: dict[str, str]) -> SwfJob:
-        """Return the job *name*, whose cells are *row*."""
+        """Return the job *name* with the cells *row*."""
         raw = row.get("JobIDRaw") or name
         number = _JOB.fullmatch(raw)
         if number is None:
@@ -253,7 +250,7 @@ class _Reader:
         )
 
     def _times(self, row: dict[str, str], state: str) -> tuple[Times, float | None]:
-        """Return the times of a job in *state*, and how long it ran, if it says so."""
+        """Return the times of a job in *state*, and its run time if given."""
         elapsed = _number_or_none(row.get("ElapsedRaw", ""), "ElapsedRaw")
         formatted = span_of(row.get("Elapsed", ""), "Elapsed")
         if elapsed is None:
@@ -274,7 +271,7 @@ class _Reader:
         return times, elapsed
 
     def _processors(self, name: str, row: dict[str, str]) -> int | None:
-        """Return the processors of the first column that says some."""
+        """Return the processors in the first column that gives them."""
         for column in SIZES:
             cell = row.get(column, "")
             if column.endswith("TRES"):
@@ -291,7 +288,7 @@ class _Reader:
 
 
 def _cpu_of(cell: str, column: str) -> str:
-    """Return the value of cpu in ``billing=64,cpu=64,node=2``; empty: none."""
+    """Return the value of cpu in ``billing=64,cpu=64,node=2``; empty if missing."""
     found = ""
     if not cell:
         return found
@@ -317,7 +314,9 @@ def _count(cell: str, column: str) -> int:
 
 
 def _number_or_none(cell: str, column: str) -> float | None:
-    """Return the number in *cell*; None: a word such as UNLIMITED, or empty."""
+    """Return the number in *cell*; None for a word such as UNLIMITED, or an empty
+    cell.
+    """
     if not cell or cell[0].isalpha():
         return None
     return amount_of(cell, column)

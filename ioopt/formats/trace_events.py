@@ -45,8 +45,8 @@ def trace_events(timeline: Timeline) -> Json:
             {**_event("i", item.label, item.start), **_described(item), **more}
         )
     for number, (maker, reader) in enumerate(timeline.flows):
-        # An arrow begins within its interval: at the very end viewers may
-        # take the next one.
+        # An arrow must begin within its interval: at the very end, viewers may take the
+        # next interval.
         begun = _event("s", "file", maker.end - 1e-3 * maker.duration)
         events.append({**begun, "cat": "flow", "id": number, "tid": row_of(maker)})
         ended = _event("f", "file", reader.start)
@@ -60,7 +60,9 @@ def trace_events(timeline: Timeline) -> Json:
 
 
 def _rows(timeline: Timeline) -> tuple[dict[tuple[str, str], int], list[Json]]:
-    """Return the number of each row by resource and lane, and events that name them."""
+    """Return the row number of each resource and lane, and the events that name
+    rows.
+    """
     present: dict[str, set[tuple[str, int]]] = {
         name: set() for name in timeline.resources
     }
@@ -83,7 +85,7 @@ def _rows(timeline: Timeline) -> tuple[dict[tuple[str, str], int], list[Json]]:
 
 
 def _core(item: Interval) -> int:
-    """Return the core that an interval is on; 0 where it names none."""
+    """Return the core of an interval; 0 if it names none."""
     return int(item.info.get("core") or 0)
 
 
@@ -97,9 +99,7 @@ def trace_events_json(timeline: Timeline) -> str:
 
 
 def timeline_csv(timeline: Timeline) -> str:
-    """Return one line for each interval and instant, by time; no rate where it has no
-    meaning.
-    """
+    """Return one line per interval and instant, by time; empty rate if meaningless."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)

@@ -11,11 +11,11 @@ from ioopt.errors import UsageError
 from ioopt.units import parse_rate, whole
 
 LARGEST = 1e18
-"""Most bytes, operations or seconds: those of real workloads stay far below."""
+"""Largest bytes, operations or seconds accepted; real workloads are far below."""
 
 
 def _no_switch(value: object, info: ValidationInfo) -> object:
-    """Return *value*; UsageError for true and false, which Python takes for 1 and 0."""
+    """Return *value*; UsageError for true and false, which Python treats as 1 and 0."""
     if isinstance(value, bool):
         raise UsageError(
             f"{info.field_name}: wanted a number, not {str(value).lower()}"
@@ -24,8 +24,9 @@ def _no_switch(value: object, info: ValidationInfo) -> object:
 
 
 def figure(parse: Callable[[str], float], **words: str | None) -> BeforeValidator:
-    """Return a validator that turns text into a number: by *words*, else by *parse*, as
-    ``100Mbps``.
+    """Return a validator that turns text into a number: by *words*, else by *parse*.
+
+    *parse* reads text such as ``100Mbps``.
     """
 
     def read(value: object, info: ValidationInfo) -> object:
@@ -49,7 +50,7 @@ Number = Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_no_switch)]
 
 
 def _split(value: object) -> object:
-    """Return the parts of a text that commas separate."""
+    """Return the comma-separated parts of a text."""
     if isinstance(value, str):
         return tuple(value.split(","))
     return value

@@ -22,14 +22,16 @@ ProblemT = TypeVar("ProblemT")
 def chosen_preset(
     kind: str, presets: Mapping[str, Any], name: str, settings: Mapping[str, object]
 ) -> tuple[str, Any]:
-    """Return name and settings of a preset of *kind*; UsageError for unknown ones."""
+    """Return name and settings of a preset of *kind*; UsageError for an unknown one."""
     if name in presets:
         return name, parse_settings(presets[name], settings, f"preset {name}")
     raise UsageError(f"{kind} has no preset {name!r}; {suggest(name, presets)}")
 
 
 def variant(base: type[SettingsT], **defaults: Any) -> type[SettingsT]:
-    """Return the settings class *base* with other *defaults*, for one more preset."""
+    """Return the settings class *base* with other *defaults*, to define one more
+    preset.
+    """
     fields: Json = {}
     for name, default in defaults.items():
         field = copy(base.model_fields[name])
@@ -39,8 +41,8 @@ def variant(base: type[SettingsT], **defaults: Any) -> type[SettingsT]:
 
 
 def built(preset: str, make: Callable[..., ProblemT], **parts: Any) -> ProblemT:
-    """Return the problem that *make* builds from *parts*; UsageError where the settings
-    contradict each other.
+    """Return the problem that *make* builds from *parts*; UsageError if settings
+    conflict.
     """
     try:
         return make(**parts)

@@ -1,4 +1,4 @@
-"""Generate workflows in a work directory (ours): samples that share a workflow's shape.
+"""Generate workflows in a work directory (ours): samples with the same shape.
 
 The shapes are those of the replication workflows. ``methylseq-like`` has the shape, and
 the proportions of bytes and of seconds, of a recorded run of nf-core's methylseq
@@ -23,10 +23,10 @@ from ioopt.sim.work_directory.replay import carried_out
 
 
 class Settings(workflows.Shape):
-    """Settings of all shapes.
+    """Configure any shape.
 
-    Without ``quota`` it is the share ``quota_share`` of the peak that the order of
-    submission reaches.
+    Without ``quota`` the quota is the share ``quota_share`` of the peak reached in the
+    order of submission.
     """
 
     samples: workflows.Few = 8
@@ -43,8 +43,8 @@ class Chain(Settings):
 
 
 class ForkJoin(Settings):
-    """Rounds of one task that splits, some that work on its pieces, and one that joins
-    them.
+    """Set rounds of a task that splits, tasks that work on its pieces, and one that
+    joins.
     """
 
     rounds: workflows.Few = 2
@@ -52,7 +52,7 @@ class ForkJoin(Settings):
 
 
 class Mosaic(Settings):
-    """Like Montage: images are projected, compared with neighbours, corrected and
+    """Configure a workflow like Montage: images are projected, compared, corrected and
     added.
     """
 
@@ -60,8 +60,10 @@ class Mosaic(Settings):
 
 
 class Methylseq(Settings):
-    """Like methylseq; ``mean_mb`` is about the size of the index, ``mean_seconds`` the
-    time of the alignment.
+    """Configure a workflow like methylseq.
+
+    ``mean_mb`` is about the size of the index, ``mean_seconds`` the time of the
+    alignment.
     """
 
     mean_mb: workflows.Mean = 16_000.0
@@ -79,8 +81,8 @@ _METHYLSEQ = (
     ("qualimap", "dedup", 0.2, (0.02,)),
     ("report", "extract qualimap", 1.2, (0.24,)),
 )
-"""Each task with the tasks whose first outputs it reads, its share of the mean seconds,
-and those of the mean bytes that its outputs have.
+"""For each task: the tasks whose first outputs it reads, its multiple of the mean
+seconds, and the multiples of the mean bytes of its outputs.
 """
 
 
@@ -96,7 +98,7 @@ def of_workflow(
 
     Outputs that no task reads are moved out; inputs from outside are left out. A task
     takes all cores at most, and while it runs *scratch* times the bytes that it writes.
-    *samples* is the sample of each task; *told* are the other keys of the instance.
+    *samples* gives the sample of each task, *told* the other keys of the instance.
     """
     chosen = tuple(tasks)
     sizes = dict(files)
@@ -148,7 +150,7 @@ PRESETS: dict[str, type[Settings]] = {
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> WorkDirectoryProblem:
-    """Generate an instance of *preset* (None: ``chain``) with the *settings* changed.
+    """Generate an instance of *preset* (None: ``chain``) with changed *settings*.
 
     The same arguments give the same instance.
     """

@@ -10,10 +10,10 @@ FoundT = TypeVar("FoundT")
 
 @dataclass(frozen=True)
 class Measurement(Generic[FoundT]):
-    """The result of a measurement.
+    """Hold the result of a measurement.
 
-    ``rows`` are for tables, one a point or application; ``metrics`` are of the whole
-    instance; ``notes`` say what a deadline left out.
+    ``rows`` are for tables, one per point or application; ``metrics`` describe the
+    whole instance; ``notes`` list what a deadline left out.
     """
 
     found: FoundT

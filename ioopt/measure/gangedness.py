@@ -1,7 +1,7 @@
 """Decide whether an application needs gang scheduling (Lee et al., Section 5; F3).
 
-Rules 6 and 7: the ratio of message counts decides; where it cannot, and each count has
-its quantum and processor, stretches of quanta do (:mod:`ioopt.measure.message_loss`).
+Rules 6 and 7: the ratio of message counts decides; if it cannot, and each count has its
+quantum and processor, stretches of quanta decide (:mod:`ioopt.measure.message_loss`).
 """
 
 import math
@@ -41,17 +41,17 @@ THRESHOLD = 0.154
 RUNNING_THRESHOLD = 0.427
 """The same for running processors, times (P - 1) / (P - 2): LU .737 and Water .247."""
 MIN_SAMPLES = 8
-"""Counts of each kind below which the answer is UNKNOWN."""
+"""Least counts of each kind for an answer other than UNKNOWN."""
 MIN_GANG_MEAN = 1.0 - 1e-9
-"""Messages a quantum below which an application is too quiet to judge.
+"""Messages per quantum below which an application sends too few to judge.
 
 A running mean of counts that are 1 on average may be slightly below 1.
 """
 GAMMA_THRESHOLD = 0.606
-"""gamma_sub between the classes.
+"""gamma_sub that separates the classes.
 
 It is 1 - (1 - e^-x) / x, where (1 - e^-x) / x is the progress of a running process
-beside an absent one: the geometric mean of that at LU's 3 and Water's 12 requests a
+beside an absent one: the geometric mean of that at LU's 3 and Water's 12 requests per
 quantum (Table 2).
 """
 LU_GAMMA = 0.368
@@ -63,13 +63,13 @@ Such a count is one message from each other process, or none. The share is (1 - 
 for the x of :data:`GAMMA_THRESHOLD`.
 """
 SILENCE = 3.0
-"""Messages expected at the threshold from which none at all is evidence (e^-3 = 5
-%).
+"""Messages expected at the threshold from which their complete absence is evidence
+(e^-3 = 5 %).
 """
 FEW_SENDERS = 2.0
-"""Factor by which senders are fewer from which only HIGH is answered.
+"""Decrease of the number of senders from which only HIGH is answered.
 
-The classes are about one absent process, and the few that still send may be about to
+The classes assume about one absent process, and the few that still send may be about to
 wait.
 """
 STATE_FORMAT = "ioopt/gangedness-state"
@@ -77,7 +77,9 @@ STATE_FORMAT = "ioopt/gangedness-state"
 
 @dataclass(config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Tally:
-    """Number, mean and sum of squared deviations of a stream of counts (Welford)."""
+    """Keep number, mean and sum of squared deviations of a stream of counts
+    (Welford).
+    """
 
     count: NonNegativeInt = 0
     mean: NonNegativeFloat = 0.0
@@ -105,8 +107,8 @@ class GangednessMonitor:
     """Collect message counts of one application, by processor and quantum.
 
     ``processors`` is P, the size of the gang; without it (or with 2) counts of running
-    processors cannot be normalised and are not used, nor are stretches of quanta. Reads
-    no clock and no file; memory is constant.
+    processors cannot be normalised and are not used, nor are stretches of quanta. The
+    monitor reads no clock and no file, and its memory is constant.
 
     Examples
     --------
@@ -169,10 +171,10 @@ class GangednessMonitor:
 
         *ganged*: all processes ran in the quantum. *running*: this processor's process
         ran. *quantum*, a number that never falls, and *processor*, 0 to P - 1, may be
-        left out; with both for all P processors, the monitor can tell processes that
-        meet less than once a quantum from processes that progress. Raises UsageError
-        for a gang quantum with a process not running, a count that is no number >= 0,
-        or an invalid quantum or processor.
+        left out; with both for all P processors, the monitor can distinguish processes
+        that meet less than once per quantum from processes that progress. Raises
+        UsageError for a gang quantum with a process not running, a count that is no
+        number >= 0, or an invalid quantum or processor.
         """
         for value in (ganged, running):
             if value not in (True, False):
@@ -230,8 +232,8 @@ class GangednessMonitor:
         return self.evidence().gangedness
 
     def evidence(self) -> Verdict:
-        """Return the class with the ratio, its 90 % interval and the numbers behind
-        it.
+        """Return the class with the ratio, its 90 % interval and the supporting
+        figures.
         """
         basis, tally, factor, threshold = self._basis()
         gang = self.gang
@@ -266,9 +268,11 @@ class GangednessMonitor:
         if tally.mean == 0:
             expected = tally.count * threshold * gang.mean / self._fewer_senders(basis)
             if expected >= SILENCE:
-                silent = f"silent where {expected:.3g} messages would be the threshold"
+                silent = (
+                    f"no message where {expected:.3g} messages would be the threshold"
+                )
                 return verdict("HIGH", silent)
-            few = f"silence, but only {expected:.3g} messages would be expected"
+            few = f"no message, but only {expected:.3g} messages would be expected"
             return verdict("UNKNOWN", few)
         known["low"], known["high"] = self._interval(tally, factor)
         return verdict(*self._by_interval(known, basis, threshold))
@@ -276,9 +280,9 @@ class GangednessMonitor:
     def _by_interval(
         self, known: Json, basis: Basis, threshold: float
     ) -> tuple[Gangedness, str]:
-        """Return the class and the reason where the ratio has an interval.
+        """Return class and reason if the ratio has an interval.
 
-        Other figures that decide are added to *known*.
+        Other deciding figures are added to *known*.
         """
         low = known["low"]
         high = known["high"]
@@ -302,7 +306,7 @@ class GangednessMonitor:
         return self._above_threshold(loss, threshold)
 
     def _loss(self, known: Json) -> Loss | None:
-        """Return the loss that stretches of quanta show, and add it to *known*."""
+        """Return the loss estimated from stretches of quanta; add it to *known*."""
         if self.stretches is None:
             return None
         loss = self.stretches.loss()
@@ -316,18 +320,18 @@ class GangednessMonitor:
     def _above_threshold(
         self, loss: Loss | None, threshold: float
     ) -> tuple[Gangedness, str]:
-        """Return class and reason where the whole interval is above the *threshold*."""
+        """Return class and reason if the whole interval is above the *threshold*."""
         if loss is None or loss.gamma <= GAMMA_THRESHOLD or loss.low <= LU_GAMMA:
             return "LOW", f"the whole interval is above the threshold {threshold:g}"
-        said = f"the ratio is above {threshold:g}, but what stretches of quanta lose"
+        said = f"the ratio is above {threshold:g}, but the loss per disturbed quantum"
         if loss.low >= GAMMA_THRESHOLD:
             return "HIGH", f"{said} is above {GAMMA_THRESHOLD:g}"
         return "UNKNOWN", f"{said} may be above {GAMMA_THRESHOLD:g}"
 
     def _fewer_senders(self, basis: Basis) -> float:
-        """Return the factor by which senders are fewer than with one process absent.
+        """Return by what factor senders decrease compared with one absent process.
 
-        The thresholds presume one absent process.
+        The thresholds assume one absent process.
         """
         if self.stretches is None or self.stretches.away_at_once() == 1:
             return 1.0
@@ -350,10 +354,10 @@ class GangednessMonitor:
         return ratio * math.exp(-Z_90 * spread), ratio * math.exp(Z_90 * spread)
 
     def _may_wait(self, certainly: bool) -> bool:
-        """Return whether absent processes hear just one message from each other
+        """Return whether absent processes receive just one message from each other
         process.
 
-        So they do when all others wait for the absent one. *certainly*: beyond chance.
+        This happens if all others wait for the absent one. *certainly*: beyond chance.
         """
         if self.processors is None or self.processors < 3:
             return False
@@ -366,7 +370,7 @@ class GangednessMonitor:
         return (self.one_each + self.silent) / count >= limit
 
     def _waiting(self, loss: Loss | None) -> tuple[Gangedness, str]:
-        """Return class and reason where all others may wait for the absent process.
+        """Return class and reason if all others may wait for the absent process.
 
         Then the ratio proves nothing.
         """
@@ -374,8 +378,8 @@ class GangednessMonitor:
         factor = (self.processors - 1) / (self.processors - 2)
         _, high = self._interval(self.running, factor)
         said = (
-            f"absent processes hear {self.processors - 1} messages, one from each "
-            "other one"
+            f"absent processes receive {self.processors - 1} messages, one from "
+            "each other process"
         )
         if self.silent:
             said += ", or none"
@@ -386,28 +390,29 @@ class GangednessMonitor:
             )
         said += ": all may be waiting"
         if loss is None:
-            return "UNKNOWN", f"{said}, the ratio proves no progress"
+            return "UNKNOWN", f"{said}, so the ratio proves no progress"
         if loss.low >= GAMMA_THRESHOLD:
             return (
                 "HIGH",
-                f"{said}, and what stretches of quanta lose is above "
+                f"{said}, and the loss per disturbed quantum is above "
                 f"{GAMMA_THRESHOLD:g}",
             )
         if loss.high <= GAMMA_THRESHOLD:
             return (
                 "LOW",
-                f"{said}, but what stretches of quanta lose is below "
+                f"{said}, but the loss per disturbed quantum is below "
                 f"{GAMMA_THRESHOLD:g}",
             )
         return (
             "UNKNOWN",
-            f"{said}, and what stretches of quanta lose straddles {GAMMA_THRESHOLD:g}",
+            (
+                f"{said}, and the loss per disturbed quantum has an interval across "
+                f"{GAMMA_THRESHOLD:g}"
+            ),
         )
 
     def state(self) -> Json:
-        """Return all that the monitor knows as plain JSON values; see
-        :meth:`restore`.
-        """
+        """Return the monitor's state as plain JSON values; see :meth:`restore`."""
         stretches = None
         if self.stretches is not None:
             stretches = asdict(self.stretches)
@@ -427,7 +432,7 @@ class GangednessMonitor:
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
-        """Return the monitor that *state* was saved from; InstanceError for others."""
+        """Return the monitor saved as *state*; InstanceError for invalid data."""
         if state.get("format") != STATE_FORMAT or state.get("version") != 1:
             raise InstanceError(
                 f"gangedness state: format: wanted {STATE_FORMAT!r} version 1, not "
@@ -464,9 +469,7 @@ def judge_means(
     threshold: float = THRESHOLD,
     running_threshold: float = RUNNING_THRESHOLD,
 ) -> Verdict:
-    """Judge by the ratio of means, where counts are not known: no message is
-    UNKNOWN.
-    """
+    """Judge by the ratio of means if counts are unknown; UNKNOWN without messages."""
     basis: Basis = "non-running"
     mean = nonrunning
     factor = 1.0
@@ -481,7 +484,7 @@ def judge_means(
     ratio = None
     if mean is not None and gang != 0:
         ratio = factor * mean / gang
-        if not math.isfinite(ratio):  # a gang mean of next to no messages
+        if not math.isfinite(ratio):  # The mean of gang quanta is almost 0.
             ratio = None
 
     def verdict(gangedness: Gangedness, reason: str) -> Verdict:
@@ -496,14 +499,16 @@ def judge_means(
         )
 
     if mean is None:
-        return verdict("UNKNOWN", "no mean of disturbed quanta that could be used")
+        return verdict("UNKNOWN", "no usable mean of disturbed quanta")
     if gang < MIN_GANG_MEAN or ratio is None:
         return verdict(
             "UNKNOWN", f"{gang:.3g} messages a gang quantum are too few to judge"
         )
     if mean == 0:
-        return verdict("UNKNOWN", "silence, and no number of samples to weigh it")
-    reason = f"point ratio {ratio:.3g} against {limit:g}; no interval from means alone"
+        return verdict("UNKNOWN", ("no message, and the number of samples is unknown"))
+    reason = (
+        f"point ratio {ratio:.3g} compared with {limit:g}; means alone give no interval"
+    )
     if ratio >= limit:
         return verdict("LOW", reason)
     return verdict("HIGH", reason)
@@ -527,7 +532,8 @@ def measure(
 ) -> Measurement[GangednessVerdicts]:
     """Judge every application: LOW, HIGH or UNKNOWN need of gang scheduling.
 
-    Notes say where only means were known. Nothing is random, and any *deadline* is met.
+    Notes say where only means were known. Nothing is random, and every *deadline* is
+    met.
 
     Examples
     --------
@@ -556,8 +562,8 @@ def measure(
     notes: tuple[str, ...] = ()
     if means:
         notes = (
-            f"{', '.join(means)}: means only, classed by the point ratio; no interval "
-            "was possible",
+            f"{', '.join(means)}: only means given, classified by the point ratio "
+            "without an interval",
         )
     verdicts = GangednessVerdicts(applications=found)
     return Measurement(verdicts, rows, metrics, notes)
@@ -566,7 +572,7 @@ def measure(
 def judge(
     problem: MessageCountsProblem, counts: MessageCounts, settings: Settings
 ) -> Verdict:
-    """Feed one application's counts to a monitor, or judge its means."""
+    """Judge one application by a monitor of its counts, or by its means."""
     thresholds = settings.threshold, settings.running_threshold
     gang = counts.mean("gang")
     if counts.means_only and gang is not None:

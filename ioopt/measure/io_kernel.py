@@ -1,4 +1,4 @@
-"""The loop of the I/O server, the same text for plain Python and machine code.
+"""Serve I/O processes in a loop that runs in plain Python and as machine code.
 
 See :mod:`ioopt.compiled`; the rules are in :mod:`ioopt.measure.io_server`. Times are
 nanoseconds.
@@ -19,8 +19,9 @@ def serve(
 ) -> int:
     """Serve until *horizon*; return the number of bursts written to *out*.
 
-    *out* has five rows. *bursts* has those of each process in turn; *ready* has two
-    numbers a process, 0 at first: when it asks for the CPU, and its bursts done.
+    *out* has five rows. *bursts* lists the bursts of each process in turn; *ready* has
+    two numbers per process, initially 0: when it asks for the CPU, and its completed
+    bursts.
     """
     num_windows = len(starts)
     num = len(io)

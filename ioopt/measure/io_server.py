@@ -20,7 +20,7 @@ from ioopt.problems.flexgang.flexible_gang import IoBehaviour
 
 NANOSECONDS = 1_000_000_000
 SECONDS_PER_BURST = 7e-7
-"""Seconds of plain Python for a burst that is drawn, served or not."""
+"""Seconds of plain Python per drawn burst, served or not."""
 
 
 def nanoseconds(seconds: float) -> int:
@@ -53,7 +53,7 @@ class Windows:
 
     @property
     def open_per_cycle(self) -> int:
-        """Nanoseconds of windows in one cycle."""
+        """Return the nanoseconds of windows in one cycle."""
         return sum(self.lengths)
 
 
@@ -74,9 +74,7 @@ class Served:
 
 
 def use_compiled(bursts: float, deadline: Deadline | None) -> bool:
-    """Return whether a run of about so many *bursts* is long enough for machine
-    code.
-    """
+    """Return whether a run of about *bursts* bursts is long enough for machine code."""
     return use_machine_code(
         "I/O server", deadline or Deadline(None), SECONDS_PER_BURST * bursts
     )
@@ -92,8 +90,8 @@ def serve(
     """Serve *processes* from 0 to *horizon* (nanoseconds), first come, first served.
 
     *bursts* (int64, processes x n, at least 1) are CPU bursts in nanoseconds. Serving
-    ends early when a process has used all its bursts (see :func:`num_bursts`). *fast*:
-    by machine code.
+    ends early when a process has used all its bursts (see :func:`num_bursts`). If
+    *fast*, use machine code.
     """
     io = [nanoseconds(process.io_seconds) for process in processes]
     box = boxes(fast)
@@ -125,7 +123,7 @@ def num_bursts(
 ) -> int:
     """Return a bound on the bursts of a process before *horizon*.
 
-    Raises InstanceError when the bursts of all would not fit into memory.
+    Raises InstanceError if all bursts would not fit into memory.
     """
     shortest = min(max(1, nanoseconds(process.io_seconds)) for process in processes)
     count = horizon // shortest + 2

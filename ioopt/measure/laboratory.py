@@ -1,8 +1,8 @@
 """Run the perturbation laboratory (Lee et al., Section 4; rules 4 and 5; F2).
 
-It measures slopes: the change of run time a perturbation. Run time T counts gang quanta
-only, not the extra ones of Add, and may be fractional. The slopes of all applications
-come first; characteristic plots take the time left.
+It measures slopes: the change of run time per perturbation. Run time T counts gang
+quanta only, not the extra ones of Add, and may be fractional. The slopes of all
+applications come first; characteristic plots take the time left.
 """
 
 import math
@@ -38,12 +38,12 @@ from ioopt.problems.flexgang.perturbation import (
 )
 
 SECONDS_PER_EVENT = 3e-6
-"""Seconds of plain Python for a synchronisation."""
+"""Seconds of plain Python per synchronisation."""
 
 
 @dataclass(frozen=True)
 class Slots:
-    """A schedule by slot: which processors run, and whether it is a gang quantum.
+    """Describe by slot which processors run, and whether it is a gang quantum.
 
     A slot that is no gang quantum is an extra one of Add.
     """
@@ -146,7 +146,7 @@ def run(
         return max(1, round(quanta * quantum))
 
     arguments: tuple[Any, ...]
-    if isinstance(app, Emp):  # processes that meet at the end only, without messages
+    if isinstance(app, Emp):  # These processes meet only at the end, without messages.
         name = "barrier"
         arguments = (work, work, received[:0])
     elif isinstance(app, Barrier):
@@ -184,7 +184,7 @@ def run(
 def _requests(
     problem: PerturbationProblem, app: Blocking, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], ...]:
-    """Draw the requests of a blocking application, as of a program with one interval.
+    """Draw the requests of a blocking application, as for a program with one interval.
 
     The gaps between requests are exponential.
     """
@@ -237,7 +237,7 @@ def _messages(
 
 @dataclass(frozen=True)
 class Recording:
-    """What each processor did in each quantum, as long as no process has ended.
+    """Record what each processor did in each quantum, until a process has ended.
 
     ``runs``, ``received`` (messages) and ``progress`` (instructions, only of programs
     and blocking applications) are by quantum and processor.
@@ -248,8 +248,8 @@ class Recording:
     progress: NDArray[np.int64]
 
     def pairs(self, quanta: Quanta) -> NDArray[np.int64]:
-        """Return (messages received, progress of all others) for a set of Section
-        5.2.
+        """Return pairs (messages received, progress of all others) of a set of
+        Section 5.2.
         """
         others = self.progress.sum(axis=1, keepdims=True) - self.progress
         ganged = self.runs.all(axis=1, keepdims=True)
@@ -278,7 +278,7 @@ def record(
         count = problem.perturbations
     perturbed = hits(problem, environment, placing, count)
     slots = slots_of(problem, environment, perturbed)
-    # No process has ended before it has run for as many slots as its work takes.
+    # No process ends before as many slots as its work takes.
     left = problem.work_quanta - int(slots.runs.sum(axis=0).max())
     rest = np.ones((left, problem.processors), bool)
     slots = Slots(np.vstack([slots.runs, rest]), np.append(slots.gang, rest[:, 0]))
@@ -302,7 +302,7 @@ def use_compiled(
 class Laboratory:
     """Run the applications of a *problem* from one *seed*.
 
-    *fast*: by machine code, which gives the same numbers. Runs of one seed have the
+    If *fast*, use machine code, which gives the same numbers. Runs of one seed have the
     same perturbations in every application.
     """
 
@@ -325,7 +325,8 @@ class Laboratory:
         place = problem.environments.index(environment)
         placing = np.random.default_rng([self.seed, 0, place, k])
         perturbed = hits(problem, environment, placing, count)
-        if (app.id, k) not in self._alone:  # the same in every environment
+        # The draws are the same in every environment.
+        if (app.id, k) not in self._alone:
             undisturbed = slots_of(problem, environment, [])
             self._alone[app.id, k] = self._run(app, undisturbed, k)
         time = self._run(app, slots_of(problem, environment, perturbed), k)
@@ -341,7 +342,7 @@ class Laboratory:
     ) -> ApplicationSlopes:
         """Measure the slopes of one application, and its gammas (rule 5).
 
-        They rest on the runs before the *deadline*, one at least.
+        Use the runs made before the *deadline*, at least one.
         """
         problem = self.problem
         count = problem.perturbations
@@ -407,7 +408,9 @@ def _deviation(values: list[float]) -> float:
 
 
 class Settings(Record):
-    """``points`` of each characteristic plot beside the origin (0: slopes only)."""
+    """Configure ``points`` of each characteristic plot beside the origin (0: slopes
+    only).
+    """
 
     points: Annotated[int, Field(ge=0)] = 5
 
@@ -441,8 +444,8 @@ def measure(
         if deadline.expired() and not notes:
             rest = ", ".join(item.id for item in problem.applications[len(found) - 1 :])
             notes.append(
-                f"the time limit cut the {problem.runs} runs short (to 1 at "
-                f"least): {rest}"
+                f"the time limit reduced the {problem.runs} runs (to 1 at least): "
+                f"{rest}"
             )
     drawn = 0
     if points:

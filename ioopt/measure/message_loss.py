@@ -1,4 +1,4 @@
-"""Estimate what a disturbed quantum costs from messages in stretches of quanta.
+"""Estimate the cost of a disturbed quantum from messages in stretches of quanta.
 
 Rule 7; ours.
 """
@@ -12,26 +12,27 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from ioopt.errors import UsageError
 
 HALF = 8
-"""Quanta over which the weights of a stretch rise, and over which they fall again.
+"""Quanta over which the weights of a stretch rise, and equally many over which they
+fall.
 
-Messages of one meeting arrive together, so a stretch with hard ends would have a
-meeting more or fewer by chance. The length is several times the distance of meetings,
-and a recording has many stretches.
+Messages of one synchronisation arrive together, so a stretch with hard ends would have
+one synchronisation more or fewer by chance. The length is several times the distance
+between synchronisations, and a recording has many stretches.
 """
 FADED = 6 * HALF**2 / (4 * HALF**2 - 1)
-"""Factor by which overlapping stretches look more numerous than they are.
+"""Factor by which overlapping stretches seem more numerous than independent ones.
 
 It is HALF over the sum of the squared weights, about 3/2.
 """
 MIN_STRETCHES = 8
-"""Stretches below which no loss is estimated."""
+"""Fewest stretches from which a loss is estimated."""
 Z_90 = 1.645
 """Quantile of the normal distribution for a 90 % interval."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """``gamma`` with its 90 % interval, from so many ``stretches`` of quanta."""
+    """Hold ``gamma`` with its 90 % interval and the number of ``stretches`` used."""
 
     gamma: float
     low: float
@@ -51,20 +52,20 @@ class Stretches:
     processors: int
     quantum: int = -1
     heard: list[int] = field(default_factory=list)
-    """The quantum observed last, and the processors heard in it so far."""
+    """Last observed quantum, and the processors heard in it so far."""
     away: list[int] = field(default_factory=list)
     disturbed: bool = False
     messages: float = 0.0
-    """Of that quantum: absent processors, whether it was disturbed, messages."""
+    """Absent processors of that quantum, whether it was disturbed, and its messages."""
     absences: list[int] = field(default_factory=list)
     disturbances: int = 0
-    """Quanta that each processor missed, and disturbed quanta."""
+    """Quanta that each processor missed, and number of disturbed quanta."""
     length: int = 0
     rising_hits: float = 0.0
     rising_received: float = 0.0
     falling_hits: float = 0.0
     falling_received: float = 0.0
-    """Quanta without a gap so far; weighted disturbed quanta and messages of both open
+    """Consecutive quanta so far; weighted disturbed quanta and messages of both open
     stretches.
     """
     count: int = 0
@@ -73,7 +74,7 @@ class Stretches:
     hits_hits: float = 0.0
     hits_received: float = 0.0
     received_received: float = 0.0
-    """Of whole stretches: number, means, sums of products of deviations (Welford)."""
+    """Number of complete stretches, means, sums of products of deviations (Welford)."""
 
     def __post_init__(self) -> None:
         self.absences = self.absences or [0] * self.processors
@@ -81,7 +82,7 @@ class Stretches:
             raise ValueError(f"stretches of {len(self.absences)} processors")
 
     def expect(self, quantum: int, processor: int) -> None:
-        """Raise UsageError unless quanta come in order, and each processor once."""
+        """Raise UsageError unless quanta come in order, with each processor once."""
         if not 0 <= processor < self.processors:
             raise UsageError(
                 f"processors are 0 to {self.processors - 1}, not {processor}"
@@ -97,7 +98,7 @@ class Stretches:
         """Add one count; the last one of a quantum ends it."""
         if quantum != self.quantum:
             if len(self.heard) < self.processors and self.heard:
-                self.length = 0  # a gap: stretches begin afresh
+                self.length = 0  # After a gap all stretches begin anew.
                 self.rising_hits = self.rising_received = 0.0
             self.quantum = quantum
             self.heard = []
@@ -144,18 +145,17 @@ class Stretches:
     def away_at_once(self) -> float:
         """Return the mean number of processors absent in a disturbed quantum.
 
-        It is 1 where there was no disturbed quantum.
+        Return 1 if there was no disturbed quantum.
         """
         if self.disturbances:
             return max(1.0, sum(self.absences) / self.disturbances)
         return 1.0
 
     def loss(self) -> Loss | None:
-        """Estimate gamma_sub from the messages (rule 7); None where they do not
-        suffice.
+        """Estimate gamma_sub from the messages (rule 7); None if they do not suffice.
 
-        A line through messages against disturbed quanta, one point a stretch, gives the
-        loss a disturbed quantum, in quanta of messages. With m the share of the
+        A line fitted to messages against disturbed quanta, one point per stretch, gives
+        the loss per disturbed quantum, in quanta of messages. With m the share of the
         processor that missed most, gamma = (loss - m) / (1 - m). The interval is that
         of the ratio of the line's coefficients (delta method).
         """

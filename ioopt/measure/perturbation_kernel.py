@@ -1,8 +1,8 @@
 """Run the laboratory's applications over a table of slots.
 
-The text is the same for plain Python and machine code. Times are wall-clock
-instructions. ``runs[s, p]`` says whether processor p runs in slot s; after the table
-all run. ``quantum`` is the length of a slot; ``received[s, p]`` counts messages. Each
+Plain Python and machine code run the same code. Times are wall-clock instructions.
+``runs[s, p]`` says whether processor p runs in slot s; after the end of the table all
+run. ``quantum`` is the length of a slot; ``received[s, p]`` counts messages. Each
 application returns the wall-clock time at which its last process ends.
 """
 
@@ -15,11 +15,11 @@ RING = 1
 PAIRS = 2
 """Pattern of requests: processors ask each other in pairs."""
 SHIFT = 3
-"""Pattern of requests: each asks one that moves on with every phase."""
+"""Pattern of requests: each asks one partner, which changes with every phase."""
 
 
 def next_running(runs: Box, quantum: int, p: int, now: int) -> int:
-    """Return the first time from *now* on at which processor *p* runs."""
+    """Return the first time, *now* or later, at which processor *p* runs."""
     slot = now // quantum
     while slot < runs.shape[0] and not runs[slot, p]:
         slot += 1
@@ -28,7 +28,9 @@ def next_running(runs: Box, quantum: int, p: int, now: int) -> int:
 
 
 def advance(runs: Box, quantum: int, p: int, now: int, work: int) -> int:
-    """Return when processor *p*, from *now* on, has done *work* more instructions."""
+    """Return when processor *p*, starting at *now*, has done *work* more
+    instructions.
+    """
     slot = now // quantum
     while slot < runs.shape[0]:
         if runs[slot, p]:
@@ -68,7 +70,7 @@ def workpile(runs: Box, quantum: int, total: int, unit: int, start: Box) -> int:
 
 
 def barrier(runs: Box, quantum: int, work: int, interval: int, received: Box) -> int:
-    """Run *work* with a barrier after every *interval*; arrivals are sent to all
+    """Run *work* with a barrier after every *interval*; each arrival is sent to all
     others.
     """
     processors = runs.shape[1]
@@ -88,9 +90,7 @@ def barrier(runs: Box, quantum: int, work: int, interval: int, received: Box) ->
 
 
 def partner(pattern: int, processors: int, p: int, phase: int, k: int) -> int:
-    """Return the *k*-th processor that *p* asks in *phase*, or -1 when there is
-    none.
-    """
+    """Return the *k*-th processor that *p* asks in *phase*, or -1 if there is none."""
     if pattern == ALL_TO_ALL:
         if k < processors - 1:
             return (p + 1 + k) % processors
@@ -110,7 +110,7 @@ def partner(pattern: int, processors: int, p: int, phase: int, k: int) -> int:
 def exchange(
     runs: Box, quantum: int, p: int, now: int, phase: int, pattern: int, received: Box
 ) -> int:
-    """Return when *p* has the last reply to its requests at *now*.
+    """Return when *p* has the last reply to the requests that it sends at *now*.
 
     A running processor answers at once.
     """
@@ -183,7 +183,7 @@ def deliver(
     owed: Box,
     received: Box,
 ) -> None:
-    """Let a message reach *q* at *now*; an absent one gets *cost* more instructions."""
+    """Deliver a message to *q* at *now*; if it is absent, add *cost* instructions."""
     note(received, quantum, q, now)
     if cost > 0 and next_running(runs, quantum, q, now) > now:
         if at[q] > now:
@@ -195,7 +195,7 @@ def deliver(
 def note_progress(
     runs: Box, quantum: int, p: int, since: int, until: int, progress: Box
 ) -> None:
-    """Add the instructions of *p*, busy from *since* to *until*, to each slot."""
+    """Add the instructions that *p* ran from *since* to *until* to each slot."""
     slot = since // quantum
     while slot < progress.shape[0] and slot * quantum < until:
         if runs[slot, p]:
@@ -221,7 +221,8 @@ def program(
 
     Work is counted from the start of the run; at each of ``sends[p]`` process p sends a
     message to its target, and waits for the reply when *blocking*. The earliest process
-    goes on, ties to the lowest. *state* is scratch space of five zeros a processor.
+    advances first, ties to the lowest. *state* is scratch space of five zeros per
+    processor.
     """
     processors = runs.shape[1]
     at = state[0]
@@ -239,7 +240,8 @@ def program(
             p = -1
             for q in range(processors):
                 if at[q] < 0:
-                    # It works from since[q] on, until its next message or the barrier.
+                    # The process works from since[q] until its next message or the
+                    # barrier.
                     goal = min(sends[q, sent[q]], ends[k, q])
                     work = goal - done[q] + owed[q]
                     at[q] = advance(runs, quantum, q, since[q], work)
@@ -250,7 +252,7 @@ def program(
             now = at[p]
             note_progress(runs, quantum, p, since[p], now, progress)
             if done[p] < sends[p, sent[p]]:
-                since[p] = -1  # at the barrier
+                since[p] = -1  # The process waits at the barrier.
                 waiting += 1
                 for q in range(processors):
                     if q != p:

@@ -30,13 +30,13 @@ CELLS_PER_DEVIATION = 16
 They give the slowdown to 1e-5 and the fragmentation to 1e-4.
 """
 COARSE_CELLS = 48
-"""Cells when no time is left (0.4 ms a point).
+"""Cells when no time is left (0.4 ms per point).
 
 They give the slowdown to 0.1 % and the fragmentation to 0.004.
 """
 MIN_CELLS = 96
 MAX_CELLS = 640
-"""Most cells: 0.15 s a point.
+"""Most cells: 0.15 s per point.
 
 Slots of 130 deviations (0.3 s for 5 ms bursts) are then accurate to 0.1 %.
 """
@@ -124,7 +124,9 @@ def measure(
 
 
 class _Law:
-    """The stationary law ``mass`` of the phase at completion, on cells of ``width``."""
+    """Hold the stationary law ``mass`` of the phase at completion, on cells of
+    ``width``.
+    """
 
     def __init__(
         self,
@@ -158,9 +160,9 @@ class _Law:
     def _wrapped_burst(self, shape: int) -> tuple[Array, Array]:
         """Return the law of the burst modulo ``on``, in cells.
 
-        The first is from phase 0, the second from a uniform point of a cell: second
-        differences of H(x), the integral of the burst's distribution function, which is
-        x F_k(x) - mean F_{k+1}(x).
+        The first law begins at phase 0, the second at a uniform point of a cell. They
+        are second differences of H(x), the integral of the burst's distribution
+        function, which is x F_k(x) - mean F_{k+1}(x).
         """
         from scipy.special import gammainc
 
@@ -189,7 +191,9 @@ class _Law:
         return rows
 
     def _solve(self, from_start: Array, from_cell: Array) -> Array:
-        """Solve for the law of the phase at completion that one iteration keeps."""
+        """Solve for the law of the phase at completion that one iteration leaves
+        unchanged.
+        """
         to_start = np.diff(self._cumulative(self.edges - self.io), axis=0)
         waits = 1.0 - to_start.sum(axis=0)
         spectrum = np.fft.rfft(from_cell)[:, None] * np.fft.rfft(to_start, axis=0)
@@ -206,8 +210,8 @@ class _Law:
     def iteration_seconds(self) -> float:
         """Return the mean wall time from request to request.
 
-        It is the burst, the time between slots during it, the I/O, and the wait for a
-        slot.
+        It is the sum of the burst, the time between slots during it, the I/O, and the
+        wait for a slot.
         """
         middle = (self.edges[:-1] + self.edges[1:]) / 2
         crossed = (self.start @ middle + self.burst - self.mass @ middle) / self.on
@@ -216,7 +220,7 @@ class _Law:
         )
 
     def _waits(self) -> Array:
-        """Return, by the cell in which an I/O started, its mean wait for the next
+        """Return, by the cell in which an I/O started, the mean wait for the next
         burst.
         """
         first = np.mod(self.edges[:-1] + self.io, self.cycle)
@@ -233,7 +237,9 @@ class _Law:
         return waits
 
     def blocked_seconds(self, iteration: float, processors: int) -> tuple[float, float]:
-        """Return the seconds a cycle in which one CPU, and all CPUs, are given away."""
+        """Return the seconds per cycle in which one CPU, and all CPUs, are given
+        away.
+        """
         x = np.linspace(0.0, self.on, 4 * self.cells + 1)
         if self.returns:
             since = x - self.io
@@ -251,14 +257,16 @@ def _integral(x: Array, y: Array) -> float:
 
 
 _DIGITS = 12
-"""Decimals of a second to which on and off are compared: above rounding errors."""
+"""Decimals of a second to which on and off are compared; coarser than rounding
+errors.
+"""
 
 
 class Response(NamedTuple):
-    """The response of an I/O job to its slots.
+    """Hold the response of an I/O job to its slots.
 
-    ``beta`` is the CPU fraction of one process; fragmentation is None where a table
-    omits it.
+    ``beta`` is the CPU fraction of one process; fragmentation is None if a table omits
+    it.
     """
 
     slowdown: float
@@ -268,7 +276,9 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True)
 class Surface:
-    """Responses of I/O jobs on ``processors``; a ``table`` replaces the chain."""
+    """Look up responses of I/O jobs on ``processors``; a ``table`` replaces the
+    chain.
+    """
 
     processors: int
     table: tuple[SurfaceEntry, ...] | None = None
@@ -282,7 +292,7 @@ class Surface:
         """Return the response of *io* to *on* seconds of every *on* + *off* seconds.
 
         A table needs no entry for off = 0: the job then runs as on a machine of its
-        own. Raises InstanceError for any other entry that is missing.
+        own. Raises InstanceError for any other missing entry.
         """
         entry = self._entry(on_seconds, off_seconds)
         if entry is not None:
@@ -307,9 +317,7 @@ class Surface:
         return Response(found.slowdown, found.beta, found.fragmentation)
 
     def waste(self, io: IoBehaviour, on_seconds: float, off_seconds: float) -> float:
-        """Return the fragmentation at (on, off); InstanceError where a table omits
-        it.
-        """
+        """Return the fragmentation at (on, off); InstanceError if a table omits it."""
         found = self.at(io, on_seconds, off_seconds).fragmentation
         if found is None:
             raise InstanceError(

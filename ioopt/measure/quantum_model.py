@@ -30,7 +30,7 @@ REMEDY = (
     "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
 )
 NUMBERS_PER_BURST = 25.2
-"""Most numbers in memory for a burst, while instants are sorted (by tracemalloc)."""
+"""Most numbers in memory per burst while instants are sorted (by tracemalloc)."""
 
 
 def nanoseconds(seconds: float) -> int:
@@ -54,7 +54,8 @@ def simulate_point(
     iteration = problem.slowdown_bound(point) * (
         problem.burst_seconds + problem.io_seconds
     )
-    count = int(end / NANOSECONDS / iteration) + 16  # rather more than a process makes
+    # This is somewhat more than a process needs.
+    count = int(end / NANOSECONDS / iteration) + 16
     while True:
         _require_room(problem, point, count, end)
         bursts = draw_bursts(problem, count, seed)
@@ -72,7 +73,7 @@ def walk(
 
     *bursts* and both answers have shape (processes, iterations). A burst that ends
     exactly at a slot end is complete in that slot; an I/O that completes there waits.
-    Without *returns* a burst starts at a slot start only.
+    Without *returns* a burst can only start at the start of a slot.
     """
     ready = np.empty_like(bursts)
     request = np.empty_like(bursts)
@@ -84,7 +85,7 @@ def walk(
     for k, burst in enumerate(bursts.T):
         ready[:, k] = now
         phase = now % cycle
-        # Below 0: minus the time until the slot begins.
+        # Negative values: minus the time until the slot begins.
         phase = np.where(phase > last, phase - cycle, phase)
         start = phase.clip(min=0)
         now += start - phase + burst + (start + burst - 1) // qi * qc
@@ -96,13 +97,12 @@ def walk(
 def _require_room(
     problem: QuantumModelProblem, point: QuantumPoint, count: int, end: int
 ) -> None:
-    """Raise InstanceError when bursts exceed the memory, or times 64-bit
-    nanoseconds.
-    """
+    """Raise InstanceError if bursts exceed the memory, or times exceed 64 bits."""
     where = f"the point qi {point.qi_seconds:g} s, qc {point.qc_seconds:g} s"
     bursts = float(count) * problem.processors
     require_numbers(NUMBERS_PER_BURST * bursts, f"simulating {where}", REMEDY)
-    longest = 60.0 * problem.burst_seconds * NANOSECONDS  # no draw of 2e6 comes near
+    # No draw of 2e6 comes near this.
+    longest = 60.0 * problem.burst_seconds * NANOSECONDS
     slots = 1.0 + longest / nanoseconds(point.qi_seconds)
     waits = slots * nanoseconds(point.qc_seconds)
     if 2.0 * end + longest + waits + problem.io_seconds * NANOSECONDS > 2.0**62:
@@ -112,7 +112,7 @@ def _require_room(
 
 
 def draw_bursts(problem: QuantumModelProblem, count: int, seed: int) -> Integers:
-    """Draw bursts in nanoseconds, *count* a process, each from a stream of its own."""
+    """Draw bursts in nanoseconds, *count* per process, each from its own stream."""
     require_numbers(
         NUMBERS_PER_BURST * count * problem.processors, "drawing the bursts", REMEDY
     )
@@ -194,9 +194,9 @@ MEANS = ("slowdown", "response_seconds", "fragmentation", "useful")
 
 
 class Settings(Record):
-    """``engine``: the stationary chain, or events with one random stream a process.
+    """Set ``engine``: the stationary chain, or events with a random stream per process.
 
-    ``auto`` is the chain, but events where every burst lasts the same.
+    ``auto`` is the chain, or events if every burst lasts the same.
     """
 
     engine: Literal["auto", "chain", "event"] = "auto"
@@ -208,11 +208,11 @@ def measure(
     seed: int = 0,
     deadline: Deadline | None = None,
 ) -> Measurement[QuantumMeasures]:
-    """Measure every point; those past the *deadline* by the chain on its coarsest grid.
+    """Measure every point; after the *deadline* by the chain on its coarsest grid.
 
     Returns :class:`MeasuredPoint` rows in the instance's order, and their means. Only
-    events use the *seed*. Bursts that are not random have no chain: NotApplicableError
-    where it is asked for, OutOfTime where the time does not suffice for all points.
+    events use the *seed*. Constant bursts have no chain: NotApplicableError if it is
+    requested, OutOfTime if there is no time for all points.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Figures: one function a file, data in, matplotlib axes out."""
+"""Draw figures: one function per file, from data to matplotlib axes."""

@@ -26,17 +26,19 @@ Span = tuple[float, float, float]
 """From, until (seconds), bytes per second."""
 Spans = dict[str, list[Span]]
 NAMED_JOBS = 6
-"""Jobs with a band of their own, where there are more jobs than colours."""
+"""Most jobs with a band of their own if there are more jobs than colours."""
 MOST_STEPS = 600
-"""Changes of rates that a picture shows; with more it shows means over intervals."""
+"""Most changes of rates in a picture; with more it shows means over intervals."""
 INTERVALS = 240
-"""Largest number of intervals; their length is one of :data:`LENGTHS`."""
+"""Most intervals; their length is one of :data:`LENGTHS`."""
 LENGTHS = (
     *(1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
     *(60.0, 120.0, 300.0, 600.0, 900.0, 1200.0, 1800.0),
     *(3600.0, 7200.0, 10800.0, 21600.0, 43200.0, 86400.0),
 )
-"""Lengths of intervals in seconds: round figures of seconds, minutes and hours."""
+"""Possible lengths of intervals in seconds: round numbers of seconds, minutes,
+hours.
+"""
 
 
 def rates_by_job(schedule: Json) -> Spans:
@@ -49,7 +51,7 @@ def rates_by_job(schedule: Json) -> Spans:
         for record in job["io"]:
             if "rates" not in record:
                 raise UsageError(
-                    "the result holds no rates; solve again with --set rates=yes"
+                    "the result has no rates; solve again with --set rates=yes"
                 )
             spans.setdefault(str(job["id"]), []).extend(
                 tuple(span) for span in record["rates"]
@@ -70,8 +72,8 @@ def plot_bandwidth(
 
     *spans* are as from :func:`rates_by_job`. A line at *limit* is the storage's rate in
     bytes per second. The jobs with the most bytes have bands of their own, the others
-    share one. Rates that change too often are drawn as means over equal intervals; the
-    axis states their length.
+    share one. If rates change too often, means over equal intervals are drawn; the axis
+    label gives their length.
     """
     if axes is None:
         axes = new_axes(9, 4)
@@ -130,7 +132,8 @@ def plot_bandwidth(
 def _edges(spans: Sequence[Span]) -> tuple[Reals, float | None]:
     """Return the times between which rates are drawn, and the length of intervals.
 
-    All changes of a rate, without a length, or equal intervals where that are too many.
+    These are all changes of a rate (without a length), or equal intervals if there are
+    too many.
     """
     edges = np.unique([span[:2] for span in spans])
     if len(edges) <= MOST_STEPS:
@@ -148,10 +151,10 @@ def plot_traffic(
     limit: float,
     slice_seconds: float,
 ) -> Any:
-    """Draw a panel for each option: stacked mean rates of classes of jobs, and the
-    storage's *limit*; return the last axes.
+    """Draw a panel for each option and return the last axes.
 
-    The mean rates are of slices of time, from the first on.
+    A panel stacks the mean rates of classes of jobs, under a line at the storage's
+    *limit*. The mean rates are over slices of time, from the first on.
     """
     from matplotlib.figure import Figure
 
@@ -169,7 +172,7 @@ def plot_traffic(
 
 
 def _layers(spans: Spans) -> list[tuple[str, str, list[Span]]]:
-    """Return (name, colour, spans) of the bands, the largest first, which is lowest."""
+    """Return (name, colour, spans) of the bands, the largest first and lowest."""
     split = len(spans)
     if split > len(HUES):
         split = NAMED_JOBS

@@ -1,6 +1,4 @@
-"""Draw lines: a measure of each solver against a setting, and advice by I/O
-fraction.
-"""
+"""Draw lines: a measure of each solver against a setting, or advice by I/O fraction."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,13 +15,11 @@ from ioopt.units import title as title_of
 MOST_VALUES = 10
 """Most values of the setting that get a tick each."""
 NEAREST = 0.05
-"""Least distance of two ticks, as a share of the axis, at which labels do not
-overlap.
-"""
+"""Least distance of two ticks whose labels do not overlap, as a share of the axis."""
 BESIDE = 3.0
 """Distance of the error bars of two solvers at one setting, in points."""
 WIDE = 8.0
-"""Ratio of the largest to the least value from which the axis is logarithmic."""
+"""Least ratio of the largest to the least value for a logarithmic axis."""
 
 
 def plot_sweep(
@@ -109,9 +105,7 @@ def _shift(axes: Any, line: Any, places: float) -> None:
 
 
 def _ticks(axes: Any, values: Sequence[float]) -> None:
-    """Set a tick for each of few *values*; a logarithmic axis for several
-    magnitudes.
-    """
+    """Set a tick for each of a few *values*; use a logarithmic axis for wide ranges."""
     if len(values) < 2 or len(values) > MOST_VALUES:
         return
     from matplotlib.ticker import FixedLocator, NullLocator
@@ -139,9 +133,9 @@ def plot_curve(
 ) -> Any:
     """Draw shares of run time with their intervals against *values*; return the axes.
 
-    *lines* has (share, low, high) at each value. A dotted line is at the share that is
-    *worth* a change, a grey one at the value *shown*. Values of several magnitudes have
-    a logarithmic axis.
+    *lines* has (share, low, high) at each value. A dotted line marks the share that is
+    *worth* a change, a grey one the value *shown*. Values of several magnitudes have a
+    logarithmic axis.
     """
     axes = new_axes(NARROW, 3.4)
     for number, (name, figures) in enumerate(lines.items()):

@@ -1,6 +1,4 @@
-"""Draw plans of flexible gangs: one frame of columns and windows, one cycle of
-slots.
-"""
+"""Draw plans of flexible gangs: a frame of columns and windows, or a cycle of slots."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -22,7 +20,7 @@ from ioopt.result import Result
 from ioopt.timeline import Interval, Timeline
 
 MOST_INCHES = 9.0
-"""Height of the tallest frame."""
+"""Largest height of a frame in inches."""
 
 
 def plot_flexible_gang(result: Result) -> Any:
@@ -120,7 +118,7 @@ def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
 
 
 def plot_quantum_selection(result: Result) -> Any:
-    """Draw the slots of one cycle, a row a job; return the axes.
+    """Draw the slots of one cycle, one row per job; return the axes.
 
     I/O jobs are labelled with their slowdown.
     """

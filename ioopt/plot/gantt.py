@@ -1,8 +1,4 @@
-"""Gantt charts: one row a node or a job shows when it computes, fetches, copies and
-waits.
-
-Bytes on disks stand below.
-"""
+"""Draw Gantt charts: one row per node or job, and below them the bytes on disks."""
 
 from __future__ import annotations
 
@@ -31,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_NODES = 8
-"""Nodes that have a line each; of more nodes the fullest are drawn."""
+"""Most nodes with a line of their own; of more nodes the fullest are drawn."""
 
 
 def plot_live_bytes(
@@ -76,11 +72,9 @@ def _peak(steps: Sequence[tuple[float, int]]) -> int:
 
 
 MOST_ROWS = 60
-"""Rows drawn at most; more cannot be read."""
+"""Most rows drawn; more are unreadable."""
 MOST_SPANS = 4_000
-"""Intervals drawn with edges and marks at most; of more only the colours are drawn, as
-a bitmap.
-"""
+"""Most intervals drawn with edges and marks; more are drawn as a bitmap of colours."""
 STAGING = ("remote", "copy", "save")
 
 
@@ -92,11 +86,11 @@ def plot_timeline(
     idle: bool = True,
     until: float = 0.0,
 ) -> Axes:
-    """Draw *timeline*, one row a resource, time in the unit that fits; return the axes.
+    """Draw *timeline*, one row per resource, time in a suitable unit; return the axes.
 
-    Where anything is staged, transfers take the upper half of a row and computing the
-    lower one, since a node does both at a time. Intervals with ``cores`` in their
-    ``info`` take a lane a core, those with ``critical`` are framed. What nothing covers
+    If there are transfers, they take the upper half of a row and computing the lower
+    one, since a node does both at a time. Intervals with ``cores`` in their ``info``
+    take one lane per core, those with ``critical`` are framed. Time without an interval
     is *idle*. Marks are ticks (none among too many intervals). The first 60 resources
     are drawn; names are written where they fit. Time goes on to *until* seconds at
     least, for charts that are compared.
@@ -138,7 +132,7 @@ def plot_timeline(
 
 
 def _name_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Write the names of the rows, the smaller the more there are."""
+    """Write the names of the rows, in a smaller font if there are many."""
     size: str | int = 6
     if len(names) <= 12:
         size = "medium"
@@ -160,7 +154,7 @@ def _corners(
 
 
 def _height(rows: int) -> float:
-    """Return the inches of a figure with so many rows."""
+    """Return the height in inches of a figure with this many rows."""
     inches = 0.15
     if rows <= 12:
         inches = 0.5
@@ -173,10 +167,10 @@ class _Rows:
     """Place intervals in their rows, which count downwards."""
 
     def __init__(self, row_of: Mapping[str, int], shown: Sequence[Interval]) -> None:
-        """Divide the rows into lanes for what is *shown*.
+        """Divide the rows into lanes for the kinds of intervals *shown*.
 
-        Transfers keep a lane as high as a core's; saves, which run at the same time,
-        another below.
+        Transfers get a lane as high as a core's; saves, which run at the same time,
+        another one below.
         """
         self._row_of = row_of
         self._split = any(item.kind in STAGING for item in shown)
@@ -212,14 +206,14 @@ def _last_core(item: Interval) -> int:
 def _draw_spans(
     axes: Axes, shown: Sequence[Interval], place: _Rows, unit: Unit
 ) -> None:
-    """Draw intervals, one collection a kind, whatever their number."""
+    """Draw intervals, one collection per kind, regardless of their number."""
     width = abs(axes.get_xlim()[1] - axes.get_xlim()[0])
     for kind in sorted({item.kind for item in shown}):
         corners = _corners([item for item in shown if item.kind == kind], place, unit)
         colour = role(kind)[1]
         edges: str | list[str] = "none"
         if len(shown) <= MOST_SPANS:
-            # White edges tell neighbours apart, but would hide what is narrow.
+            # White edges separate neighbours, but would hide narrow intervals.
             edges = []
             for start, end, *_ in corners:
                 edges.append("white" if end - start > 0.008 * width else colour)
@@ -272,7 +266,7 @@ def _draw_marks(
 
 
 def _boxes(shown: Sequence[Interval], place: _Rows, unit: Unit) -> Iterator[Box]:
-    """Yield the intervals that have another name than their row."""
+    """Yield the intervals whose name differs from that of their row."""
     for item in shown:
         if item.label == item.resource:
             continue

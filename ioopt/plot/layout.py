@@ -1,4 +1,4 @@
-"""Lay out pictures: axes in fitting units, legends beside the data, names in boxes."""
+"""Lay out pictures: axes in suitable units, legends beside the data, names in boxes."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -8,11 +8,11 @@ from ioopt.plot.palette import ROLES, ink, role
 from ioopt.result import Result
 
 STEPS = {"min": (1, 2, 5, 10, 15, 30, 60), "h": (0.5, 1, 2, 3, 6, 12, 24)}
-"""Distances of ticks of units that are not counted in tens."""
+"""Distances of ticks for units that are not decimal."""
 MOST_TICKS = 9
 """Most ticks of an axis in such a unit."""
 PLAIN_UNITS = {"slowdown": "factor", "ratio": "factor", "imbalance": "factor"}
-"""Word in the name of a metric -> the name of its unit."""
+"""Unit name for a word in the name of a metric."""
 TALLEST_LEGEND = 18
 """Most entries in a column of a legend."""
 CHARACTER = 0.62
@@ -51,7 +51,7 @@ def new_axes(width: float, height: float) -> Any:
 def label_axis(axis: Any, words: str, unit: str) -> None:
     """Name a linear axis with its unit, unless *words* end with one.
 
-    Minutes and hours get ticks as on a clock.
+    Minutes and hours get ticks like a clock.
     """
     from matplotlib.ticker import MultipleLocator, ScalarFormatter
 
@@ -60,7 +60,7 @@ def label_axis(axis: Any, words: str, unit: str) -> None:
     axis.set_label_text(words)
     formatter = axis.get_major_formatter()
     if isinstance(formatter, ScalarFormatter):
-        formatter.set_useOffset(False)  # "+1e-9" beside an axis reads as a unit
+        formatter.set_useOffset(False)  # "+1e-9" beside an axis would look like a unit.
     low, high = axis.get_view_interval()
     for step in STEPS.get(unit, ()):
         if 2 <= abs(high - low) / step <= MOST_TICKS:
@@ -121,9 +121,7 @@ def patches(kinds: Iterable[str]) -> list[Any]:
 
 
 def headline(result: Result, more: str = "") -> str:
-    """The title of a result's picture: instance, solver, and what else there is to
-    say.
-    """
+    """Return the title of a result's picture: instance, solver, further facts."""
     title = f"{shortened(result.instance, 48)}: {result.solver}"
     if more:
         title += f", {more}"
@@ -131,7 +129,7 @@ def headline(result: Result, more: str = "") -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return *text*, without its middle where it has more than *most* characters.
+    """Return *text*, without its middle if it has more than *most* characters.
 
     >>> shortened("individuals_ID0000017", 12)
     'indivi…00017'
@@ -154,7 +152,7 @@ class Box(NamedTuple):
 
 
 def name_boxes(axes: Any, boxes: Iterable[Box], most: int = 200) -> list[Any]:
-    """Write its text into each of the *most* widest boxes, where it fits.
+    """Write the text of each of the *most* widest boxes into it, if it fits.
 
     Texts stay within their boxes and so never overlap. The limits of the axes must be
     set before. Returns the texts.

@@ -41,9 +41,7 @@ def plot_gang(result: Result) -> Any:
 def fullest(
     updates: Iterable[Mapping[str, Any]],
 ) -> tuple[float, list[Mapping[str, Any]]]:
-    """Return the first instant at which home instances fill most slots, and the
-    jobs.
-    """
+    """Return the first instant with the most slots in home instances, and the jobs."""
     places: dict[Any, Mapping[str, Any]] = {}
     best = -1
     seconds = 0.0
@@ -110,7 +108,7 @@ def _pieces(jobs: Iterable[Mapping[str, Any]], rows: int) -> Iterator[Piece]:
 
 
 def _boxes(pieces: Iterable[Piece]) -> Iterator[Box]:
-    """Yield a box for the longest run of each home instance, for its name."""
+    """Yield a box for the longest run of each home instance, to hold its name."""
     longest: dict[str, Piece] = {}
     for piece in pieces:
         if piece[4] and piece[2] > longest.get(piece[5], (0, 0, 0))[2]:
@@ -126,7 +124,7 @@ def _kind(local: bool) -> str:
 
 
 def _draw(axes: Any, pieces: Sequence[Piece]) -> None:
-    """Draw one collection of rectangles a kind, however many jobs there are."""
+    """Draw one collection of rectangles per kind, regardless of the number of jobs."""
     edge = "none"
     if len(pieces) <= MOST_PIECES:
         edge = "white"

@@ -15,8 +15,7 @@ MILLISECONDS = 1000.0
 
 
 def plot_quantum_model(found: QuantumMeasures, title: str = "") -> Any:
-    """Draw slowdown (left) and fragmentation (right) against the quantum that varies
-    more.
+    """Draw slowdown (left) and fragmentation (right) against the more varied quantum.
 
     There is one curve for each value of the other quantum. Returns the left axes.
     """
@@ -117,7 +116,7 @@ def _panel(
     """Draw (perturbations, change in quanta) by environment.
 
     The dotted reference lines are those of the paper: slopes of 1, 1/P, 0 and -1/P
-    quanta a perturbation for P *processors*.
+    quanta per perturbation for P *processors*.
     """
     furthest = 0
     for points in curves.values():

@@ -15,7 +15,7 @@ ENDINGS = (".png", ".svg", ".pdf", ".html")
 
 
 def check_target(target: str) -> str:
-    """Return the ending of *target*; UsageError for one that is not a picture's."""
+    """Return the suffix of *target*; UsageError if it is not one of a picture."""
     ending = Path(target).suffix.lower()
     if ending not in ENDINGS:
         raise UsageError(f"{target}: a picture's name ends in {', '.join(ENDINGS)}")
@@ -63,7 +63,7 @@ def can_draw() -> bool:
 
 
 def page(title: str, body: str) -> str:
-    """Return a whole page with this title; it loads nothing from elsewhere."""
+    """Return a complete page with this title, which loads nothing from elsewhere."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -74,7 +74,7 @@ def page(title: str, body: str) -> str:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a table that scrolls by itself where the screen is too narrow for it."""
+    """Return a table with its own scroll bar on narrow screens."""
     head = ""
     for k, name in enumerate(headers):
         of_text = bool(rows) and all(_of_text(row[k]) for row in rows)

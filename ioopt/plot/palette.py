@@ -1,4 +1,4 @@
-"""Colours: one for each role in all families, and styles for lines with names only.
+"""Define colours for roles, the same in all families, and styles for other lines.
 
 All are of the palette of Okabe and Ito for colour-blind readers (Color Universal
 Design, 2008); lines also differ in dashes and markers, bars in lightness.
@@ -26,7 +26,7 @@ SAVE = PURPLE
 """Transfers to remote storage."""
 IDLE = "#EBEBEB"
 OTHERS = "#A6A6A6"
-"""Everything that has no colour of its own."""
+"""Everything without a colour of its own."""
 EVICTION = "#444444"
 BOUND = BLACK
 """Limits: proven bounds, the storage's rate."""
@@ -47,7 +47,7 @@ ROLES: dict[str, tuple[str, str]] = {
     "idle": ("idle", IDLE),
     "critical": ("critical path", BLACK),
 }
-"""Kind of an interval -> its words in a legend and its colour."""
+"""Legend words and colour for each kind of interval."""
 
 HUES = (BLUE, ORANGE, GREEN, VERMILLION, SKY, PURPLE, YELLOW)
 DASHES = ("-", "--", "-.", ":")

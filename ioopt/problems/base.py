@@ -1,5 +1,5 @@
-"""Define the base of all problem and plan classes: frozen, strict about keys, exact
-about errors.
+"""Define the base of all problem and plan classes: frozen records, unknown keys
+refused.
 """
 
 import gc
@@ -21,13 +21,14 @@ from pydantic import (
 from ioopt.units import whole
 
 LARGEST = 10**18
-"""The largest number of any instance: real workloads stay far below, and nothing that
-is computed from such numbers overflows."""
+"""Largest number in any instance: real workloads stay far below, and nothing
+computed from such numbers overflows.
+"""
 SMALLEST = 1e-12
-"""The smallest rate, time or factor above 0: a number divided by it stays finite."""
+"""Smallest rate, time or factor above 0: a number divided by it stays finite."""
 
 LONGEST_SECONDS = 10**10
-"""The longest time, 317 years: differences of such times are exact to 2 us."""
+"""Longest time, 317 years: differences of such times are exact to 2 us."""
 
 _STRICT: dict[str, Any] = {"strict": True, "allow_inf_nan": False}
 _NUMBER: dict[str, Any] = {"le": LARGEST, **_STRICT}
@@ -54,7 +55,7 @@ PositiveCount = Annotated[int, Field(ge=1, le=LARGEST, strict=True), Whole]
 Cores = Annotated[int, Field(ge=1, le=1 << 16, strict=True)]
 """Cores of a node or of a task; a node keeps a record of each."""
 MAX_NODES = 1 << 22
-"""The largest machine that keeps a bit or a list for every node (or unit)."""
+"""Most nodes (or units) of a machine that stores a bit or a list for each."""
 NodeNumber = Annotated[int, Field(ge=0, lt=MAX_NODES, strict=True)]
 """A node, column or row of a machine, from 0; sets of them are kept as bits."""
 Name = Annotated[str, Field(min_length=1, max_length=4096, strict=True)]
@@ -66,9 +67,9 @@ JobId = Annotated[int, Field(ge=-LARGEST, le=LARGEST, strict=True)] | Name
 KeyT = TypeVar("KeyT")
 
 SYNTHETIC_IO = "I/O is synthetic"
-"""How the note of a result begins whose instance had no I/O of its own."""
+"""Beginning of the note of a result whose instance has invented I/O."""
 Json = dict[str, Any]
-"""Plain data as it stands in a file: text, numbers, lists and dictionaries by key."""
+"""Plain data as in a file: text, numbers, lists and dictionaries by key."""
 
 
 class Record(BaseModel):
@@ -86,10 +87,10 @@ class Record(BaseModel):
 
 
 class Numerous(Record):
-    """Base of records created in millions: instances with the same fields set share one
-    set of their names.
+    """Serve as base of records created in millions; equal field sets share one object.
 
-    A set of five names takes 728 bytes, more than the fields of the record.
+    Instances with the same fields set share one set of their names, because a set of
+    five names takes 728 bytes, more than the fields of the record.
     """
 
     @model_validator(mode="after")
@@ -104,8 +105,8 @@ _GIVEN_NAMES: dict[frozenset[str], set[str]] = {}
 
 
 class Lean(Record):
-    """A record that writes the keys ``LATER``, which older files lack, only where they
-    differ from their defaults.
+    """Write the keys ``LATER``, which older files lack, only if they differ from
+    defaults.
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset()
@@ -125,7 +126,7 @@ class Lean(Record):
 
 
 class Plan(Record):
-    """What a solver decided; names refer to the instance's own."""
+    """Hold the decisions of a solver; names refer to the instance's own."""
 
     def to_dict(self) -> Json:
         """Return the plan as plain JSON values."""
@@ -133,14 +134,16 @@ class Plan(Record):
 
 
 class Problem(Record):
-    """Base of all instances: version, name and free-form provenance."""
+    """Serve as base of all instances: version, name and free-form provenance."""
 
     version: Literal[1] = 1
     name: Name = "unnamed"
     meta: Json | None = None
 
     def __repr__(self) -> str:
-        """Return class, name and how many things with an id, in the file's order."""
+        """Return the class, the name, and the number of items with ids, in file
+        order.
+        """
         counts: list[str] = []
         for field in type(self).model_fields:
             items = getattr(self, field)
@@ -153,7 +156,7 @@ class Problem(Record):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its importer dropped, invented or scaled: the lines in
+        """Return what the importer dropped, invented or scaled: the lines of
         ``meta.warnings``.
         """
         said = (self.meta or {}).get("warnings")
@@ -163,7 +166,7 @@ class Problem(Record):
 
     @property
     def synthetic_notes(self) -> tuple[str, ...]:
-        """The note of a result where I/O was invented (``meta.synthetic``)."""
+        """Return the note of a result about invented I/O (``meta.synthetic``)."""
         made = (self.meta or {}).get("synthetic")
         how = made.get("I/O") if isinstance(made, Mapping) else None
         if not isinstance(how, str):
@@ -172,7 +175,7 @@ class Problem(Record):
 
 
 def _how_many(count: int, items: str) -> str:
-    """Return a count and the name of a list.
+    """Return a count with the name of a list, in singular or plural.
 
     >>> _how_many(1, "jobs"), _how_many(2, "jobs"), _how_many(1, "running")
     ('1 job', '2 jobs', '1 running')
@@ -182,7 +185,7 @@ def _how_many(count: int, items: str) -> str:
 
 
 def first_repeated(items: Iterable[Hashable]) -> tuple[int, int] | None:
-    """Return the positions of the first value that stands twice in *items*, or None.
+    """Return the positions of the first value that occurs twice in *items*, or None.
 
     >>> first_repeated(["a", "b", "a"])
     (0, 2)
@@ -197,7 +200,7 @@ def first_repeated(items: Iterable[Hashable]) -> tuple[int, int] | None:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the garbage collector while many objects are made and none is left over."""
+    """Pause the garbage collector while many objects are made that all stay in use."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -208,8 +211,8 @@ def collector_paused() -> Iterator[None]:
 
 
 def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:
-    """Return the items of one cycle, each before those that wait for it; empty where
-    there is none.
+    """Return the items of one cycle, each before those that wait for it, or an empty
+    list.
 
     >>> find_cycle({0: [2], 1: [0], 2: [1], 3: [1]})
     [0, 1, 2]
@@ -225,7 +228,7 @@ def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:
 
 
 def _can_be_sorted(predecessors: Mapping[int, Iterable[int]]) -> bool:
-    """Whether the items can be ordered; five times as fast as a sorter that names a
+    """Return whether the items can be ordered, five times as fast as a search for a
     cycle.
     """
     followers: dict[int, list[int]] = {item: [] for item in predecessors}
@@ -244,7 +247,7 @@ def _can_be_sorted(predecessors: Mapping[int, Iterable[int]]) -> bool:
 
 
 def require_unique(what: str, ids: Iterable[Hashable]) -> None:
-    """Raise ValueError naming both places when an id stands twice."""
+    """Raise ValueError naming both places if an id occurs twice."""
     listed = list(ids)
     repeated = first_repeated(listed)
     if repeated is not None:
@@ -256,7 +259,7 @@ def require_unique(what: str, ids: Iterable[Hashable]) -> None:
 
 
 def require_known(where: str, name: KeyT, known: Container[KeyT], what: str) -> None:
-    """Raise ValueError when *name* refers to nothing in *known*."""
+    """Raise ValueError if *name* is not in *known*."""
     if name not in known:
         raise ValueError(f"{where}: there is no {what} {name!r}")
 

@@ -20,7 +20,7 @@ Backfill = Literal["easy", "conservative", "none"]
 Knapsack = Literal["bitset", "cp-sat"]
 
 MAX_PHASES = 10_000_000
-"""Most phases of all jobs, repeats counted: simulators keep each of them."""
+"""Most phases of all jobs, repeats counted, because simulators store each phase."""
 
 NO_BUFFER = (
     "burst buffers have left ioopt; remove their keys from the machine, its jobs and "
@@ -93,7 +93,7 @@ class Machine(base.Lean):
 
 
 class Phase(base.Numerous):
-    """Compute, then I/O; ``repeat`` stands for that many equal phases in a row."""
+    """Compute, then do I/O; ``repeat`` stands for that many equal phases in a row."""
 
     compute_seconds: base.Seconds
     io_bytes: base.Amount
@@ -201,7 +201,7 @@ class IoRequest(base.Lean):
     ``left_bytes`` add up to the request's size. Rule 14 needs ``start_seconds`` (of the
     job), ``compute_seconds_so_far`` (this phase included) and
     ``ideal_io_seconds_so_far`` (earlier phases, uncongested). ``iteration_seconds`` is
-    the w_iter of rule 16; without it the sum of what is known of the job is taken.
+    the w_iter of rule 16; without it the known parts of the job are summed.
     ``io_bytes_per_second`` is the job's own peak rate (rule 24).
     """
 
@@ -296,6 +296,8 @@ class IoGrantsPlan(base.Plan):
 def beyond(
     problem: BatchIoProblem, plan: BatchIoPlan | None, schedule: base.Json | None
 ) -> base.Json:
-    """Return what a plan adds to the question: the loop and the expansion factor."""
+    """Return the options by which a plan changes the question: loop and expansion
+    factor.
+    """
     told = plan or BatchIoPlan(policy="fill")
     return {"loop": told.loop, "ef": told.ef}

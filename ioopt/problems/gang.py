@@ -1,7 +1,7 @@
-"""Gang scheduling of jobs whose files lie on the nodes of the machine (Zhang et al.).
+"""Schedule gangs of jobs whose files are on the nodes of the machine (Zhang et al.).
 
-``ioopt/gang`` is a workload, ``ioopt/gang-matrix`` one scheduling decision. Nodes
-and rows count from 0. A job has as many tasks as file nodes. Times in seconds.
+``ioopt/gang`` is a workload, ``ioopt/gang-matrix`` one scheduling decision. Nodes and
+rows count from 0. A job has as many tasks as file nodes. Times are in seconds. See
 Section 2 of the paper.
 """
 
@@ -21,7 +21,7 @@ _CEIL_SLACK = Fraction(1, 10**9)
 MAX_LEVELS = 1 << 12
 """Most rows of a matrix."""
 MAX_CELLS = 1 << 28
-"""Most cells of a matrix: they are kept as bits, 32 MiB of them."""
+"""Most cells of a matrix, which are kept as bits (32 MiB)."""
 RemainingFraction = Annotated[
     float, Field(gt=0, le=1, strict=True, allow_inf_nan=False)
 ]
@@ -77,7 +77,7 @@ class Job(base.Record):
 
     @property
     def size(self) -> int:
-        """Number of tasks, which is the number of file nodes."""
+        """Return the number of tasks, which is the number of file nodes."""
         return len(self.file_nodes)
 
 
@@ -106,12 +106,14 @@ class GangProblem(base.Problem):
 
     @cached_property
     def exact_times(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Per job, L and R (rule 6) as the rationals that the written decimals mean."""
+        """Return, per job, L and R (rule 6) as the exact values of the written
+        decimals.
+        """
         return tuple(_times(job, self.io) for job in self.jobs)
 
     @cached_property
     def times(self) -> tuple[tuple[float, float], ...]:
-        """Per job, L and R in seconds."""
+        """Return, per job, L and R in seconds."""
         times: list[tuple[float, float]] = []
         for job in self.jobs:
             if job.local_seconds is not None and job.remote_seconds is not None:
@@ -123,7 +125,9 @@ class GangProblem(base.Problem):
 
     @cached_property
     def fcfs(self) -> tuple[int, ...]:
-        """Positions of the jobs in order of (arrival, position in the file)."""
+        """Return the positions of the jobs in order of (arrival, position in the
+        file).
+        """
         return tuple(
             sorted(range(len(self.jobs)), key=lambda k: self.jobs[k].arrival_seconds)
         )
@@ -137,7 +141,8 @@ def _times(job: Job, io: BlockTimes | None) -> tuple[Fraction, Fraction]:
         job.io_interarrival_seconds is not None and job.blocks_per_request is not None
     )
     compute = exact(job.compute_seconds)
-    # An exact multiple must not round up because its decimal text is slightly larger.
+    # Without exact values, a multiple could round up because its decimal text is
+    # slightly larger.
     requests = math.ceil(compute / exact(job.io_interarrival_seconds) - _CEIL_SLACK)
     blocks = requests * job.blocks_per_request
     return (
@@ -244,7 +249,7 @@ class MatrixJob(base.Record):
 
     @property
     def size(self) -> int:
-        """Number of tasks, which is the number of file nodes."""
+        """Return the number of tasks, which is the number of file nodes."""
         return len(self.file_nodes)
 
 
@@ -294,7 +299,9 @@ class GangMatrixProblem(base.Problem):
 
     @property
     def tasks_left(self) -> int | None:
-        """Tasks that may still migrate in this slice; None without a limit."""
+        """Return the tasks that may still migrate in this slice; None without a
+        limit.
+        """
         if "migration_tasks_left" in self.model_fields_set:
             return self.migration_tasks_left
         return self.machine.migration_tasks_per_quantum
@@ -320,9 +327,9 @@ def _check_home(where: str, job: RunningJob, nodes: int, rows: list[int]) -> Non
 
 
 class PlacedJob(base.Record):
-    """The place of a job in a matrix: columns, home row, and all rows that hold it.
+    """Hold the place of a job in a matrix: columns, home row, and all its rows.
 
-    ``local`` tells readers whether the columns are its file nodes (None: not told).
+    ``local`` tells readers whether the columns are its file nodes (None: not given).
     """
 
     id: base.JobId

@@ -16,13 +16,13 @@ from ioopt.problems import base
 
 JUST_AFTER = 1e-11
 RELATIVE_AFTER = 2e-14
-"""Completions that lie closer together than these are one instant: they differ by
-rounding only.
+"""Completions closer together than this are one instant, because only rounding
+separates them.
 """
 
 
 class ReplayOptions(base.Lean):
-    """State what a replay may do beyond the rules; off unless asked for.
+    """Set options of a replay that go beyond the rules, all off by default.
 
     ``sources``: files come from the ``lowest`` node that has them, or the
     ``least-loaded`` source (workflow rule 22).
@@ -37,7 +37,7 @@ class ReplayOptions(base.Lean):
 
 
 RULES = ReplayOptions()
-"""The options of a replay that keeps to the rules."""
+"""Options of a replay that follows the rules alone."""
 
 
 LinkModel = Literal["shared", "per-node"]
@@ -47,7 +47,7 @@ _Long = tuple[base.Seconds, base.Count, base.Name, base.Name]
 
 
 def _with_round(row: object) -> object:
-    """Return *row* with round 0 where it has none."""
+    """Return *row* with round 0 if it has no round."""
     if isinstance(row, (list, tuple)) and len(row) == 3:
         return (row[0], 0, *row[1:])
     return row
@@ -56,7 +56,7 @@ def _with_round(row: object) -> object:
 def _written(row: _Row) -> tuple[float, str, str] | _Row:
     """Return *row* as files hold it, without a round of 0.
 
-    All rounds are 0 but those after work without duration.
+    All rounds are 0 except after work without duration.
     """
     seconds, number, task, node = row
     if number:
@@ -95,11 +95,11 @@ class Storage(base.Record):
 
 
 class Node(base.Lean):
-    """A compute node: disk (None: unlimited), speed, files held at 0, cores,
-    files staged at once.
+    """Describe a compute node: disk, speed, held files, cores, parallel staging.
 
-    ``disk_bytes_per_second`` bounds what comes and what is sent,
-    together (None: unlimited).
+    A disk of None is unlimited; ``holds`` are the files at time 0; ``staging`` is the
+    number of files received at once. ``disk_bytes_per_second`` bounds incoming and
+    outgoing transfers together (None: unlimited).
     """
 
     LATER = frozenset({"cores", "staging", "disk_bytes_per_second"})
@@ -128,8 +128,8 @@ class File(base.Lean):
 class Task(base.Lean):
     """A task: compute time at speed 1 and the files it reads, each once.
 
-    In a workflow also the files it writes, its cores (computing takes as long on any
-    number of them) and the time at which it arrives.
+    In a workflow it also has the files it writes, its cores (which do not change the
+    compute time) and its arrival.
     """
 
     LATER = frozenset({"outputs", "cores", "release_seconds"})
@@ -158,7 +158,7 @@ class ReplicationProblem(base.Problem):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        """Refuse what the class says."""
+        """Refuse the errors listed in the class's docstring."""
         for what in ("storages", "nodes", "files", "tasks"):
             base.require_unique(what, (item.id for item in getattr(self, what)))
         storages = {storage.id: storage for storage in self.storages}
@@ -183,8 +183,8 @@ class ReplicationProblem(base.Problem):
         return self
 
     def _require_products(self, files: dict[str, File]) -> None:
-        """Check workflow rule 1: each product has one producer and is held nowhere, and
-        no task waits for itself.
+        """Check workflow rule 1: products have one producer and no holder, tasks no
+        cycle.
         """
         writer: dict[str, str] = {}
         for k, task in enumerate(self.tasks):
@@ -235,17 +235,13 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def inputs(self) -> tuple[tuple[int, ...], ...]:
-        """Return, per task, the positions of its files in the order in which it
-        lists them.
-        """
+        """Return, per task, the positions of its files in the order of its list."""
         index = self.file_index
         return tuple(tuple(index[name] for name in task.inputs) for task in self.tasks)
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """Return, per file, the positions of the tasks that read it (the paper's
-        Require_l).
-        """
+        """Return, per file, the positions of the tasks that read it (Require_l)."""
         lists: list[list[int]] = [[] for _ in self.files]
         for k, files in enumerate(self.inputs):
             for file in files:
@@ -254,16 +250,16 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def outputs(self) -> tuple[tuple[int, ...], ...]:
-        """Return, per task, the positions of the files it writes in the order in which
-        it lists them.
+        """Return, per task, the positions of the files it writes in the order of its
+        list.
         """
         index = self.file_index
         return tuple(tuple(index[name] for name in task.outputs) for task in self.tasks)
 
     @cached_property
     def producer(self) -> tuple[int, ...]:
-        """Return, per file, the position of the task that writes it; -1 for files born
-        remote.
+        """Return, per file, the position of its producer; -1 for files from remote
+        storage.
         """
         writers = [-1] * len(self.files)
         for k, files in enumerate(self.outputs):
@@ -283,8 +279,9 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def is_workflow(self) -> bool:
-        """Return whether this is more than a batch: files are written, tasks arrive, or
-        cores count.
+        """Return whether this is more than a batch.
+
+        In a workflow tasks write files, arrive later, or use several cores.
         """
         return any(node.cores > 1 for node in self.nodes) or any(
             task.outputs or task.cores > 1 or task.release_seconds > 0
@@ -311,8 +308,8 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def copy_bytes_per_second(self) -> float:
-        """Return the rate of a copy for planners: a node's interface, or the slowest
-        disk if slower.
+        """Return the rate of a copy for planners: the slower of interface and
+        slowest disk.
         """
         disks = [node.disk_bytes_per_second for node in self.nodes]
         rates = [rate for rate in disks if rate is not None]
@@ -328,9 +325,7 @@ class ReplicationProblem(base.Problem):
         return tuple(found)
 
     def task_bytes(self, task: int) -> int:
-        """Return the total size of the inputs and outputs of the task at
-        position *task*.
-        """
+        """Return the total size of the inputs and outputs of the task number *task*."""
         return self._task_bytes[task]
 
     def fits(self, task: int, node: int) -> bool:
@@ -356,8 +351,8 @@ class ReplicationProblem(base.Problem):
         return tuple(rows)
 
     def require_room(self) -> None:
-        """Raise UnsolvableInstanceError for a task whose files or cores
-        no node has (rule 8).
+        """Raise UnsolvableInstanceError for a task whose files or cores fit no node
+        (rule 8).
         """
         for k, task in enumerate(self.tasks):
             if self.hosts[k]:
@@ -376,8 +371,8 @@ class ReplicationProblem(base.Problem):
             raise UnsolvableInstanceError(f"task {task.id!r} {text} can ever run it")
 
     def require_batch(self, what: str) -> None:
-        """Raise NotApplicableError: *what* would drop the order, cores
-        or arrivals of tasks.
+        """Raise NotApplicableError if the tasks form a workflow, which *what* cannot
+        take.
         """
         if self.is_workflow:
             raise NotApplicableError(
@@ -396,25 +391,21 @@ def _references(where: str, names: tuple[str, ...], files: dict[str, File]) -> N
 
 
 class CopyEntry(base.Record):
-    """A queue entry that brings a file to the node without running a
-    task (DataLeastLoaded).
-    """
+    """Bring a file to the node without running a task (DataLeastLoaded)."""
 
     copy_file: base.Name = Field(alias="copy")
 
 
 Room = Literal["largest", "mean", "next", "missing"]
-"""How much is made free before a task: for the largest, mean or next waiting task, or
-only what it misses.
+"""Space freed before a task: for the largest, mean or next waiting task, or only the
+missing bytes.
 """
 MovesAre = Literal["advice", "plan"]
-"""What the moves of a plan are to its replay (timeline rule 7)."""
+"""How a replay treats the transfers of a plan (timeline rule 7)."""
 
 
 class BatchOptions(ReplayOptions):
-    """State what the replay of a batch's plan may be told: ``room``, ``moves`` and
-    ``barriers``.
-    """
+    """Configure the replay of a batch's plan: ``room``, ``moves`` and ``barriers``."""
 
     LATER = frozenset({"sources", "room", "moves", "barriers"})
     room: Room = "missing"
@@ -422,7 +413,7 @@ class BatchOptions(ReplayOptions):
     barriers: bool = False
 
     def of_plan(self, names: Iterable[str]) -> base.Json:
-        """Return those of *names*, as a plan has them."""
+        """Return the options named in *names*, as a plan has them."""
         chosen = {name: getattr(self, name) for name in names}
         moves = chosen.pop("moves", None)
         return chosen if moves is None else {**chosen, "carry_out": moves == "plan"}
@@ -433,12 +424,10 @@ Copies = tuple[tuple[base.Name, base.Name, base.Name], ...]
 
 
 class Round(base.Record):
-    """One sub-batch of a solver that works in rounds: the tasks that run
-    between two evictions.
+    """Hold one sub-batch of a solver in rounds: the tasks between two evictions.
 
-    ``evicted`` (file, node) leave their disks before the round's first transfer; what
-    stays is carried into the round for free. ``remote`` and ``copies`` are the
-    round's own transfers.
+    ``evicted`` (file, node) leave their disks before the round's first transfer; files
+    that stay need no transfer. ``remote`` and ``copies`` are the round's own transfers.
     """
 
     tasks: tuple[base.Name, ...]
@@ -453,8 +442,7 @@ MovesModel = Literal["static", "printed", "replay"]
 
 
 class ReplicationPlan(ReplayOptions):
-    """Which node runs what in which order, and how a static solver
-    meant the files to move.
+    """Hold the assignment, the queues of all nodes, and a static solver's transfers.
 
     ``assign`` task -> node; ``order`` node -> its queue; ``remote`` (file, node)
     fetches and ``copies`` (file, source, destination) are the X, R and Y of the
@@ -468,15 +456,16 @@ class ReplicationPlan(ReplayOptions):
     or a held file; ``printed`` the same without that last rule, as the paper prints it;
     ``replay`` none of them, for planners whose files come, go and come again under
     eviction (the replayed schedule is checked instead). None: ``replay`` for a plan
-    that states an order and nothing else, else ``static``. A plan in rounds states its
-    moves in the rounds.
+    with an order only, else ``static``. A plan in rounds states its moves in the
+    rounds.
 
     ``carry_out``: the replay does ``remote`` and ``copies``, and no other transfers
     (timeline rule 7). ``room``: what a node makes free before it stages its next
     task (timeline rule 8).
 
-    ``dispatches`` (seconds, round, task, node) are what a policy decided while the plan
-    ran; with ``prefetch`` or without they make ``order``. Files leave out a round of 0.
+    ``dispatches`` (seconds, round, task, node) are the decisions of a policy during the
+    run, with or without ``prefetch``; ``order`` follows from them. Files leave out a
+    round of 0.
     """
 
     LATER = frozenset(
@@ -506,15 +495,15 @@ class ReplicationPlan(ReplayOptions):
     prefetch: bool = False
 
     def moves_by_round(self) -> list[tuple[Fetches, Copies]]:
-        """Return ``remote`` and ``copies`` of each round, or of the whole plan where it
-        has none.
+        """Return ``remote`` and ``copies`` of each round, or of a plan without
+        rounds.
         """
         if self.rounds is None:
             return [(self.remote, self.copies)]
         return [(part.remote, part.copies) for part in self.rounds]
 
     def to_dict(self) -> base.Json:
-        """Return the plan as files hold it; what is absent is left out."""
+        """Return the plan as files hold it; absent values are left out."""
         return self.model_dump(mode="json", by_alias=True)
 
 
@@ -523,9 +512,7 @@ def beyond(
     plan: ReplicationPlan | None,
     schedule: base.Json | None,
 ) -> base.Json:
-    """Return what a schedule may change of the question: the link, and compute times of
-    so many tasks.
-    """
+    """Return what a schedule may change of the question: the link and compute times."""
     told = schedule or {}
     planned = {task.id: task.compute_seconds for task in problem.tasks}
     actual = told.get("actual_compute_seconds") or {}

@@ -1,8 +1,8 @@
 """The form of ``schedule`` in results, by kind, for programs that write results.
 
 These classes hold the form only; checkers decide whether a schedule is right. Unknown
-keys are refused, because nothing would read them; a writer can keep data of its own in
-``meta`` of the result. Times are in seconds, rates in bytes per second.
+keys are refused, because nothing would read them; a program can store data of its own
+in ``meta`` of the result. Times are in seconds, rates in bytes per second.
 """
 
 from collections.abc import Mapping

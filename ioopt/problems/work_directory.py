@@ -1,6 +1,6 @@
 """A workflow on one machine with one work directory of limited size.
 
-Sizes are whole bytes, times seconds. The model is ours; its rules B1 to B15 stand in
+Sizes are whole bytes, times seconds. The model is ours; its rules B1 to B15 are in
 docs/rules/work-directory.md.
 """
 
@@ -17,14 +17,15 @@ from ioopt.problems import base
 from ioopt.units import EXACT_INTEGERS
 
 SAME_INSTANT = 10**9
-"""Times no more than one part in that of a second apart are one instant."""
+"""Times that differ by at most one part in this of a second are one instant."""
 FLOAT_PARTS = 2**50
 """The start of a plan and an end that it waits for are sums of floats: together they
-are off by one part in 2**51 at most."""
+are off by at most one part in 2**51.
+"""
 MOST_COPIED_TASKS = 1_000_000
-"""Tasks that copies of a workflow may have together."""
+"""Most tasks of all copies of a workflow together."""
 SHOWN = 5
-"""Items of a list in a message."""
+"""Most items of a list in a message."""
 
 
 LONG = {
@@ -34,13 +35,13 @@ LONG = {
     "no order found": "no order of the tasks was found that keeps the quota: the best "
     "needs {least} bytes, {over} over it; give a larger quota",
 }
-"""Messages by kind, where "kind: key value, ..." would not be understood."""
+"""Messages by kind, for kinds whose "kind: key value, ..." would be unclear."""
 
 
 class Fault(SimulationError, ValueError):
-    """An error in an instance, a plan or an answer.
+    """Report an error in an instance, a plan or an answer.
 
-    ``record`` is {kind, ...} as the rules have it.
+    ``record`` is {kind, ...} as the rules define it.
     """
 
     def __init__(self, kind: str, **found: object) -> None:
@@ -58,8 +59,8 @@ class Fault(SimulationError, ValueError):
 class Ticks:
     """Count times in whole ticks, so that sums are exact.
 
-    ``per_second`` ticks make a second. Only the *seconds* given can be counted. Times
-    no more than ``slack`` ticks apart are one instant.
+    A second has ``per_second`` ticks. Only the given *seconds* can be counted. Times at
+    most ``slack`` ticks apart are one instant.
     """
 
     def __init__(self, seconds: Iterable[float]) -> None:
@@ -68,7 +69,7 @@ class Ticks:
         self.slack = self.per_second // SAME_INSTANT
 
     def of(self, seconds: float) -> int:
-        """Return *seconds*, one of those given, in ticks."""
+        """Return *seconds*, one of the given times, in ticks."""
         above, below = self._ratios[seconds]
         return above * (self.per_second // below)
 
@@ -82,7 +83,7 @@ class Ticks:
         return ticks / self.per_second
 
     def reach(self, ticks: int) -> int:
-        """Return the last tick of the same instant as a plan's start at *ticks*.
+        """Return the last tick that is the same instant as a plan's start at *ticks*.
 
         A plan holds floats, which may be off by their rounding.
         """
@@ -90,7 +91,7 @@ class Ticks:
 
 
 def _ratio(seconds: float) -> tuple[int, int]:
-    """Return the whole numbers whose quotient the decimal text of *seconds* means."""
+    """Return the integers whose quotient is the decimal text of *seconds*."""
     if seconds == int(seconds) and abs(seconds) < EXACT_INTEGERS:
         return int(seconds), 1
     return Decimal(repr(float(seconds))).as_integer_ratio()
@@ -115,8 +116,8 @@ class WorkTask(base.Lean):
 
 
 class WorkFile(base.Lean):
-    """A file. One that a task writes is a product, and with ``keep`` stays inside for
-    good.
+    """Describe a file. A product is written by a task; with ``keep`` it is never
+    removed.
     """
 
     LATER = frozenset({"keep"})
@@ -129,10 +130,9 @@ class WorkDirectoryProblem(base.Problem):
     """Tasks on one machine whose products lie in one directory with a quota (rules B1
     and B2).
 
-    ``quota_bytes`` None is no quota. Raises a validation error, a :class:`Fault`,
-    for ids given twice, unknown files, files with two producers, tasks in a circle
-    or with too many cores. Positions of tasks and of products stand for them in all
-    that is derived below.
+    ``quota_bytes`` None is no quota. Raises a validation error, a :class:`Fault`, for
+    repeated ids, unknown files, files with two producers, dependency cycles, or tasks
+    with too many cores. All properties below use positions of tasks and products.
     """
 
     format: Literal["ioopt/work-directory"] = "ioopt/work-directory"
@@ -174,12 +174,12 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def task_index(self) -> dict[str, int]:
-        """Task id -> position."""
+        """Return task id -> position."""
         return {task.id: k for k, task in enumerate(self.tasks)}
 
     @cached_property
     def products(self) -> tuple[WorkFile, ...]:
-        """The files that some task writes, in file order."""
+        """Return the files that some task writes, in file order."""
         written = {name for task in self.tasks for name in task.outputs}
         return tuple(file for file in self.files if file.id in written)
 
@@ -190,17 +190,17 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def inputs(self) -> tuple[tuple[int, ...], ...]:
-        """Per task, the products that it reads; files from outside count nothing."""
+        """Return, per task, the products that it reads; other files do not count."""
         return self._positions("inputs")
 
     @cached_property
     def outputs(self) -> tuple[tuple[int, ...], ...]:
-        """Per task, the products that it writes."""
+        """Return, per task, the products that it writes."""
         return self._positions("outputs")
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """Per product, the tasks that read it."""
+        """Return, per product, the tasks that read it."""
         found: list[list[int]] = [[] for _ in self.products]
         for k, files in enumerate(self.inputs):
             for f in files:
@@ -209,7 +209,7 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """Per task, the producers of its inputs, each once, in the order of its
+        """Return, per task, the producers of its inputs, each once, in order of the
         inputs.
         """
         writer = {f: k for k, files in enumerate(self.outputs) for f in files}
@@ -219,7 +219,7 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def successors(self) -> tuple[tuple[int, ...], ...]:
-        """Per task, the readers of its outputs, each once."""
+        """Return, per task, the readers of its outputs, each once."""
         read = self.readers
         return tuple(
             tuple(dict.fromkeys(k for f in row for k in read[f]))
@@ -228,7 +228,7 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def own_bytes(self) -> tuple[int, ...]:
-        """Per task, what enters at its start: outputs and scratch."""
+        """Return, per task, the bytes that enter at its start: outputs and scratch."""
         sizes = [file.bytes for file in self.products]
         rows = zip(self.tasks, self.outputs, strict=True)
         return tuple(
@@ -237,7 +237,7 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """Per task, 0 without predecessors, else one more than the largest of theirs
+        """Return, per task, 0 without predecessors, else one more than their largest
         (rule B5).
         """
         level = [0] * len(self.tasks)
@@ -247,10 +247,10 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def topological(self) -> tuple[int, ...]:
-        """All tasks, each after its predecessors; those of circles are left out.
+        """Return all tasks, each after its predecessors; tasks of cycles are left out.
 
-        First come those without predecessors, as they are first mentioned when each
-        task is read with its predecessors behind it; then each as soon as its last
+        First come tasks without predecessors, in the order of first mention when each
+        task is read followed by its predecessors; then each task as soon as its last
         predecessor has come.
         """
         waits = [len(row) for row in self.predecessors]
@@ -271,8 +271,8 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def components(self) -> tuple[int, ...]:
-        """Per task, its weak component (tasks joined by products), as the first task of
-        that.
+        """Return, per task, the first task of its weak component (tasks joined by
+        products).
         """
         found = [-1] * len(self.tasks)
         for first in range(len(found)):
@@ -285,8 +285,9 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def samples(self) -> tuple[int, ...]:
-        """Per task, the number of its sample, -1 for none: as given, else its weak
-        component (rule B1).
+        """Return, per task, the number of its sample (rule B1), or -1.
+
+        As given, otherwise the number of its weak component.
         """
         named = [task.sample for task in self.tasks]
         labels: Sequence[int | str | None] = named
@@ -300,7 +301,7 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def ticks(self) -> Ticks:
-        """The ticks in which all its times are whole."""
+        """Return the ticks in which all times are whole."""
         seconds = [task.compute_seconds for task in self.tasks]
         return Ticks(seconds + [task.release_seconds for task in self.tasks])
 
@@ -334,14 +335,16 @@ class WorkDirectoryProblem(base.Problem):
 
 
 def _require_unique(what: str, ids: list[str]) -> None:
-    """Raise :class:`Fault` where an id of a task or file (*what*) is given twice."""
+    """Raise :class:`Fault` if an id of a task or file (*what*) is given twice."""
     repeated = base.first_repeated(ids)
     if repeated:
         raise Fault("duplicate", what=what, id=ids[repeated[0]])
 
 
 def _require_files(task: WorkTask, names: Sequence[str], known: set[str]) -> None:
-    """Raise :class:`Fault` where a list of files of *task* has an unknown or a twin."""
+    """Raise :class:`Fault` if a list of files of *task* has an unknown or a repeated
+    file.
+    """
     for at, name in enumerate(names):
         if name not in known:
             raise Fault("unknown file", task=task.id, file=name)
@@ -350,10 +353,10 @@ def _require_files(task: WorkTask, names: Sequence[str], known: set[str]) -> Non
 
 
 class WorkDirectoryPlan(base.Lean, base.Plan):
-    """``starts``: (seconds, task), each task once.
+    """Hold ``starts``: (seconds, task), each task once.
 
-    They are taken by seconds, equal ones as listed (rule B3). ``ignore_quota``: the
-    plan answers how little suffices, which is more than the quota (rule B9).
+    They are sorted by seconds, equal ones as listed (rule B3). ``ignore_quota``: the
+    plan shows how many bytes suffice, which is more than the quota (rule B9).
     """
 
     LATER = frozenset({"ignore_quota"})
@@ -366,9 +369,9 @@ def beyond(
     plan: WorkDirectoryPlan | None,
     schedule: base.Json | None,
 ) -> base.Json:
-    """Return what a result changed of the question.
+    """Return by which options a result changed the question.
 
-    That is whether it ignores the quota, and the number of tasks with other compute
+    These are whether it ignores the quota, and the number of tasks with other compute
     times.
     """
     quota = "kept"

@@ -1,1 +1,1 @@
-"""Simulators: one per family, over a shared fluid bandwidth model and event clock."""
+"""Simulate the families over a shared fluid bandwidth model and event clock."""

@@ -1,4 +1,6 @@
-"""End a simulation that will not fit its limit while a cheaper policy still does."""
+"""End a simulation that cannot finish within its limit, to leave time for a cheaper
+policy.
+"""
 
 import math
 from dataclasses import dataclass, field
@@ -7,23 +9,26 @@ from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
 
 JUDGE_FROM_SHARE = 0.1
-"""Share of the limit during which no run is given up: its pace is too uncertain."""
+"""Share of the limit during which no run is given up, as its pace is still
+uncertain.
+"""
 CHEAPEST = 0.75
 """Time of the cheapest policy over that of others: base-line .5 to .7, gs less."""
 SURE_SHARE = 0.01
 """Share of a run that is measured before its pace is used."""
 MARGIN = 2.0
-"""Proposed limit over the time that a run seems to need."""
+"""Proposed limit over the estimated time of a run."""
 EARLY_MARGIN = 4.0
-"""The same early in a run: long queues slow it down later (RICC's log needs 3.5 times
-what the pace of its first hundredth says)."""
+"""The same early in a run, as long queues slow it down later (RICC's log needs 3.5
+times the estimate after its first hundredth).
+"""
 EARLY_SHARE = 0.1
-"""Share of a run up to which EARLY_MARGIN holds."""
+"""Share of a run up to which EARLY_MARGIN applies."""
 
 
 @dataclass
 class Pace:
-    """The progress of one run against its deadline.
+    """Track the progress of one run against its deadline.
 
     *plain_seconds* is a coarse estimate of the whole run in plain Python. A run of the
     *cheapest* policy is never given up early, as nothing could replace it.
@@ -41,7 +46,7 @@ class Pace:
         self.unsure = JUDGE_FROM_SHARE * self.deadline.remaining()
 
     def look(self, arrived: int, ended: int, total: int) -> None:
-        """Raise OutOfTime past the deadline, or when the run cannot end before it.
+        """Raise OutOfTime past the deadline, or if the run cannot end before it.
 
         *arrived* and *ended* of *total* jobs measure the progress.
         """
@@ -51,7 +56,7 @@ class Pace:
         now = self.deadline.elapsed()
         done = arrived + ended
         spent = now - self.begun
-        if self.first is None:  # the time before the first look is for setting up
+        if self.first is None:  # The time before the first call is set-up time.
             self.first = (now, done)
         since, before = self.first
         rest = 0.0

@@ -1,4 +1,4 @@
-"""Bounds for all I/O policies (ours): mean response, I/O delay, granted bandwidth."""
+"""Bound all I/O policies (ours): mean response, I/O delay, granted bandwidth."""
 
 import math
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ from ioopt.problems.batch_io import (
 REFERENCE = "no-congestion"
 """The policy that may exceed the storage's rate."""
 ROUNDS = 40
-"""Rounds of ascent for a bound of the I/O delay."""
+"""Rounds in which prices are raised to bound the I/O delay."""
 WORK = 8_000_000
-"""Levels looked at in all rounds, which takes a fraction of a second."""
+"""Levels of delay examined in all rounds, which takes a fraction of a second."""
 
 Starts = Mapping[JobId, float]
-"""Start times by job id, which are given in open loop."""
+"""Start times by job id, which are given in the open loop."""
 
 
 def mean_response_bound(
@@ -49,7 +49,7 @@ def mean_response_bound(
     nodes = []
     storage = []
     alone = 0.0
-    around = 0.0  # seconds of computing before the first byte and after the last one
+    around = 0.0  # Seconds of computing before the first byte and after the last one.
     latest = 0.0
     waits = 0.0
     for job in problem.jobs:
@@ -88,7 +88,7 @@ def delay_bounds(
     """Return bounds of the mean and the node-weighted I/O delay for given *starts*.
 
     *metrics* are those of some plan. Bounds are 0 for the reference, for jobs that may
-    be killed, and where the trace is too long for a quick ascent or the *deadline* has
+    be killed, and if the trace is too long for a quick bound or the *deadline* has
     passed.
     """
     found = {"io_delay_bound": 0.0, "node_weighted_io_delay_bound": 0.0}
@@ -150,8 +150,8 @@ def _peak(problem: BatchIoProblem, job: Job) -> float:
 def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
     """Return (head, seconds, tail, bytes) of a job.
 
-    The seconds are all of its computing, head and tail those before its first byte and
-    after its last one.
+    The seconds are all of its computing, head and tail the part before its first byte
+    and after its last one.
     """
     head = 0.0
     seconds = 0.0

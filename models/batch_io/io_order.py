@@ -1,4 +1,4 @@
-"""The best order of I/O for given starts: an event-order program (ours).
+"""Find the best order of I/O for given starts: an event-order program (ours).
 
 Time is continuous. Chain j is a job whose start is given: requests i of v_i bytes at a
 rate of at most r_i, with computing between them. The points p are the issues and
@@ -29,7 +29,7 @@ from ioopt.models.program import Number, Program, Term
 
 
 class Point(NamedTuple):
-    """A finish or an issue at the time of a variable plus ``lag``.
+    """Represent a finish or an issue at the time of a variable plus ``lag``.
 
     Without a variable ``lag`` is the time. ``early`` and ``late`` are its window;
     ``place`` is its number in its chain; ``ends`` and ``begins`` are the requests of
@@ -51,7 +51,7 @@ Linear = dict[int, float]
 
 
 class IoOrderModel:
-    """The program; ``most`` is the total delay of a known schedule."""
+    """Build the program; ``most`` is the total delay of a known schedule."""
 
     def __init__(
         self, chains: Sequence[Chain], most: float, least: float = 0.0
@@ -80,7 +80,7 @@ class IoOrderModel:
             at = self.program.real(f"t_{j}_{k}", early, early + self.most)
             place = self.points[-1].place + 1
             late = early + self.most
-            if k < last and not step.after:  # the next request is issued at once
+            if k < last and not step.after:  # The next request is issued at once.
                 self.points.append(Point(at, 0.0, early, late, j, place, k, k + 1))
                 continue
             self.points.append(Point(at, 0.0, early, late, j, place, k))
@@ -94,7 +94,9 @@ class IoOrderModel:
         self.ideal += early - chain.steps[-1].after
 
     def _amounts(self, p: int) -> dict[tuple[int, int], Linear]:
-        """Return W_ip of each request i, a variable only where p may lie within i."""
+        """Return W_ip of each request i; it is a variable only if p may lie within
+        i.
+        """
         point = self.points[p]
         found: dict[tuple[int, int], Linear] = {}
         for j, chain in enumerate(self.chains):
@@ -123,7 +125,9 @@ class IoOrderModel:
         return found
 
     def _known(self, p: int, q: int) -> bool:
-        """Return whether p is never after q; of two fixed equal times p comes first."""
+        """Return whether p is never after q; if both are fixed at one time, p comes
+        first.
+        """
         first = self.points[p]
         second = self.points[q]
         if first.chain == second.chain:
@@ -150,7 +154,7 @@ class IoOrderModel:
     def _between(self, p: int, q: int, order: tuple[int, bool] | None) -> None:
         """Add (1) to (3) for p not after q.
 
-        With an *order* they hold only where its variable is as it says.
+        With an *order* they hold only if its variable has the matching value.
         """
         first = self.points[p]
         second = self.points[q]
@@ -184,7 +188,7 @@ class IoOrderModel:
     ) -> None:
         """Add factor x more - less >= 0.
 
-        Where the variable of *order* says otherwise, it need only be -*slack* or more.
+        If the variable of *order* has the other value, the limit is only -*slack*.
         """
         left = _less({at: factor * value for at, value in more.items()}, less)
         right = -left.pop(-1, 0.0)
@@ -200,7 +204,7 @@ class IoOrderModel:
             self.program.add(name, terms, right)
 
     def rates(self, values: Mapping[int, Number]) -> list[dict[tuple[int, int], float]]:
-        """Return the shares of the storage that a solution gives, span by span.
+        """Return the shares of the storage in a solution, span by span.
 
         A span has a share for each outstanding request (chain, number in the chain).
         """

@@ -1,4 +1,4 @@
-"""Cons-MaxUtil as a 0-1 knapsack (Zhou et al., Section III.C.2).
+"""Formulate Cons-MaxUtil as a 0-1 knapsack (Zhou et al., Section III.C.2).
 
 The integer program is ours. Requests i of 1..K have weight w_i (bandwidth b N_i in
 allocation units) and value p_i (nodes N_i); c is BW_max in the same units. Variables:
@@ -13,7 +13,7 @@ from ioopt.models.program import Number, Program
 
 
 class MaxUtilModel:
-    """The knapsack; :attr:`program` is maximised, its variables are ``x_<i>``."""
+    """Build the knapsack; :attr:`program` is maximised, its variables are ``x_<i>``."""
 
     def __init__(
         self, weights: Sequence[int], values: Sequence[int], capacity: int
@@ -22,7 +22,7 @@ class MaxUtilModel:
         self.x = [self.program.binary(f"x_{i}") for i in range(len(weights))]
         # (1) The nodes whose jobs transfer.
         self.program.objective = dict(zip(self.x, values, strict=True))
-        # (2) Aggregate bandwidth within the storage's.
+        # (2) Aggregate bandwidth within the storage's rate.
         self.program.add(
             "bandwidth", list(zip(self.x, weights, strict=True)), most=capacity
         )

@@ -1,4 +1,4 @@
-"""A lower bound of the I/O delay for given starts, from prices of the storage.
+"""Bound the I/O delay for given starts from below, by prices of the storage.
 
 Let pi(t) >= 0 be the price of a second of the whole storage at time t. No policy moves
 more than the storage delivers, so
@@ -7,7 +7,7 @@ more than the storage delivers, so
 
 Each bracket is at least g_j, the least that job j can pay with the storage to itself.
 So L(pi) = sum g_j - integral pi is a bound for every pi (Lagrangian duality; its use
-here is ours). Prices rise where jobs buy more than there is.
+here is ours). Prices rise in slots where jobs buy more than the storage delivers.
 
 g_j is computed on a grid of step h. Let D be the job's delay when it moves the byte at
 its progress p, and D' the same rounded down to the grid. D' never falls, D' <= D, and
@@ -34,19 +34,20 @@ if TYPE_CHECKING:
     Reals = NDArray[np.float64]
 
 LEVELS = 128
-"""Levels of delay of a job."""
+"""Most levels of delay of a job."""
 STEPS_OF_MEAN = 24
 """Steps of the grid in the mean delay of the known schedule."""
 MOST_SLOTS = 1 << 20
 """Largest number of slots from the first start to the last end."""
 RISE = 0.4
-"""First change of a price where jobs buy twice the storage."""
+"""First change of a price in slots where jobs buy twice the storage."""
 HALVED_AFTER = 10
-"""Rounds after which that change is half as large."""
+"""Rounds after which that change is halved."""
 
 
 class Step(NamedTuple):
-    """A request: its seconds of the whole storage, and the computing after it.
+    """Represent a request: its seconds of the whole storage, and the computing after
+    it.
 
     ``share`` is its peak rate as a part of the storage's.
     """
@@ -57,7 +58,7 @@ class Step(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """A job with a given start, whose first request is issued at ``begin``.
+    """Represent a job with a given start, whose first request is issued at ``begin``.
 
     ``weight`` is the cost of a second of its delay.
     """
@@ -77,13 +78,13 @@ def delay_bound(
     """Return a lower bound of sum_j w_j D_j for every I/O policy, in seconds.
 
     *known* is that sum in some schedule; the grid is chosen by it. There are at most
-    *rounds* of ascent, fewer when they would look at more than *work* levels in all or
-    when the *deadline* passes.
+    *rounds* rounds, fewer if they would examine more than *work* levels in all or when
+    the *deadline* passes.
     """
     weight = sum(chain.weight for chain in chains)
     if known <= 0:
         return 0.0
-    # The ends when every job has the storage to itself.
+    # The ends if every job had the storage to itself.
     ends = [
         c.begin + sum(item.amount / item.share + item.after for item in c.steps)
         for c in chains
@@ -101,7 +102,7 @@ def delay_bound(
 
 
 class _Market:
-    """The parts of the storage that jobs buy in slots of *step* seconds, by prices.
+    """Sell the storage in slots of *step* seconds to the jobs, at given prices.
 
     Jobs are sorted by their number of pieces, most first, so that the jobs with a q-th
     piece come first.
@@ -128,7 +129,7 @@ class _Market:
     def ascend(self, rounds: int, deadline: Deadline | None) -> float:
         """Return the best bound of all rounds.
 
-        The mean prices of their second half count as another round.
+        The mean prices of the second half of the rounds count as one more round.
         """
         np = self.np
         prices = np.zeros(self.size)

@@ -1,20 +1,17 @@
-"""Flexible gang assignment of one pattern (k, d) as a mixed integer program.
+"""Formulate flexible gang assignment of one pattern (k, d) as a mixed integer program.
 
 Lee et al., Section 7, sketch strict and loose rounds; the model is ours (F5, rules 10
 and 11).
 
-Sets: jobs j (compute) and i (I/O), aligned blocks b, columns c,
-  strict rows r = 1 .. R = K - k.
-Data: quantum q, frame L = K q, sizes n of P, weights w, gangedness gamma, floors phi;
-  S and beta of every I/O job at (on, off) when loose and at (q, L - q) in a strict row.
-Variables:
-  s[j,b] 0/1     home of compute job j is block b
-  x[i,b] 0/1     I/O job i holds one strict row at b
-  y[i,b] 0/1     I/O job i is loose at b
-  n[j,b] integer strict rows of compute job j at b (the sum over r of the x[j,r,b])
-  tau[j,b] >= 0  loose and fragment CPU of every process of j a frame, home b, in quanta
-  t[j,b,c] >= 0  the same in column c, for a self-balancing job (tau is their mean)
-Times are in quanta (q = 1, L = K), so that solvers' tolerances are small beside them.
+Sets: jobs j (compute) and i (I/O), aligned blocks b, columns c, strict rows r = 1 .. R
+= K - k. Data: quantum q, frame L = K q, sizes n of P, weights w, gangedness gamma,
+floors phi; S and beta of every I/O job at (on, off) when loose and at (q, L - q) in a
+strict row. Variables: s[j,b] 0/1 home of compute job j is block b x[i,b] 0/1 I/O job i
+holds one strict row at b y[i,b] 0/1 I/O job i is loose at b n[j,b] integer strict rows
+of compute job j at b (the sum over r of the x[j,r,b]) tau[j,b] >= 0 loose and fragment
+CPU of every process of j a frame, home b, in quanta t[j,b,c] >= 0 the same in column c,
+for a self-balancing job (tau is their mean) Times are in quanta (q = 1, L = K), so that
+solvers' tolerances are small compared with them.
 
 Departures from the rules as written, all of them exact:
 - Rows are counted, not numbered. Aligned blocks of powers of two are a
@@ -33,7 +30,7 @@ from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGang
 
 
 class AssignmentModel:
-    """The program of one pattern; :attr:`program` is to be maximised."""
+    """Build the program of one pattern; :attr:`program` is to be maximised."""
 
     def __init__(self, data: PatternData) -> None:
         self.data = data
@@ -176,7 +173,7 @@ class AssignmentModel:
     def _at(
         self, family: dict[tuple[int, int], int], column: int
     ) -> list[tuple[tuple[int, int], int]]:
-        """Return the variables of blocks that hold *column*."""
+        """Return the variables of blocks that contain *column*."""
         return [
             ((j, b), at)
             for (j, b), at in family.items()

@@ -1,4 +1,6 @@
-"""Column capacities, I/O responses and plans of a pattern and a placement (F5)."""
+"""Compute column capacities, I/O responses and plans of a pattern and a placement
+(F5).
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,12 @@ from ioopt.problems.flexgang.flexible_gang import (
 )
 
 ROUND = 1e-9
-"""Seconds below which a time is rounding of a solver, and counts as 0."""
+"""Seconds below which a time is a solver's rounding error and counts as 0."""
 
 
 @dataclass(frozen=True)
 class PatternData:
-    """An instance with one pattern and the responses of its I/O jobs in it."""
+    """Hold an instance with one pattern and the responses of its I/O jobs in it."""
 
     problem: FlexibleGangProblem
     pattern: Pattern
@@ -28,7 +30,7 @@ class PatternData:
 
     @classmethod
     def of(cls, problem: FlexibleGangProblem, pattern: Pattern) -> PatternData | None:
-        """Look the responses up; None when the instance's table lacks the pattern."""
+        """Look up the responses; None if the instance's table lacks the pattern."""
         if not covered(problem, pattern):
             return None
         surface, strict_point, loose_point = _points(problem, pattern)
@@ -52,12 +54,12 @@ class PatternData:
         return [j for j, job in enumerate(self.problem.jobs) if job.is_io]
 
     def loose_cpu(self, job: int) -> float:
-        """Return beta L, the CPU seconds a frame that a loose I/O process uses."""
+        """Return beta L, the CPU seconds per frame that a loose I/O process uses."""
         return self.loose[job].beta * self.pattern.frame_seconds
 
     def fragment(self, job: int) -> float:
-        """Return q - beta(q, L - q) L, the seconds a frame that a strict I/O row
-        leaves.
+        """Return q - beta(q, L - q) L, the seconds per frame left by a strict I/O
+        row.
         """
         used = self.strict[job].beta * self.pattern.frame_seconds
         return self.problem.machine.quantum_seconds - used
@@ -69,7 +71,9 @@ class PatternData:
         return weight * (response.slowdown - 1.0)
 
     def min_rows(self, job: int) -> int:
-        """Return the strict rows for the floor of a job without loose CPU; else 0."""
+        """Return the strict rows that keep the floor of a job without loose CPU;
+        else 0.
+        """
         if self.problem.jobs[job].takes_loose_cpu:
             return 0
         return math.ceil(self.problem.phi(job) * self.problem.num_rows - 1e-9)
@@ -99,7 +103,7 @@ def _points(
 
 @dataclass
 class Placement:
-    """Decisions of one plan by position: homes, numbers of strict rows, loose I/O
+    """Hold decisions of one plan by position: homes, strict row counts, loose I/O
     jobs.
     """
 
@@ -109,9 +113,9 @@ class Placement:
 
 
 def column_capacity(data: PatternData, placement: Placement) -> list[float]:
-    """Return, by column, the seconds a frame that compute jobs may share.
+    """Return, by column, the seconds per frame that compute jobs may share.
 
-    Their own rows are not among them.
+    Their own rows are excluded.
     """
     problem = data.problem
     pattern = data.pattern
@@ -135,7 +139,7 @@ def lay_out(
     tau: Mapping[int, float] | None = None,
     by_column: Mapping[int, Iterable[float]] | None = None,
 ) -> FlexibleGangPlan:
-    """Return the plan of a placement, its row counts turned into rows.
+    """Return the plan of a placement, with row counts turned into rows.
 
     The largest jobs come first and get the lowest free rows. Blocks are aligned powers
     of two: of two that share a column, one contains the other. So first-fit by falling

@@ -1,7 +1,8 @@
-"""Quantum selection as an integer program (F4, rule 8; after Lee et al., Section 3.2).
+"""Formulate quantum selection as an integer program (F4, rule 8).
 
-Sets: jobs j, options o = (q, f) of each job, cycle lengths L of the grid. Variables:
-z[j,o,L] 0/1, job j takes option o in a cycle of length L; y[L] 0/1, the cycle is L.
+After Lee et al., Section 3.2. Sets: jobs j, options o = (q, f) of each job, cycle
+lengths L of the grid. Variables: z[j,o,L] 0/1, job j takes option o in a cycle of
+length L; y[L] 0/1, the cycle is L.
 
   min  sum c[j,o,L] z[j,o,L]
   (1)  sum_L y[L] = 1
@@ -27,7 +28,7 @@ from ioopt.problems.flexgang.quantum_selection import (
 )
 
 FLOOR_SLACK = 1e-9
-"""Shares this little below the floor count as reaching it (rounding of f q / L)."""
+"""Distance below the floor at which a share still keeps it (rounding of f q / L)."""
 CHAIN = 0.999
 """Share of a slowdown that is certain: the chain is accurate to a thousandth."""
 
@@ -35,10 +36,10 @@ CHAIN = 0.999
 def least_cost(problem: QuantumSelectionProblem) -> float:
     """Return a lower bound of the predicted cost, in closed form.
 
-    A process that computes the share r of an iteration on its own machine, and here has
-    the share x of the cycle, has S >= r / x for any quantum; the floors of compute jobs
-    leave F to all x. The least of sum w (r / x - 1) is (sum sqrt(w r))^2 / F - sum w,
-    where x is proportional to sqrt(w r).
+    A process that computes for the share r of an iteration on a machine of its own, and
+    gets the share x of the cycle here, has S >= r / x for any quantum; the floors of
+    compute jobs leave F for all x together. The least of sum w (r / x - 1) is (sum
+    sqrt(w r))^2 / F - sum w, where x is proportional to sqrt(w r).
     """
     rows = [
         (job.weight, job.burst_seconds / job.dedicated_seconds)
@@ -54,7 +55,7 @@ def least_cost(problem: QuantumSelectionProblem) -> float:
 
 @dataclass
 class QuantumCosts:
-    """Costs of one instance, cached by (job, option, cycle length in ticks)."""
+    """Cache the costs of one instance by (job, option, cycle length in ticks)."""
 
     problem: QuantumSelectionProblem
     _known: dict[tuple[int, Option, int], float] = field(default_factory=dict)
@@ -62,8 +63,7 @@ class QuantumCosts:
     def cost(self, job: int, option: Option, cycle: int) -> float:
         """Return c[j,o,L].
 
-        It is infinite where the option does not fit the cycle or misses the job's
-        floor.
+        Infinite if the option does not fit the cycle or misses the job's floor.
         """
         key = (job, option, cycle)
         if key not in self._known:
@@ -89,7 +89,7 @@ class QuantumCosts:
         return cost
 
     def total(self, options: Sequence[Option]) -> float:
-        """Return the cost of one option a job; infinity where a floor is missed."""
+        """Return the cost of one option per job; infinity if a floor is missed."""
         cycle = self.cycle(options)
         return math.fsum(
             self.cost(job, option, cycle) for job, option in enumerate(options)
@@ -100,7 +100,7 @@ class QuantumCosts:
         return sum(self.problem.ticks(q) * f for q, f in options)
 
     def plan(self, options: Sequence[Option]) -> QuantumPlan:
-        """Return the plan of one option a job."""
+        """Return the plan of one option per job."""
         chosen = {
             job.id: Choice(quantum_seconds=q, visits=f)
             for job, (q, f) in zip(self.problem.jobs, options)
@@ -110,7 +110,7 @@ class QuantumCosts:
 
 
 class QuantumModel:
-    """The program over *cycles* (ticks); :attr:`program` is to be minimised."""
+    """Build the program over *cycles* (ticks); :attr:`program` is to be minimised."""
 
     def __init__(self, costs: QuantumCosts, cycles: Sequence[int]) -> None:
         self.costs = costs
@@ -150,7 +150,7 @@ class QuantumModel:
         return self.problem.options(job)[o]
 
     def options(self, values: Mapping[int, Number]) -> list[Option]:
-        """Return the options that a solution chooses, one a job."""
+        """Return the options chosen by a solution, one per job."""
         chosen: list[Option] = [(0.0, 0)] * len(self.problem.jobs)
         for (job, o, _), var in self.z.items():
             if values[var] > 0.5:

@@ -1,4 +1,4 @@
-"""Linear programs (F5): the relaxation of a pattern, and the loose CPU of a placement.
+"""Formulate linear programs (F5): relaxed patterns, and loose CPU of a placement.
 
 Columns are alike, so an optimum uses every block of a job alike
 (docs/flexgang-assignment.md). With n_j strict rows, tau_j loose CPU, x_i / y_i for I/O
@@ -32,9 +32,9 @@ def universal_bound(problem: FlexibleGangProblem) -> float:
 
 
 class RelaxedModel:
-    """The relaxed program of one pattern.
+    """Build the relaxed program of one pattern.
 
-    ``feasible`` is False where a job fits nowhere; there is no solution then.
+    ``feasible`` is False if some job fits nowhere; there is no solution then.
     """
 
     def __init__(self, data: PatternData) -> None:
@@ -60,7 +60,7 @@ class RelaxedModel:
             self.program.add(name, terms, 1.0, 1.0)
 
     def _add_compute(self, job: int) -> bool:
-        """Add rows and loose CPU of a compute job; False when its floor needs more
+        """Add rows and loose CPU of a compute job; False if its floor needs more
         rows.
         """
         problem = self.data.problem
@@ -117,11 +117,11 @@ SHORT = 1e-9
 
 
 class TauModel:
-    """The program of one placement.
+    """Build the program of one placement.
 
-    Times are in quanta, so that numbers are small beside tolerances. Floors of progress
-    may be missed by *slack*. ``feasible`` is False where a column is overfull or a job
-    without loose CPU misses its floor; there is no program then.
+    Times are in quanta, so that tolerances are small compared with numbers. Floors of
+    progress may be missed by *slack*. ``feasible`` is False if a column is overfull or
+    a job without loose CPU misses its floor; there is no program then.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class TauModel:
     def _add(self, job: int) -> bool:
         """Add the variables of one job: its tau, or its t in every column.
 
-        Returns False where a job without loose CPU misses its floor.
+        Return False if a job without loose CPU misses its floor.
         """
         problem = self.data.problem
         frame = self.data.pattern.rows
@@ -180,9 +180,9 @@ class TauModel:
     def read(
         self, values: Mapping[int, Number]
     ) -> tuple[dict[int, float], dict[int, list[float]]]:
-        """Return, of a solution, the seconds of tau by job.
+        """Return the seconds of tau by job in a solution.
 
-        For self-balancing jobs also the seconds by column.
+        For self-balancing jobs also return the seconds by column.
         """
         tau: dict[int, float] = {}
         by_column: dict[int, list[float]] = {}

@@ -21,7 +21,9 @@ from ioopt.models.gang.row_free import add_choice, program_of
 
 
 class AssignmentModel:
-    """The row model of a question; :attr:`program` maximises the sum of worths."""
+    """Build the row model of a question; :attr:`program` maximises the sum of
+    worths.
+    """
 
     def __init__(self, question: Question) -> None:
         self.question = question
@@ -59,7 +61,7 @@ class AssignmentModel:
 
     def _add_rows(self) -> None:
         """Add (2): an option has rows if and only if it is taken; a remote one has
-        one.
+        one row.
         """
         for o, (option, taken) in enumerate(zip(self.question.options, self.taken)):
             cells = [(cell, 1) for cell in self.cells[o]]

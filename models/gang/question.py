@@ -1,5 +1,4 @@
-"""One scheduling decision as options: what every job may do, and which options exclude
-each other.
+"""Express one scheduling decision as options of jobs, and which options exclude others.
 
 Options of a running job: stay on its columns, or migrate to its file nodes; of a
 waiting job: start on its file nodes, or anywhere in one row (docs/gang.md, The
@@ -18,15 +17,13 @@ from ioopt.decisions.gang.state import Gang, State, move_speed, weights
 from ioopt.problems.gang import nodes_of
 
 LARGEST_WORTH = 10**11
-"""Worths are scaled to whole numbers up to this: 500 rows of rounding stay below 1e-9
-of a sum.
-"""
+"""Largest scaled worth: 500 rows of rounding stay below 1e-9 of a sum."""
 
 Deed = Literal["stay", "move", "local", "remote"]
 
 
 class Option(NamedTuple):
-    """One thing a job may do.
+    """Represent one option of a job.
 
     ``columns`` is 0 for ``remote``, whose columns are chosen later. ``worth`` is weight
     x speed for each row, scaled and rounded up; ``cost`` is the number of tasks that
@@ -43,7 +40,7 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """The options of all jobs, running ones first.
+    """Hold the options of all jobs, running ones first.
 
     ``cliques`` and ``by_job`` hold positions of options. ``remote_slots`` is how many
     tasks may start away from their files (``guarded`` options). A value in weight units
@@ -64,14 +61,16 @@ class Question:
 
     @property
     def remote(self) -> tuple[int, ...]:
-        """Positions of the options without columns."""
+        """Return the positions of the options without columns."""
         return tuple(
             o for o, option in enumerate(self.options) if option.deed == "remote"
         )
 
     @property
     def guarded(self) -> tuple[int, ...]:
-        """Positions of the remote options that are slower than local ones."""
+        """Return the positions of the remote options that are slower than local
+        ones.
+        """
         jobs = self.jobs
         options = self.options
         return tuple(o for o in self.remote if _slower(jobs[options[o].job]))
@@ -87,10 +86,10 @@ def ask(
 ) -> Question:
     """Return the options at *state*, the matrix before an update, under *weight*.
 
-    Only the first *window* waiting jobs in queue order have options (None: all).
-    With *fcfs* a job may start only if the one before it does. Running jobs and those
-    that start remote, and slower for it, may have at most *share* of all M P slots
-    (the guard; 1: all).
+    Only the first *window* waiting jobs in queue order have options (None: all). With
+    *fcfs* a job may start only if the one before it does. Running jobs and jobs slowed
+    by a remote start may together have at most *share* of all M P slots (the guard; 1:
+    all).
     """
     waiting = list(state.waiting)[:window]
     levels = len(state.rows)
@@ -116,8 +115,8 @@ def ask(
     options: list[Option] = []
     for j, deed, mask, cost, speed in drafts:
         worth = math.ceil(float(heavy[j] * speed) * scale)
-        # A move may cost a million slices. It is never made, and solvers cannot hold
-        # numbers of that size.
+        # A migration may cost a million slices. It is never chosen, and solvers cannot
+        # hold numbers of that size.
         worth = max(-LARGEST_WORTH, worth)
         options.append(Option(j, deed, mask, jobs[j].size, cost, worth))
     by_job: list[list[int]] = [[] for _ in jobs]

@@ -1,4 +1,4 @@
-"""Row-free form of the gang decision: how many rows each option gets, not which (ours).
+"""Formulate the gang decision without rows: how many rows an option gets (ours).
 
 Variables: u[o] 0/1, option o is taken; y[o] integer, its rows (u_o <= y_o <= M u_o).
   (1) sum of u over a running job's options = 1, over a waiting job's <= 1
@@ -39,7 +39,7 @@ ROUNDED = 4
 def program_of(question: Question, name: str) -> Program:
     """Return an empty program to be maximised.
 
-    Its unit is the largest worth, so that the tolerances of backends fit.
+    Its unit is the largest worth, to suit the tolerances of backends.
     """
     largest = max((abs(option.worth) for option in question.options), default=1)
     return Program(name, maximise=True, unit=Fraction(1, largest or 1))
@@ -99,7 +99,7 @@ def _add_guard(program: Program, question: Question, taken: list[int | None]) ->
 
 
 class RowFreeModel:
-    """The row-free program of a question; :attr:`program` maximises the sum of
+    """Build the row-free program of a question; :attr:`program` maximises the
     worths.
     """
 
@@ -160,7 +160,10 @@ class RowFreeModel:
 
 
 class ReplicatedModel(RowFreeModel):
-    """The row-free program with remote options on the same columns of several rows."""
+    """Build the row-free program in which remote options may have several rows.
+
+    A remote option has the same columns in all its rows.
+    """
 
     def __init__(self, question: Question) -> None:
         super().__init__(question, replicated=True)
@@ -186,8 +189,8 @@ class ReplicatedModel(RowFreeModel):
         return counted
 
     def add_columns(self, counted: list[list[tuple[int, int]]]) -> None:
-        """Add (8) and (9) for every class of columns, and that each task has one
-        (7).
+        """Add (8) and (9) for every class of columns, and that each task has a
+        column (7).
         """
         program = self.program
         levels = self.question.levels

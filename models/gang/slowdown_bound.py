@@ -1,17 +1,17 @@
-"""A lower bound on the mean slowdown of a gang workload for every policy (ours)."""
+"""Bound the mean slowdown of a gang workload from below, for every policy (ours)."""
 
 from ioopt.models.fluid_bound import SHAVED, Work, least_response
 from ioopt.problems.gang import GangProblem
 
 FINISHED_SECONDS = 1e-7
-"""A job with less than this left at a slice end is finished there (rule 4)."""
+"""Seconds: a job with less than this left at a slice end finishes there (rule 4)."""
 
 
 def mean_slowdown_bound(problem: GangProblem) -> float | None:
     """Return a lower bound on the mean of max(t_f - t_a, T) / max(L, T).
 
-    It is the larger of two: every job runs alone, or all jobs share the nodes as a
-    fluid.
+    Return the larger of two bounds: every job runs alone, or all jobs share the nodes
+    as a fluid.
     """
     if not problem.jobs:
         return None

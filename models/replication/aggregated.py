@@ -1,8 +1,8 @@
-"""Aggregated formulation (ours, exact): the static model with few columns.
+"""Formulate the static model with few columns (ours, exact).
 
-It has O(C L) columns instead of O(C^2 L). Who copies to whom is found afterwards
-(:meth:`AggregatedModel.moves`; docs/replication-models.md). Sets: nodes i, files l,
-task classes k. Variables:
+It has O(C L) columns instead of O(C^2 L). Source and target of each copy are found
+afterwards (:meth:`AggregatedModel.moves`; docs/replication-models.md). Sets: nodes i,
+files l, task classes k. Variables:
 
     T_ki        tasks of class k on node i
     R_li        file l fetched to node i (0-1)
@@ -26,13 +26,12 @@ from ioopt.problems.base import collector_paused
 
 
 class AggregatedModel:
-    """Build the aggregated model of one static instance; times are whole units of the
-    instance.
+    """Build the aggregated model of one static instance; times are whole units.
 
     ``replication=False`` leaves out every copy. ``lower`` and ``upper`` bound M in
-    units. ``evictable`` lets held files go before the transfers begin (later rounds).
-    ``relays`` lets nodes receive what they do not read, where they pass it on twice or
-    more (acyclic copies only).
+    units. ``evictable`` lets held files leave before the transfers begin (later
+    rounds). ``relays`` lets nodes receive files that they do not read but send on at
+    least twice (acyclic copies only).
     """
 
     @collector_paused()
@@ -104,18 +103,18 @@ class AggregatedModel:
     def stored(self, file: int, node: int) -> list[Term]:
         """Return X_li as terms (variable, 1).
 
-        A held file that cannot go has none: it is always there.
+        A held file that cannot leave has no terms: it is always there.
         """
         key = file, node
         return [(table[key], 1) for table in (self.R, self.N, self.K) if key in table]
 
     def always(self, file: int, node: int) -> bool:
-        """Return whether the file is on the node whatever the model decides."""
+        """Return whether the file is on the node in every solution."""
         return file in self.instance.held[node] and not self.evictable
 
     def eq_2_copies_have_readers(self) -> None:
-        """(2): a file is copied only to a node with a task that reads it, or to
-        a relay.
+        """(2): a file is copied only to a node with a task that reads it, or to a
+        relay.
         """
         for (file, node), arrives in self.N.items():
             factor = 2 if self.relays else 1
@@ -174,7 +173,7 @@ class AggregatedModel:
             self.program.add(f"sendN_{file}_{node}", terms, least=0)
 
     def sends_match_arrivals(self) -> None:
-        """As many copies are sent as arrive; no node sends one to itself."""
+        """Constrain: as many copies are sent as arrive; no node sends one to itself."""
         if not self.A:
             return
         for file in self._files:
@@ -195,9 +194,7 @@ class AggregatedModel:
         return [(table[file, i], -1) for i in self._nodes if (file, i) in table]
 
     def descent(self) -> None:
-        """Acyclic: where a copy arrives some root sends one, from which it can
-        descend.
-        """
+        """Constrain (acyclic): if a copy arrives, some root sends one."""
         if self.cycles == "printed":
             return
         for (file, node), arrives in self.N.items():
@@ -205,8 +202,9 @@ class AggregatedModel:
             self.program.add(f"descent_{file}_{node}", [*roots, (arrives, -1)], least=0)
 
     def load(self, node: int) -> list[Term]:
-        """Return Exec_i (12) as terms in units: (9) both ends of a copy, (10)
-        computing, (11) fetches.
+        """Return Exec_i (12) as terms in units.
+
+        (9) both ends of a copy, (10) computing, (11) fetches.
         """
         instance = self.instance
         terms = [
@@ -223,9 +221,7 @@ class AggregatedModel:
         return [(variable, factor) for variable, factor in terms if factor]
 
     def eq_13_batch_time(self) -> None:
-        """(13): M is no less than any Exec_i; and C M no less than their sum (a
-        cut).
-        """
+        """(13): M >= Exec_i for every node i, and C M >= their sum (a cut)."""
         everything: list[Term] = []
         for node in self._nodes:
             terms = self.load(node)
@@ -237,7 +233,7 @@ class AggregatedModel:
         self.program.add("total_load", everything, most=0, timed=True)
 
     def eq_21_disks(self) -> None:
-        """(21): the files on a node fit what its disk has left beside held files nobody
+        """(21): the files on a node fit its disk beside held files that nobody
         reads.
         """
         for node, room in enumerate(self.instance.room):
@@ -251,9 +247,9 @@ class AggregatedModel:
             self.program.add(f"eq21_{node}", terms, most=room - fixed)
 
     def hint(self, moves: Moves) -> dict[int, int]:
-        """Return a value for EVERY variable, by position, that stands for *moves*."""
+        """Return a value for EVERY variable, by position, that represents *moves*."""
         instance = self.instance
-        # What decides most first.
+        # The most decisive variables come first.
         tables = (table.values() for table in (self.R, self.K, self.N, self.A, self.B))
         values = dict.fromkeys(chain([self.span], *self.T, *tables), 0)
         for node, k in zip(moves.assign, instance.class_of, strict=True):
@@ -274,7 +270,7 @@ class AggregatedModel:
 
     def moves(self, values: Mapping[int, Number]) -> Moves:
         """Return the tasks, fetches and copies that *values* (by position)
-        stand for.
+        represent.
         """
         instance = self.instance
 
@@ -295,8 +291,9 @@ class AggregatedModel:
     def _copies_of(
         self, there: set[tuple[int, int]], value: Callable[[int], int]
     ) -> list[tuple[int, int, int]]:
-        """Return who copies to whom, where *there* are fetched and kept (file,
-        node).
+        """Return (file, source, destination) of all copies.
+
+        *there* are the (file, node) that are fetched or kept.
         """
         receivers: dict[int, list[int]] = defaultdict(list)
         for (file, node), variable in self.N.items():
@@ -319,7 +316,7 @@ class AggregatedModel:
 def attach(
     roots: Iterable[int], receivers: Iterable[int], sends: Mapping[int, int]
 ) -> list[tuple[int, int]]:
-    """Return (source, destination) pairs, from the roots on.
+    """Return (source, destination) pairs, beginning with the roots.
 
     Each receiver gets one copy, and node i sends ``sends[i]``.
     """
@@ -345,7 +342,7 @@ def attach(
 
 
 def _pass_round(sources: list[int], targets: list[int]) -> list[tuple[int, int]]:
-    """Match sources with targets so that nobody sends to itself, by exchanging where
+    """Match sources with targets so that no node sends to itself, by exchanges if
     needed.
     """
     pairs = list(zip(sources, sorted(targets), strict=True))
@@ -361,8 +358,8 @@ def _pass_round(sources: list[int], targets: list[int]) -> list[tuple[int, int]]
 
 
 def horizon(instance: StaticInstance) -> int:
-    """Return more units than any useful plan takes: one node fetches and
-    computes all.
+    """Return an upper limit of useful plans: one node fetches and computes
+    everything.
     """
     total = sum(instance.far) + 2 * instance.num_nodes * sum(instance.near)
     for group, work in zip(instance.classes, instance.work, strict=True):
@@ -371,5 +368,5 @@ def horizon(instance: StaticInstance) -> int:
 
 
 def num_columns(instance: StaticInstance) -> int:
-    """Return about how many columns the aggregated model has."""
+    """Return the approximate number of columns of the aggregated model."""
     return instance.num_nodes * (5 * instance.num_files + len(instance.classes))

@@ -1,8 +1,7 @@
-"""Lower bounds of the batch time (13) of the static model (docs/replication-models.md,
-Bounds; ours).
+"""Bound the batch time (13) of the static model from below (ours).
 
-They are in units of :class:`ioopt.models.replication.static.StaticInstance` unless a
-name says seconds.
+See docs/replication-models.md, Bounds. Bounds are in units of
+:class:`ioopt.models.replication.static.StaticInstance` unless a name says seconds.
 """
 
 import math
@@ -35,9 +34,9 @@ def held_files(instance: StaticInstance) -> set[int]:
 
 
 def area_seconds(problem: ReplicationProblem) -> float:
-    """Return the area bound in seconds, slightly lower for rounding.
+    """Return the area bound in seconds, slightly lowered for rounding.
 
-    It holds of plans in rounds too, which fetch more.
+    It also holds for plans in rounds, which fetch more.
     """
     held = frozenset().union(*problem.holds)
     wanted = sum(
@@ -52,7 +51,7 @@ def area_seconds(problem: ReplicationProblem) -> float:
 
 
 def largest_task(instance: StaticInstance) -> int:
-    """Return the most that one task must cost its node.
+    """Return the largest cost of a single task to its node.
 
     Its files arrive in the cheaper way, and it computes.
     """
@@ -70,7 +69,7 @@ def largest_task(instance: StaticInstance) -> int:
 def quick(problem: ReplicationProblem) -> float:
     """Return a lower bound of (13) in seconds for heuristics, in linear time.
 
-    It is the area, or the largest task.
+    It is the larger of the area bound and the largest task.
     """
     instance = reduce(problem)
     return instance.seconds(max(math.ceil(area(instance)), largest_task(instance)))
@@ -79,9 +78,9 @@ def quick(problem: ReplicationProblem) -> float:
 def file_weights(
     instance: StaticInstance, cycles: Cycles, replication: bool
 ) -> list[Fraction]:
-    """Return, per file, what it costs the node that fetches it and uses or sends it.
+    """Return, per file, its cost to the node that fetches it and uses or sends it.
 
-    It is 0 where the file is held.
+    0 if the file is held.
     """
     free = held_files(instance)
     weights = []
@@ -103,7 +102,7 @@ def file_weights(
 def _share(
     instance: StaticInstance, task_class: int, file: int, free: set[int]
 ) -> Fraction:
-    """Return the part of a task's least computing that falls to *file*, by bytes."""
+    """Return the part of a task's least computing assigned to *file*, by bytes."""
     inputs = instance.classes[task_class].inputs
     total = sum(instance.sizes[other] for other in inputs if other not in free)
     part = Fraction(instance.sizes[file], total) if total else Fraction(0)
@@ -113,7 +112,7 @@ def _share(
 def partition_model(
     weights: list[Fraction], num_nodes: int, floor: int, most: int = 4_000
 ) -> Program | None:
-    """Return the scheduling problem P||Cmax of *weights*, rounded down; None if it is
+    """Return the scheduling problem P||Cmax of *weights*, rounded down, or None if
     large.
 
     Equal weights are counted, and the span is at least *floor*.

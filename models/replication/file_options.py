@@ -1,4 +1,4 @@
-"""Ways to bring one file to the nodes that read it, on a few equal nodes (ours)."""
+"""Enumerate the ways to bring a file to its readers on a few equal nodes (ours)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +11,10 @@ from ioopt.models.replication.static import Cycles
 
 @dataclass(frozen=True)
 class FileOption:
-    """State one way to bring a file to the nodes that read it, on ``num_nodes`` equal
-    nodes.
+    """Describe one way to bring a file to its readers on ``num_nodes`` equal nodes.
 
-    ``loads`` are units a node, ``roots`` the nodes that fetch it, ``receivers`` those
-    that get a copy, ``sends`` the copies sent a node.
+    ``loads`` are units per node, ``roots`` the nodes that fetch it, ``receivers`` those
+    that get a copy, ``sends`` the copies sent by each node.
     """
 
     loads: tuple[int, ...]
@@ -38,11 +37,12 @@ def file_options(
     replication: bool,
     relays: bool = False,
 ) -> list[FileOption]:
-    """Return every way that no other one beats on all nodes, least sum of loads first.
+    """Return all options that no other one beats on all nodes, least sum of loads
+    first.
 
     *far* and *near* are the units of a fetch and of one end of a copy. Copies go to
-    readers (2), with ``relays`` (up to four nodes) also to one that passes them on to
-    two; unless ``printed``, some root sends one where there are any.
+    readers (2), and with ``relays`` (up to four nodes) also to a node that sends them
+    on to two others; unless ``printed``, copies need a root that sends one.
     """
     found: list[FileOption] = []
     for flags in product((0, 1), repeat=num_nodes):
@@ -73,7 +73,7 @@ def _options(
     receivers: frozenset[int],
     cycles: Cycles,
 ) -> Iterator[FileOption]:
-    """Yield the ways in which *roots* fetch a file and *receivers* get a copy."""
+    """Yield the options in which *roots* fetch a file and *receivers* get a copy."""
     for sends in _sends(num_nodes, roots, receivers, cycles):
         loads = [near * ends for ends in sends]
         for node in roots:
@@ -112,9 +112,7 @@ def _sends(
 
 
 class FileGroup(NamedTuple):
-    """Hold files that are alike and have the same readers: how many, bytes each,
-    options by key.
-    """
+    """Hold equal files with the same readers: count, bytes each, options by key."""
 
     files: int
     bytes: int
@@ -122,8 +120,7 @@ class FileGroup(NamedTuple):
 
 
 class FileMix:
-    """Choose how many files of each group take which option, so that the largest load
-    is least.
+    """Choose an option for the files of each group, to minimise the largest load.
 
     Variables: n_go files of group g that take option o; M.
 
@@ -167,7 +164,7 @@ class FileMix:
                 program.add(f"disk_{i}", stored[i], most=room)
 
     def chosen(self, values: Mapping[int, Number]) -> list[int]:
-        """Return the key of the option of every file, group by group, of a solution."""
+        """Return the key of the option of every file in a solution, group by group."""
         found: list[int] = []
         for key, count in self._counts:
             found += [key] * round(values[count])

@@ -1,7 +1,8 @@
-"""Khanna, Catalyurek, Kurc, Sadayappan, Saltz: Section 4.1, (1)-(13) as printed; (21).
+"""Formulate the integer program of Khanna et al., Section 4.1, (1)-(13), and (21).
 
-Sets: compute nodes i, j; tasks k; files l. Access_k are the files of task k, Require_l
-the tasks that read file l. Variables, all 0-1 but for the last:
+The equations are as printed. Sets: compute nodes i, j; tasks k; files l. Access_k are
+the files of task k, Require_l the tasks that read file l. Variables, all 0-1 but for
+the last:
 
     T_ki   task k on node i
     X_li   file l stored at i
@@ -37,7 +38,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.]{0,23}")
 class PrintedModel:
     """Build the printed model of one problem in seconds, with readable names.
 
-    Names carry the ids of the instance where all ids of a kind are short and plain,
+    Names contain the ids of the instance if all ids of a kind are short and plain,
     positions otherwise: ``T_t0_n1``, ``X_f3_n0``, ``R_f3_n0``, ``Y_n0_n1_f3``.
     """
 
@@ -114,8 +115,8 @@ class PrintedModel:
             self.program.add(name, [(y, 1), (self.X[l, i], -1)], most=0)
 
     def eq_2(self) -> None:
-        """(2): Y_ijl <= sum over Require_l of T_kj, a copy goes where a task
-        reads it.
+        """(2): Y_ijl <= sum over Require_l of T_kj, a copy goes where a task reads
+        it.
         """
         for (i, j, l), y in self.Y.items():
             readers = [(self.T[k, j], -1) for k in self.instance.readers[l]]
@@ -137,9 +138,7 @@ class PrintedModel:
             )
 
     def eq_5(self) -> None:
-        """(5): X_li = R_li + sum over j of Y_jil; held files are there without
-        either.
-        """
+        """(5): X_li = R_li + sum over j of Y_jil; a held file has neither term."""
         for (l, i), x in self.X.items():
             if l not in self.instance.held[i]:
                 terms = [(x, 1), (self.R[l, i], -1), *self._in(l, i, -1)]
@@ -162,8 +161,8 @@ class PrintedModel:
                     )
 
     def eq_8(self) -> None:
-        """(8): sum over i of R_li >= 1, every file is fetched once or more,
-        unless held.
+        """(8): sum over i of R_li >= 1, every file is fetched at least once, unless
+        held.
         """
         for l, name in enumerate(self._f):
             if not self.instance.holders(l):
@@ -171,8 +170,8 @@ class PrintedModel:
                 self.program.add(f"eq8_{name}", terms, least=1)
 
     def replication_seconds(self, node: int) -> list[Term]:
-        """(9): sum of (Y_jil + Y_ijl) x t_rep x size, both ends are charged
-        (rule 4).
+        """(9): sum of (Y_jil + Y_ijl) x t_rep x size; both ends are charged (rule
+        4).
         """
         near = self.instance.near
         seconds = self.instance.seconds
@@ -210,8 +209,9 @@ class PrintedModel:
                 self.program.add(f"eq21_{self._n[i]}", sizes, most=room)
 
     def levels(self) -> None:
-        """Not in the paper: U_jl >= U_il + 1 - C (1 - Y_ijl), so that copies
-        form a forest.
+        """Constrain (not in the paper): U_jl >= U_il + 1 - C (1 - Y_ijl).
+
+        Copies then form a forest.
         """
         if not self.U:
             return
@@ -236,16 +236,14 @@ class PrintedModel:
 
 
 def _names(prefix: str, ids: list[str]) -> list[str]:
-    """Return *ids* where all are plain, else prefix and position; never two alike."""
+    """Return *ids* if all are plain, else prefix and position; names are unique."""
     if all(_PLAIN.fullmatch(name) for name in ids):
         return ids
     return [f"{prefix}{k}" for k in range(len(ids))]
 
 
 def num_terms(problem: ReplicationProblem, replication: bool = True) -> int:
-    """Return about how many coefficients the printed model has, to judge its
-    building.
-    """
+    """Return the approximate number of coefficients of the printed model."""
     nodes = len(problem.nodes)
     pairs = nodes * (nodes - 1) if replication else 0
     requests = sum(len(files) for files in problem.inputs)

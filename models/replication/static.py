@@ -1,9 +1,8 @@
-"""The static replication problem as the models see it: files that are read, equal tasks
-merged, times as integers.
+"""Reduce the replication problem to what the static models need.
 
-Times are whole multiples of one ``unit``, chosen so that nothing is rounded where that
-is possible. Otherwise they are rounded down, so that a bound of the integer problem
-stays a bound.
+Files are those that are read, equal tasks are merged, times are integers: whole
+multiples of one ``unit``, without rounding if possible. Otherwise they are rounded
+down, so that a bound of the integer problem stays a bound.
 """
 
 import heapq
@@ -20,17 +19,14 @@ from ioopt.units import exact
 Cycles = Literal["acyclic", "printed"]
 """Whether copies descend from a fetch, or may run in a cycle (rule 3)."""
 MOST_UNITS = 1 << 46
-"""No sum of times may exceed this many units (CP-SAT needs room
-for sums and products).
-"""
+"""Most units of any sum of times (CP-SAT needs room for sums and products)."""
 
 
 @dataclass(frozen=True)
 class TaskClass:
-    """Group tasks that are alike.
+    """Group tasks with the same files and compute time.
 
-    They have the same files (by model index) and the same seconds at speed 1; ``tasks``
-    are their positions.
+    Files are by model index, times at speed 1; ``tasks`` are positions.
     """
 
     tasks: tuple[int, ...]
@@ -45,7 +41,7 @@ class TaskClass:
 
 @dataclass(frozen=True)
 class StaticInstance:
-    """Hold what the static model needs of a replication problem.
+    """Hold the data of a replication problem for the static model.
 
     ``files[l]`` is the position of file l in the problem, ``sizes`` are bytes,
     ``readers[l]`` the classes that read it. ``held[i]`` are the files on node i from
@@ -101,8 +97,7 @@ class StaticInstance:
         return float(Fraction(units) * self.unit)
 
     def lift(self, seconds: float) -> float:
-        """Raise a lower bound in *seconds* to the next multiple of the unit, when
-        exact.
+        """Raise a lower bound in *seconds* to the next multiple of the unit, if exact.
 
         A slack of 1e-9 relative (or a millionth of a unit) absorbs the backend's
         rounding.
@@ -115,7 +110,7 @@ class StaticInstance:
 
 @dataclass(frozen=True)
 class Moves:
-    """State a solution of the static model by positions.
+    """Hold a solution of the static model by positions.
 
     ``assign`` is the node of each task; ``remote`` are (file, node) and ``copies``
     (file, source, destination) with files by model index.
@@ -170,7 +165,7 @@ def _compute_times(
 ) -> dict[Fraction, dict[Fraction, Fraction]]:
     """Return compute / speed by seconds and speed.
 
-    Few of them differ, and exact division is slow: once for each pair.
+    Exact division is slow, so each pair is divided once.
     """
     times: dict[Fraction, dict[Fraction, Fraction]] = {}
     for group in classes:
@@ -238,9 +233,9 @@ def _unit(
     work: Mapping[Fraction, Mapping[Fraction, Fraction]],
     total: Fraction,
 ) -> tuple[Fraction, bool]:
-    """Return the largest unit of which every time is a multiple, and True.
+    """Return the largest unit that divides every time, and True.
 
-    Where sums of so many units would get too large, return a decimal unit and False.
+    If sums of such units would be too large, return a decimal unit and False.
     """
     times = {*transfers}
     for row in work.values():
@@ -260,7 +255,7 @@ def _unit(
 
 
 def tidied(instance: StaticInstance, moves: Moves) -> Moves:
-    """Return *moves* in order, without transfers that serve nothing.
+    """Return *moves* in order, without unnecessary transfers.
 
     The last fetch of a file stays (8).
     """
@@ -278,7 +273,7 @@ def tidied(instance: StaticInstance, moves: Moves) -> Moves:
 
 
 def read_pairs(instance: StaticInstance, assign: Sequence[int]) -> set[tuple[int, int]]:
-    """Return (file, node) of all that is read when task k is on node ``assign[k]``."""
+    """Return (file, node) of all files read when task k is on node ``assign[k]``."""
     pairs = set()
     for node, k in zip(assign, instance.class_of, strict=True):
         for file in instance.classes[k].inputs:
@@ -289,9 +284,9 @@ def read_pairs(instance: StaticInstance, assign: Sequence[int]) -> set[tuple[int
 def _surplus(
     instance: StaticInstance, remote: set[tuple[int, int]], needed: set[tuple[int, int]]
 ) -> set[tuple[int, int]]:
-    """Return fetches that nothing needs.
+    """Return the unnecessary fetches.
 
-    Of a file without any other fetch or holder, one is kept: that to the first node.
+    If a file has no other fetch or holder, its fetch to the first node is kept.
     """
     idle = remote - needed
     served = {file for file, _ in remote & needed}
@@ -351,7 +346,7 @@ def enough_disk(instance: StaticInstance) -> bool:
 def queue_order(instance: StaticInstance, tasks: Iterable[int]) -> list[int]:
     """Return an order for the tasks of one node.
 
-    Next is always the task that misses the fewest bytes.
+    The next task is always the one that lacks the fewest bytes.
     """
     problem = instance.problem
     missing = {task: problem.task_bytes(task) for task in tasks}
@@ -381,7 +376,7 @@ def to_plan(
 ) -> ReplicationPlan:
     """Return the plan of a static solution.
 
-    ``printed`` holds it to the rules that allow copies in a cycle.
+    If ``printed``, it may have copies in a cycle.
     """
     problem = instance.problem
     tasks = [task.id for task in problem.tasks]
@@ -403,7 +398,7 @@ def to_plan(
 
 
 def from_plan(instance: StaticInstance, plan: ReplicationPlan) -> Moves | None:
-    """Return the moves that *plan* states, for warm starts; None if it omits tasks.
+    """Return the moves of *plan* as a warm start; None if it omits tasks.
 
     Moves of unknown files and nodes are left out.
     """
@@ -433,28 +428,27 @@ def from_plan(instance: StaticInstance, plan: ReplicationPlan) -> Moves | None:
 
 
 def roomy(instance: StaticInstance) -> bool:
-    """Return whether every disk takes all files at once.
+    """Return whether every disk can hold all files at once.
 
-    Then no plan is the better for evicting one.
+    Then eviction cannot improve a plan.
     """
     total = sum(instance.sizes)
     return all(room is None or room >= total for room in instance.room)
 
 
 def relays_matter(instance: StaticInstance) -> bool:
-    """Return whether a node may gain by passing on a copy that it does not read.
+    """Return whether a node may gain by sending on a copy that it does not read.
 
-    (2) forbids it; copy entries ask for such copies. A copy that is passed on once is
-    saved by sending past the node, so there must be a sender, the node and two
-    receivers.
+    (2) forbids it; copy entries may demand it. A copy that is sent on only once is
+    saved by sending directly, so there must be a sender, the relay and two receivers.
     """
     return instance.num_nodes > 3
 
 
 def past_relays(instance: StaticInstance, moves: Moves) -> Moves:
-    """Return *moves* without relays, as (2) asks.
+    """Return *moves* without relays, to satisfy (2).
 
-    Senders send past the nodes that get a copy and do not read it.
+    Senders send directly to the final receivers.
     """
     read = read_pairs(instance, moves.assign)
     copies = set(moves.copies)

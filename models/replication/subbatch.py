@@ -1,4 +1,4 @@
-"""Sub-batch selection (Khanna et al., Section 4.2, equations (14)-(20)).
+"""Formulate sub-batch selection (Khanna et al., Section 4.2, equations (14)-(20)).
 
 Sets: i places (compute nodes, or virtual nodes of the hierarchy), k pending tasks, l
 their files. Variables: T_ki = 1 when task k is allocated to place i, X_li = 1 when file
@@ -7,8 +7,8 @@ them; that is exact.
 
 Departures: files that a place already has may stay or go, so they are ordinary X here
 (free and evictable; equation (8) plays no part in the first stage); computing is
-divided by the place's speed; among the selections that (20) does not tell apart,
-``ties="bytes"`` takes one that brings the fewest bytes (ours).
+divided by the place's speed; among selections equal by (20), ``ties="bytes"`` takes one
+that transfers the fewest bytes (ours).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,9 +24,7 @@ from ioopt.units import exact
 MOST_SUM = 10**18
 """Largest sum of whole numbers given to CP-SAT."""
 TOLERANCE = Fraction(1, 10**9)
-"""Slack of (17), as a share of all computing: the last digits of times decide
-nothing.
-"""
+"""Slack of (17), as a share of all computing, so that last digits decide nothing."""
 MOST_DENOMINATOR = 10_000
 """Largest denominator of Thresh as a fraction."""
 _TIE_UNITS = 10**4
@@ -34,8 +32,9 @@ _TIE_UNITS = 10**4
 
 @dataclass(frozen=True)
 class Place:
-    """State a compute node or a virtual one: total disk (None: unlimited), total speed,
-    files there.
+    """Describe a compute or virtual node: total disk and speed, files there.
+
+    A total disk of None is unlimited.
 
     ``largest_disk`` is the largest disk of one node inside (None: unlimited): a task
     must fit it.
@@ -56,9 +55,7 @@ class Group:
 
 
 def group_tasks(problem: ReplicationProblem, tasks: Sequence[int]) -> list[Group]:
-    """Merge tasks that cannot be told apart; groups are in the order of their
-    first task.
-    """
+    """Merge equal tasks; groups are in the order of their first task."""
     groups: dict[tuple[tuple[int, ...], float], list[int]] = {}
     for task in tasks:
         key = tuple(sorted(problem.inputs[task])), problem.tasks[task].compute_seconds
@@ -67,7 +64,7 @@ def group_tasks(problem: ReplicationProblem, tasks: Sequence[int]) -> list[Group
 
 
 class SubBatchModel:
-    """Build the first stage as a program; one method a constraint, named by its
+    """Build the first stage as a program; one method per constraint, named by its
     number.
     """
 
@@ -79,7 +76,7 @@ class SubBatchModel:
         thresh: float | None,
         ties: Literal["any", "bytes"] = "any",
     ) -> None:
-        """Build all of (14)-(20); *thresh* None leaves out (17)."""
+        """Build all of (14)-(20); *thresh* None omits (17)."""
         self.problem = problem
         self.places = tuple(places)
         self.groups = group_tasks(problem, tasks)
@@ -97,9 +94,7 @@ class SubBatchModel:
         self._objective_20(ties)
 
     def _count_variable(self, g: int, i: int) -> int:
-        """Return T for the tasks of group *g* at place *i*; 0 where one does
-        not fit.
-        """
+        """Return T for the tasks of group *g* at place *i*; 0 if one does not fit."""
         group = self.groups[g]
         place = self.places[i]
         size = sum(self.problem.files[file].bytes for file in group.files)
@@ -139,7 +134,7 @@ class SubBatchModel:
             )
 
     def _balance_17(self, thresh: float) -> None:
-        """(17)-(19): no place computes longer than (1 + Thresh) x the average of all
+        """(17)-(19): no place computes longer than (1 + Thresh) x the mean of all
         places.
         """
         factor = 1 + exact(thresh).limit_denominator(MOST_DENOMINATOR)
@@ -157,12 +152,12 @@ class SubBatchModel:
             self.program.add(f"eq17_{i}", terms, most=slack * (top + bottom))
 
     def _whole_loads(self, most: int) -> tuple[list[list[int]], int]:
-        """Return the computing of a task of each group at each place in whole units,
-        and a slack.
+        """Return the computing of each group's tasks at each place in units, and a
+        slack.
 
         Whole units are exact, so that equality in (17) stays equality. Times with so
         many digits that all computing has more than *most* units are rounded. The slack
-        is ``TOLERANCE`` and what rounding may add to a load.
+        is ``TOLERANCE`` plus the most that rounding may add to a load.
         """
         seconds = [
             exact(self.problem.tasks[group.tasks[0]].compute_seconds)
@@ -187,8 +182,8 @@ class SubBatchModel:
         return [[round(value / unit) for value in row] for row in loads], slack
 
     def _objective_20(self, ties: Literal["any", "bytes"]) -> None:
-        """(20): as many tasks as possible; then, by choice, the fewest bytes to
-        bring.
+        """(20): maximise the number of tasks; then, by choice, minimise the bytes to
+        transfer.
         """
         new = {
             key: self.problem.files[key[0]].bytes
@@ -207,8 +202,8 @@ class SubBatchModel:
         goal.update({self.stored[key]: -lost for key, lost in weight.items()})
 
     def hint(self, chosen: Sequence[Sequence[int]]) -> dict[int, int]:
-        """Return a value for every variable that stands for *chosen*, the tasks of each
-        place.
+        """Return a value for every variable that represents *chosen*, the tasks of
+        each place.
         """
         values: dict[int, int] = {}
         for i, tasks in enumerate(chosen):

@@ -1,9 +1,8 @@
-"""Lower bounds of the makespan (workflow rule 18), valid for every plan and dispatch,
-of batches too.
+"""Bound the makespan from below (workflow rule 18), for every plan and dispatch.
 
-*Critical path*: a task cannot start before what it waits for has ended, nor can the
-makespan come before what waits for it. *Cores*: what is left to compute after an
-instant needs cores. *Links*: what must cross a link or a storage's disk needs time
+The bounds hold for batches too. *Critical path*: a task starts after its predecessors
+have ended, and the makespan follows its successors. *Cores*: the computing left after
+an instant needs cores. *Links*: what must cross a link or a storage's disk needs time
 there, between the first task that asks for it and the last that uses it.
 """
 
@@ -17,8 +16,8 @@ from ioopt.problems.replication import LinkModel, Node, ReplicationProblem
 
 @dataclass(frozen=True)
 class WorkflowBound:
-    """Compute the three bounds of one instance in seconds; *link_model*
-    overrides its own.
+    """Compute the three bounds of one instance in seconds; *link_model* overrides
+    its own.
     """
 
     problem: ReplicationProblem
@@ -26,7 +25,7 @@ class WorkflowBound:
 
     @property
     def seconds(self) -> float:
-        """Return the largest of the three."""
+        """Return the largest of the three bounds."""
         return max(self.critical_path, self.core_area, self.link)
 
     @cached_property
@@ -63,8 +62,10 @@ class WorkflowBound:
 
     @cached_property
     def link(self) -> float:
-        """Return the bound of all that must cross the remote link (all private links
-        together) or one storage's disk.
+        """Return the bound of all transfers over the remote link, or one storage's
+        disk.
+
+        All private links count together.
         """
         network = self.problem.network
         files = self.problem.files
@@ -90,8 +91,9 @@ class WorkflowBound:
     def _crossing(
         self, fetched: Collection[int], kept: Collection[int], rate: float
     ) -> float:
-        """Return the bound of *fetched* files that come in and *kept* products that go
-        out through one resource of that *rate*.
+        """Return the bound of all transfers through a resource of *rate*.
+
+        *fetched* files come in, *kept* products go out.
         """
         problem = self.problem
         far = sum(problem.files[f].bytes for f in fetched) / rate
@@ -133,8 +135,9 @@ class WorkflowBound:
 
     @cached_property
     def first_touch(self) -> frozenset[int]:
-        """Return the files that must come from remote storage: born there, read, and
-        held by no node.
+        """Return the files that must come from remote storage.
+
+        They begin there, some task reads them, and no node holds them.
         """
         problem = self.problem
         held = frozenset().union(*problem.holds)
@@ -145,7 +148,9 @@ class WorkflowBound:
 
     @cached_property
     def _asked(self) -> list[float]:
-        """Return, per file, the arrival of its first reader: nobody asks before."""
+        """Return, per file, the arrival of its first reader, the first to ask for
+        it.
+        """
         tasks = self.problem.tasks
         found = []
         for readers in self.problem.readers:
@@ -164,13 +169,17 @@ class WorkflowBound:
         return [min(pipe, disks[file.storage]) for file in self.problem.files]
 
     def first_arrival(self, f: int) -> float:
-        """Return when file *f*, born remote, can be on a node first."""
+        """Return the earliest arrival on any node of file *f*, which begins on
+        remote storage.
+        """
         return self._asked[f] + self.problem.files[f].bytes / self.rates[f]
 
     @cached_property
     def earliest_start(self) -> list[float]:
-        """Return ES: a task's arrival, its predecessors, and its inputs from remote
-        storage, one by one and together.
+        """Return ES: the latest of a task's arrival, predecessors and inputs from
+        remote storage.
+
+        Inputs count one by one and together.
         """
         problem = self.problem
         start = [0.0] * len(problem.tasks)
@@ -195,14 +204,14 @@ class WorkflowBound:
 
     @cached_property
     def earliest_end(self) -> list[float]:
-        """Return EF: the earliest start and the computing."""
+        """Return EF: the earliest start plus the computing."""
         rows = zip(self.earliest_start, self.seconds_on_fastest, strict=True)
         return [start + work for start, work in rows]
 
     @cached_property
     def tail(self) -> list[float]:
-        """Return q, what must follow the end of a task: its successors, and saves of
-        what it keeps.
+        """Return q, the time after a task's end: its successors, and saves of its
+        kept files.
         """
         problem = self.problem
         after = [0.0] * len(problem.tasks)
@@ -218,22 +227,21 @@ class WorkflowBound:
 def makespan_bound_seconds(
     problem: ReplicationProblem, link: LinkModel | None = None
 ) -> float:
-    """Return the bound of :class:`WorkflowBound` in seconds, of batches too."""
+    """Return the bound of :class:`WorkflowBound` in seconds, also for batches."""
     return WorkflowBound(problem, link).seconds
 
 
 Share = tuple[float, float]
-"""Seconds that something takes on the cores of a node if it stays, and on its interface
-if it does not.
+"""Seconds of an item on the cores of a node if it stays, and on its interface if it
+moves.
 """
 
 
 def least_of_both(shares: Iterable[Share], stay: float, move: float) -> float:
-    """Return the least end of both cores and interface, free at *stay* and *move*, over
-    all divisions.
+    """Return the least end of cores and interface over all divisions of the items.
 
-    Each share stays, moves, or does so in part. Those that move longest for their
-    computing stay.
+    Cores are free at *stay*, the interface at *move*. Each item stays, moves, or is
+    divided. Items whose move is longest relative to their computing stay.
 
     >>> least_of_both([(4.0, 4.0), (4.0, 1.0)], 0.0, 0.0)
     2.5
@@ -258,19 +266,18 @@ def least_of_both(shares: Iterable[Share], stay: float, move: float) -> float:
 
 @dataclass(frozen=True)
 class TransferBound(WorkflowBound):
-    """Compute the bounds of :class:`WorkflowBound`, never below it, with starts and
-    tails that know transfers.
+    """Strengthen :class:`WorkflowBound` with starts and tails that include transfers.
 
-    A task and its producer share a node, where both take cores, or bytes pass the
-    interface of the node; likewise for what reads its products. Which of them share is
-    left to the relaxation, in parts if need be, so that the bound holds for every plan
-    and dispatch.
+    A task and its producer either share a node, and both take its cores, or bytes pass
+    the interface of the node; likewise for readers of its products. The relaxation
+    chooses which tasks share a node, in fractions if needed, so the bound holds for
+    every plan and dispatch.
     """
 
     @cached_property
     def critical_path(self) -> float:
-        """Return the largest over the tasks of the least over the nodes: what comes
-        before, the task itself, and what follows.
+        """Return the largest over the tasks of the least head + task + tail over the
+        nodes.
         """
         heads = self._heads
         tails = self._tails
@@ -283,7 +290,7 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def core_area(self) -> float:
-        """Return the bound of workflow rule 18, or of tasks on one core.
+        """Return the larger of workflow rule 18 and the bound of tasks on one core.
 
         Of m C + 1 tasks on C cores some core runs m + 1.
         """
@@ -319,8 +326,8 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def _classes(self) -> list[Node]:
-        """Return the first node of each kind; held files do not count, as in
-        all bounds.
+        """Return the first node of each kind; held files are ignored, as in all
+        bounds.
         """
         kinds = {}
         for node in reversed(self.problem.nodes):
@@ -346,7 +353,7 @@ class TransferBound(WorkflowBound):
     def _cores(self, tasks: Iterable[int], c: int) -> float:
         """Return the seconds that *tasks* take on all cores of a node of kind *c*.
 
-        They are infinite if one does not fit.
+        Infinite if one does not fit.
         """
         node = self._classes[c]
         total = 0.0
@@ -358,7 +365,7 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def earliest_end(self) -> list[float]:
-        """Return the least head and computing over the nodes."""
+        """Return the least head plus computing over the nodes."""
         found = []
         for k, start in enumerate(self.earliest_start):
             head = self._heads[k]
@@ -384,8 +391,9 @@ class TransferBound(WorkflowBound):
     def _head(
         self, k: int, c: int, heads: list[dict[int, float]], end: list[float]
     ) -> float:
-        """Return when *k* can start on a node of kind *c*: its producers ran there, or
-        their files came.
+        """Return when *k* can start on a node of kind *c*.
+
+        Its producers ran there, or their files were transferred.
         """
         problem = self.problem
         byte = self.problem.replica_seconds_per_byte

@@ -1,4 +1,6 @@
-"""Lower bounds of work directories: of the peak (rule B10), the makespan (rule B11)."""
+"""Bound work directories from below: the peak (rule B10) and the makespan (rule
+B11).
+"""
 
 from __future__ import annotations
 
@@ -16,25 +18,26 @@ from ioopt.options import Deadline
 from ioopt.problems.work_directory import WorkDirectoryProblem
 
 MOST_JOINED = 20_000
-"""Tasks of one component up to which the ancestors of each are held as bits."""
+"""Most tasks of a component whose ancestors are held as bits."""
 FEW = 64
-"""Tasks of one component up to which a loop over bits is quicker than an array."""
+"""Most tasks of a component for which a loop over bits is quicker than an array."""
 MOST_EXACT = 1 << 62
-"""Bytes up to which an array of 64-bit whole numbers holds every sum."""
+"""Most bytes for which an array of 64-bit whole numbers holds every sum."""
 DUAL_FUNCTIONS = 6
 Item = tuple[int, int, int]
-"""Head, tail and area: it is there from its head to the makespan less its tail at
-most.
+"""Head, tail and area of an item: it is held from its head at least until the
+makespan minus its tail.
 """
 
 
 @dataclass(frozen=True)
 class PeakBound:
-    """Lower bounds of the peak in bytes, and the first task that reaches the largest.
+    """Hold lower bounds of the peak in bytes, and the first task that reaches the
+    largest.
 
-    ``need``: own bytes and inputs of a task; ``through``: own bytes and what is inside
-    while it runs in every plan; ``end``: what is kept, beside the last task. ``reason``
-    names the largest.
+    ``need``: own bytes and inputs of a task; ``through``: own bytes plus the bytes
+    inside in every plan while it runs; ``end``: the kept bytes plus those of the last
+    task. ``reason`` names the largest.
     """
 
     need: int
@@ -51,7 +54,7 @@ def peak_bound(
 ) -> PeakBound:
     """Return the largest of the three bounds of the peak.
 
-    Past the *deadline* ``through`` is that of some tasks only, and not ``complete``.
+    Past the *deadline* ``through`` covers some tasks only, and is not ``complete``.
     """
     sizes = [file.bytes for file in problem.products]
     own = problem.own_bytes
@@ -73,7 +76,7 @@ def peak_bound(
 
 
 def _end(problem: WorkDirectoryProblem) -> dict[int, int]:
-    """Return what is inside while the last task runs, by the tasks with the least.
+    """Return the least bytes inside while the last task runs, and that task.
 
     These are all kept products, and what the task alone still needs.
     """
@@ -93,10 +96,9 @@ def _end(problem: WorkDirectoryProblem) -> dict[int, int]:
 def _through(
     problem: WorkDirectoryProblem, inputs: list[int], deadline: Deadline | None
 ) -> tuple[list[int], bool]:
-    """Return what is inside while each task runs in every plan, and whether for all.
+    """Return the bytes inside in every plan while each task runs, and whether complete.
 
-    Where the *deadline* passes first, the rest have what they need: own bytes and
-    *inputs*.
+    If the *deadline* passes first, the other tasks get their own bytes and *inputs*.
     """
     found = [own + size for own, size in zip(problem.own_bytes, inputs, strict=True)]
     if deadline is not None and deadline.expired():
@@ -108,7 +110,7 @@ def _through(
         if deadline is not None and deadline.expired():
             return found, False
         if len(tasks) > MOST_JOINED:
-            continue  # as the rule says: need alone
+            continue  # As the rule says, the task's need alone.
         inside = _inside_with(problem, tasks, deadline)
         if inside is None:
             return found, False
@@ -122,8 +124,8 @@ def _inside_with(
 ) -> list[int] | None:
     """Return the bytes of others that are inside while each of *tasks* runs.
 
-    *tasks* are one component. None where the *deadline* passes first. Sets of tasks are
-    whole numbers with a bit for each.
+    *tasks* are one component. Return None if the *deadline* passes first. Sets of tasks
+    are whole numbers with a bit for each.
     """
     bit = {k: 1 << at for at, k in enumerate(tasks)}
     before: dict[int, int] = {}
@@ -211,9 +213,9 @@ def _sweep(items: list[Item]) -> int:
 
 @dataclass(frozen=True)
 class MakespanBound:
-    """Lower bounds of the makespan in seconds, by reason.
+    """Hold lower bounds of the makespan in seconds, by reason.
 
-    Those of the bytes are None where there is no quota, or one of 0.
+    Bounds from bytes are None without a quota, or with a quota of 0.
     """
 
     critical_path: Fraction
@@ -224,7 +226,7 @@ class MakespanBound:
 
     @property
     def bound(self) -> Fraction:
-        """The largest."""
+        """Return the largest bound."""
         found = (self.critical_path, self.core_area, self.byte_area, self.crowd)
         return max(value for value in found if value is not None)
 
@@ -234,7 +236,7 @@ def makespan_bounds(
 ) -> MakespanBound:
     """Return the bounds of the makespan under *quota*.
 
-    Those for which the *deadline* leaves no time are left out, and the rest is not
+    Bounds for which the *deadline* leaves no time are omitted, and the result is not
     ``complete``.
     """
     ticks = problem.ticks
@@ -293,10 +295,9 @@ def _held(
     tail: list[int],
     deadline: Deadline | None,
 ) -> list[tuple[int, int, int, int]] | None:
-    """Return (head, tail, ticks, bytes) of what every plan has inside for so many
-    ticks.
+    """Return (head, tail, ticks, bytes) of what every plan holds that long.
 
-    *s*, *head* and *tail* are by task. None where the *deadline* passes first.
+    *s*, *head* and *tail* are by task. None if the *deadline* passes first.
     """
     held = [(head[k], tail[k], s[k], own) for k, own in enumerate(problem.own_bytes)]
     for p, files in enumerate(problem.outputs):
@@ -323,12 +324,12 @@ def _dual(size: int, quota: int, j: int) -> int:
 
 
 def _rests(problem: WorkDirectoryProblem, p: int, s: list[int]) -> dict[int, int]:
-    """Return the longest path after *p* to the end of each reader of its products."""
+    """Return the longest path from *p* to the end of each reader of its products."""
     level = problem.levels
     readers = problem.successors[p]
     top = max((level[k] for k in readers), default=0)
     if top <= level[p] + 1:
-        return {k: s[k] for k in readers}  # nothing lies between
+        return {k: s[k] for k in readers}  # No task lies between them.
     rest = {p: 0}
     waiting = [(0, p)]
     while waiting:

@@ -47,19 +47,22 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "exact-workflow": {"replays": 5_000},
     "link-aware": {"evaluations": 100},
 }
-"""Of solvers by name: without the first it answers another question (copies that feed
-each other in a cycle), the others count what they do."""
+"""Solvers by name that take no part: the first answers another question (copies that
+feed each other in a cycle), the others count what they do.
+"""
 SCOPED = ("ip-printed", "ip-no-replication")
-"""Their bounds are of fewer plans: those in which (2) holds, or nothing is copied."""
+"""Solvers whose bounds cover fewer plans: those in which (2) holds, or nothing is
+copied.
+"""
 
 
 def batch(rng: random.Random) -> Any:
-    """A replication batch with tight disks, storages and held files."""
+    """Generate a replication batch with tight disks, storages and held files."""
     return ioopt.load(random_case(rng.randrange(1 << 30))[0])
 
 
 def workflow(rng: random.Random) -> Any:
-    """A workflow of 2 to 9 tasks, on disks or without."""
+    """Generate a workflow of 2 to 9 tasks, with or without disk limits."""
     seed = rng.randrange(1 << 30)
     return ioopt.load(
         {"format": "ioopt/replication", **random_workflow(seed, rng.randint(2, 9))}
@@ -67,13 +70,13 @@ def workflow(rng: random.Random) -> Any:
 
 
 def trace(rng: random.Random) -> Any:
-    """A batch I/O trace."""
+    """Generate a batch I/O trace."""
     seed = rng.randrange(1 << 30)
     return random_trace(seed, rng.randint(1, 12))
 
 
 def requests(rng: random.Random) -> Any:
-    """One I/O decision."""
+    """Generate one I/O decision."""
     machine = {
         "nodes": 16,
         "unit_nodes": 1,
@@ -104,17 +107,17 @@ def requests(rng: random.Random) -> Any:
 
 
 def gangs(rng: random.Random) -> Any:
-    """A gang workload with many things at one instant."""
+    """Generate a gang workload with many simultaneous events."""
     return random_workload(rng.randrange(1 << 30), 10)
 
 
 def matrix(rng: random.Random) -> Any:
-    """One gang decision."""
+    """Generate one gang decision."""
     return random_matrix(rng.randrange(1 << 30))
 
 
 def drawn(kind: str, presets: Sequence[str], **choices: Sequence[object]) -> Maker:
-    """Instances of *presets* with one of the *choices* of each setting."""
+    """Yield instances of *presets* with one of the *choices* of each setting."""
 
     def make(rng: random.Random) -> Any:
         given = {key: str(rng.choice(values)) for key, values in choices.items()}
@@ -155,7 +158,7 @@ PARTS: dict[str, tuple[Maker, dict[str, Any], float]] = {
 
 
 def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
-    """Return bounds and values by measure, each with who says so."""
+    """Return bounds and values by measure, each with its source."""
     kind = registry.kind_of_problem(problem)
     bounds: dict[str, dict[float, str]] = defaultdict(dict)
     values: dict[str, dict[float, str]] = defaultdict(dict)
@@ -175,9 +178,9 @@ def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
                 settings=settings | SETTINGS.get(row.name, {}),
             )
         except IooptError:
-            continue  # a solver that does not take this instance
+            continue  # The solver does not take this instance.
         if (result.plan or {}).get("loop", "closed") != settings.get("loop", "closed"):
-            continue  # a solver of open loops alone
+            continue  # The solver takes open loops only.
         if row.name not in SCOPED:
             for measure, bound in told_bounds(kind, result):
                 bounds[measure][bound] = row.name
@@ -195,12 +198,12 @@ def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
     if kind.kind == "replication":
         for _ in range(DEALT):
             for measure, value in dealt(problem, rng).items():
-                values[measure].setdefault(value, "a plan of no solver")
+                values[measure].setdefault(value, "a random plan")
     return kind, bounds, values
 
 
 def told_bounds(kind: Any, result: Any) -> Iterator[tuple[str, float]]:
-    """Yield all bounds that a result states: of its objective, and by its metrics."""
+    """Yield all bounds in a result: of its objective, and by its metrics."""
     if result.bound is not None:
         yield str(result.objective_name), result.bound
     for metric in kind.metrics:
@@ -215,7 +218,7 @@ def told_bounds(kind: Any, result: Any) -> Iterator[tuple[str, float]]:
 
 
 def dealt(problem: Any, rng: random.Random) -> Mapping[str, float]:
-    """Return all measures of a random plan; none where it breaks a rule."""
+    """Return all measures of a random plan; none if it breaks a rule."""
     with suppress(IooptError):
         problem.require_room()
         plan = random_plan(problem, rng).model_dump(by_alias=True, exclude_none=True)
@@ -227,7 +230,7 @@ def dealt(problem: Any, rng: random.Random) -> Mapping[str, float]:
 
 
 def checked(part: str, wanted: int, seed: int) -> list[Any]:
-    """Make at least so many checks of one family; return the row of the table."""
+    """Make at least *wanted* checks of one family; return the row of the table."""
     make, settings, _ = PARTS[part]
     rng = random.Random(f"{part} {seed}")
     instances = 0

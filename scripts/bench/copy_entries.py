@@ -1,8 +1,8 @@
 """Try one more copy entry in the best known plans of the library, on small disks.
 
 An entry is tried at every place of a queue for every file that one of the next twelve
-tasks there reads; 1,500 of these at random where there are more. Plans with rounds or
-with the record of a run are left out.
+tasks there reads; at most 1,500 of these, chosen at random. Plans with rounds or with
+the record of a run are left out.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.auto import has_small_disk
 
 AHEAD = 12
-"""How many of the next tasks of a queue are looked at."""
+"""Number of following tasks of a queue whose files are tried."""
 MOST = 1_500
-"""Most entries that are tried in a plan."""
+"""Most entries tried in a plan."""
 
 
 def main(quick: bool) -> None:
     """Print the table; a *quick* run tries 20 entries in each plan."""
     rows = []
     for name, entry in entries().items():
-        with suppress(UsageError):  # a file of others that is not here
+        with suppress(UsageError):  # The entry needs a file that is not shipped.
             problem = entry.problem() if entry.measure == "makespan_seconds" else None
             if isinstance(problem, ReplicationProblem) and has_small_disk(problem):
                 plan = ReplicationPlan.model_validate(entry.plan)
@@ -43,7 +43,9 @@ def main(quick: bool) -> None:
 def gains(
     problem: ReplicationProblem, plan: ReplicationPlan, most: int
 ) -> tuple[str, ...]:
-    """Return a row: makespan, places, tried, better, and the most that one gained."""
+    """Return a row: makespan, places, tried, better, and the largest gain of one
+    entry.
+    """
     inputs = {task.id: task.inputs for task in problem.tasks}
     places: list[tuple[str, int, str]] = []
     for node, queue in plan.order.items():

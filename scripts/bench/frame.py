@@ -1,4 +1,6 @@
-"""What the benchmarks share: tables, clocks, the shared data, checkouts to compare."""
+"""Share code of the benchmarks: tables, clocks, the shared data, checkouts to
+compare.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,15 @@ Answer = TypeVar("Answer")
 
 
 class Tree(NamedTuple):
-    """A checkout and the Python that runs it."""
+    """Hold a checkout and the Python that runs it."""
 
     folder: Path
     python: str
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of its processes: this tree first, one thread."""
+        """Return the environment of the tree's processes: this tree first, one
+        thread.
+        """
         path = os.pathsep.join([str(self.folder), str(ROOT / "scripts")])
         one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         return {**os.environ, **one, "PYTHONPATH": path}
@@ -54,7 +58,7 @@ def trees() -> dict[str, Tree]:
 
 
 class Cost(NamedTuple):
-    """What a command took and printed."""
+    """Hold the seconds, memory and output of a command."""
 
     code: int
     """Its exit code."""
@@ -63,7 +67,7 @@ class Cost(NamedTuple):
     wall: float
     """Seconds by the clock."""
     peak: int
-    """Most bytes of memory."""
+    """Peak memory in bytes."""
     text: str
     """Its standard output."""
     error: str
@@ -73,7 +77,7 @@ class Cost(NamedTuple):
 def run(
     command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None
 ) -> Cost:
-    """Run one process to its end, and end what it left running."""
+    """Run one process to its end, and end the processes that it left running."""
     begun = time.monotonic()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
         process = subprocess.Popen(

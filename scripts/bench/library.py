@@ -35,14 +35,15 @@ from ioopt.verdict import own_bound, past_bound
 
 PAGE = ROOT / "docs" / "library.md"
 MARK = "<!-- table -->\n"
-"""Stands before and after the table of the page."""
+"""Marks before and after the table of the page."""
 HEAD = ("entry", "kind", "measure", "value", "bound", "gap %", "class", "who", "when")
 PLAIN = {"sat": "CP-SAT", "highs": "HiGHS"}
 
 
 def improve(known: Entry, seconds: float, seeds: int) -> Entry:
-    """*known* with the best plan and bound of all solvers; variants and
-    references are not asked.
+    """Return *known* with the best plan and bound of all solvers.
+
+    Variants and reference solvers are not run.
     """
     entry, problem = known, known.problem()
     for spec in registry.solvers_for(entry.kind):
@@ -50,7 +51,7 @@ def improve(known: Entry, seconds: float, seeds: int) -> Entry:
             for seed in range(seeds if ANYTIME in spec.abilities else 1):
                 if entry.plan and row(entry)[6] == "closed":
                     return entry
-                with suppress(IooptError):  # it does not apply
+                with suppress(IooptError):  # The solver does not apply to the instance.
                     result = ioopt.solve(
                         problem, spec.name, time_limit=seconds, seed=seed
                     )
@@ -59,7 +60,7 @@ def improve(known: Entry, seconds: float, seeds: int) -> Entry:
 
 
 def row(entry: Entry) -> list[str]:
-    """The entry's line of the table, without what plain solvers find."""
+    """Return the entry's line of the table, without the results of plain solvers."""
     best = entry.best
     gap = relative_gap(best.best, best.bound, entry.sense)
     percent = None
@@ -77,8 +78,9 @@ def row(entry: Entry) -> list[str]:
 
 
 def plain(entry: Entry, seconds: float) -> list[str]:
-    """Value and bound of CP-SAT and HiGHS on the exported program, of gangs that
-    of the plan's pattern.
+    """Return value and bound of CP-SAT and HiGHS on the exported program.
+
+    For gangs this is the program of the plan's pattern.
     """
     pattern = {key: str(entry.plan[key]) for key in ("k", "d") if key in entry.plan}
     settings = {"cycles": "acyclic"} if entry.measure == "additive_seconds" else pattern
@@ -93,7 +95,7 @@ def plain(entry: Entry, seconds: float) -> list[str]:
             model, solver = model_builder.Model(), model_builder.Solver(name)
             model.import_from_mps_file(path)
             solver.set_time_limit_in_seconds(seconds)
-            if name == "sat":  # else it takes real numbers for whole ones
+            if name == "sat":  # Otherwise a real value would count as a whole number.
                 solver.set_solver_specific_parameters("mip_var_scaling:10000")
             status = solver.solve(model).name
             values = f"{solver.objective_value:.6g} ({solver.best_objective_bound:.6g})"
@@ -123,7 +125,7 @@ def main() -> None:
         if not given.name or name in given.name:
             try:
                 entry = improve(known, given.seconds, given.seeds)
-            except UsageError as error:  # a file of others that is not here
+            except UsageError as error:  # The entry needs a file that is not shipped.
                 print(f"{name}: {error}", file=sys.stderr)
                 continue
             if entry.plan and entry != known:
@@ -132,8 +134,8 @@ def main() -> None:
 
 
 def _with(entry: Entry, result: Any) -> Entry:
-    """*entry* with what *result* betters: plan and value, bound."""
-    with suppress(UsageError):  # it is not better
+    """Return *entry* with the improvements of *result*: plan and value, bound."""
+    with suppress(UsageError):  # The result is not better.
         changed, wrong = submit(entry, result.model_dump(mode="json"), result.solver)
         if wrong:
             print(f"  {entry.name}: {result.solver}: {wrong[:1]}", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""Instances of sweeps that no generator makes: recorded workflows, small disks, logs.
+"""Write instances of sweeps without a generator: recorded workflows, small disks, logs.
 
 A maker writes them into a folder; their names begin with the group of the table's row.
-It may return the best value known of some, by name.
+It may return the best known value of some, by name.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MACHINES = {
     "8 x 4, 32 MB/s": Machine(nodes=8, cores=4, remote_rate=32e6, replica_rate=128e6),
 }
 DISK_SHARE = 1.5
-"""A small disk holds so many times the largest task."""
+"""Size of a small disk, in multiples of the largest task."""
 FLATTENED = (
     "1000genome-chameleon-2ch",
     "cycles",
@@ -56,7 +56,7 @@ LOGS = (
     ("lublin_256", 256),
     ("RICC-2010-2.first20000", 8192),
 )
-"""Logs and the nodes of the machine that they are put on."""
+"""Logs, and the nodes of the machine on which they are replayed."""
 KINDS = ("batch-io", "gang", "gang-matrix", "quantum-selection")
 RECORDED = {
     "methylseq-dirt02-001": (20, (0.5, 0.3, 0.1)),
@@ -64,10 +64,11 @@ RECORDED = {
     "viralrecon-dirt02-001": (12, (0.5, 0.3, 0.2)),
     "montage-chameleon-dss-075d-001": (8, (0.5, 0.2)),
 }
-"""Copies and quotas, in peaks of an unlimited run, of the files that the search of work
-directories was chosen on."""
+"""Copies of files and quotas (in peaks of an unlimited run) with which the search of
+work directories was tuned.
+"""
 LEFT_OUT = ("helloworld", "blast-chameleon-small", "montage-chameleon-2mass-005d")
-"""No workflow, and smaller ones of those that are there."""
+"""Files that are no workflow, or a smaller version of another one."""
 
 
 def put(folder: Path, problem: Any, name: str) -> None:
@@ -81,7 +82,7 @@ def put(folder: Path, problem: Any, name: str) -> None:
 def graphs(machine: Machine) -> Iterator[ReplicationProblem]:
     """Estee's graphs of the shared data, planned with expected durations."""
     for file in sorted(shared_data("workflows").glob("*.zip")):
-        with suppress(UsageError):  # there is none of that number
+        with suppress(UsageError):  # No file has that number.
             for place in itertools.count():
                 yield read_estee(str(file), str(place), machine)[0]
 
@@ -110,7 +111,7 @@ def workflows(folder: Path, quick: bool) -> None:
 
 
 def flattened(folder: Path, quick: bool) -> None:
-    """Recorded workflows as batches, on disks of a share of their bytes."""
+    """Write recorded workflows as batches, on disks of a share of their bytes."""
     names = FLATTENED[:1] if quick else FLATTENED
     for share, name in itertools.product(("15%", "25%"), names):
         for path in sorted(shared_data("wfformat").glob(f"{name}*.json"))[:1]:
@@ -120,7 +121,9 @@ def flattened(folder: Path, quick: bool) -> None:
 
 
 def random_workflows(folder: Path, quick: bool) -> None:
-    """Small ones with tight disks, files to keep, arrivals, cores and unlike speeds."""
+    """Write small workflows with tight disks, kept files, arrivals, cores, varied
+    speeds.
+    """
     sys.path[:0] = [str(ROOT / "tests" / "oracle")]
     from random_workflows import random_workflow
 
@@ -131,9 +134,9 @@ def random_workflows(folder: Path, quick: bool) -> None:
 
 
 def chosen_on(folder: Path, quick: bool) -> None:
-    """Write the instances on which defaults were chosen, and logs under three loads.
+    """Write the instances that defaults were tuned on, and logs under three loads.
 
-    They are bundled ones and those of the library.
+    The former are bundled or in the library.
     """
     found = {}
     for name, row in entries().items():
@@ -158,24 +161,25 @@ def chosen_on(folder: Path, quick: bool) -> None:
 
 
 def stored(folder: Path, quick: bool, additive: bool = False) -> dict[str, float]:
-    """Write the library's instances, of additive time or of all other measures.
+    """Write the library's instances of additive time, or of all other measures.
 
-    Returns the best values known.
+    Return the best known values.
     """
     known = {}
     for name, entry in library().items():
         if (entry.measure == "additive_seconds") == additive:
-            with suppress(UsageError):  # a file of others that is not here
+            with suppress(UsageError):  # The entry needs a file that is not shipped.
                 put(folder, entry.problem(), name)
                 known[name] = entry.best.best
     return known
 
 
 def work_directories(folder: Path, quick: bool) -> dict[str, float]:
-    """Write copies of recorded workflows, with a part of the peak of an unlimited run.
+    """Write copies of recorded workflows, with a quota below the peak of an unlimited
+    run.
 
-    Those on which the search was chosen come also with their tasks shuffled; others
-    have half of the peak. Returns the makespans of the unlimited runs.
+    Those used for tuning the search come also with shuffled tasks; the others have half
+    of the peak. Return the makespans of the unlimited runs.
     """
     named: list[tuple[Path, str, int, tuple[float, ...]]] = []
     for stem, (copies, shares) in RECORDED.items():
@@ -215,4 +219,4 @@ MAKERS: dict[str, Callable[[Path, bool], dict[str, float] | None]] = {
     "workflow": workflows,
     "workflow-exact": random_workflows,
 }
-"""By the name of the sweep."""
+"""Makers by the name of the sweep."""

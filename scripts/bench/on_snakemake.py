@@ -51,7 +51,7 @@ ROOM = 1.25
 
 
 def plain(name: str) -> str:
-    """Return *name* with all characters replaced that a shell would not leave alone."""
+    """Return *name* with every character replaced that a shell treats specially."""
     return re.sub(r"[^A-Za-z0-9_.-]", "_", name)
 
 
@@ -60,7 +60,7 @@ def as_run(
 ) -> WorkDirectoryProblem:
     """Return *problem* with products of *largest* bytes in all.
 
-    A file that nobody reads is kept, as Snakemake keeps its targets.
+    A file without readers is kept, as Snakemake keeps its targets.
     """
     part = largest / sum(file.bytes for file in problem.products)
     read = {file.id for file, tasks in zip(problem.products, problem.readers) if tasks}
@@ -72,7 +72,7 @@ def as_run(
 
 
 def write(problem: WorkDirectoryProblem, directory: Path, total_seconds: float) -> None:
-    """Write a ``Snakefile`` into *directory*; all sleeps together are *total_seconds*.
+    """Write a ``Snakefile`` into *directory*; all sleeps together take *total_seconds*.
 
     The tasks of a sample are rules with a wildcard. Products are written into the
     folder ``work``.
@@ -167,9 +167,10 @@ def main(quick: bool) -> None:
 def real_rows(problem: WorkDirectoryProblem) -> Iterator[tuple[object, ...]]:
     """Yield the rows of a workflow, with the columns of HEADS.
 
-    The peak of a run that the quota ends is "full".
+    The peak of a run that the quota ends is shown as "full".
     """
-    _timed(problem, NAMES[0], None)  # does not count: the first start reads the disk
+    # The first start does not count because it reads the disk.
+    _timed(problem, NAMES[0], None)
     free = {name: _timed(problem, name, None) for name in NAMES}
     quota = ceil(ROOM * sequential_peak(problem, least_order(problem)))
     for name, (seconds, peak) in free.items():

@@ -1,4 +1,4 @@
-"""Workflows whose estimates are wrong: what deciding without knowing them costs.
+"""Measure what deciding under wrong estimates costs on workflows.
 
 Shown is the makespan over that of a clairvoyant plan: the best plan of the static
 planners made with the actual times and replayed with them (which is no bound: other
@@ -56,7 +56,7 @@ CASES = (
 )
 """File and graph of the shared data (Estee), or a preset."""
 ARRIVALS = ("pegasus sipht", "elementary merge_triplets", "chains")
-"""Cases that also come as four copies, one after the other."""
+"""Cases that are also run as four copies, one after the other."""
 QUICK_CASES = ("chains", "fork-join", "montage-like")
 PRESETS = {"in-tree": {"disk_share": 1.5}, "montage-like": {"images": 12, "cores": 2}}
 Times = Mapping[str, float]
@@ -104,7 +104,7 @@ def planned(
 ) -> tuple[float, ReplicationPlan]:
     """Return the makespan of the best plan of all planners, and the plan.
 
-    The planners know the actual *seconds* of the tasks that it names.
+    The planners know the actual *seconds* of the tasks listed there.
     """
     times = seconds or {}
     tasks = []

@@ -1,6 +1,7 @@
-"""What the relaxation of the replay proves.
+"""Measure which bounds the relaxation of the replay proves.
 
-Instances are tiny ones of all rules, and ones of 12, 16 and 20 tasks on 3 nodes.
+The instances are tiny ones that cover all rules, and some of 12, 16 and 20 tasks on 3
+nodes.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from ioopt import registry
 from ioopt.models.replication.workflow_bound import TransferBound
 
 TINY = 180
-"""How many tiny instances there are."""
+"""Number of tiny instances."""
 SMALL = 20
-"""How many instances of each size there are."""
+"""Number of instances of each size."""
 SECONDS = 15.0
-"""Time limit of a solve."""
+"""Time limit of a solve in seconds."""
 SIZES: dict[int, int] = {12: 3, 16: 4, 20: 4}
 """Tasks -> images of a mosaic with about as many tasks."""
 
 
 def small(tasks: int, seed: int) -> Any:
-    """Return a batch or workflow of about so many tasks on 3 nodes.
+    """Return a batch or workflow of about *tasks* tasks on 3 nodes.
 
     The seed decides the kind, and whether disks and the rate of copies are ample.
     """
@@ -51,7 +52,7 @@ def small(tasks: int, seed: int) -> Any:
 
 
 def row(name: str, problems: list[Any]) -> list[Any]:
-    """Return mean gaps of three bounds, and how many plans each proves optimal.
+    """Return mean gaps of three bounds, and the number of plans each proves optimal.
 
     The bounds are the one without the relaxation, that of all plans, that of queues.
     """
@@ -74,7 +75,7 @@ def row(name: str, problems: list[Any]) -> list[Any]:
 
 
 def _gap_percent(bound: float, makespan: float) -> float:
-    """Return by how much of the makespan the bound is below it, in %."""
+    """Return how far the bound is below the makespan, in % of the makespan."""
     if not makespan:
         return 0.0
     return 100 * (1 - bound / makespan)

@@ -1,13 +1,13 @@
 """Measure the speeds of ``speed.toml``: commands and statements, by checkout.
 
-Each runs in a process of its own. A row of the table has ``what`` it is, an ``aim`` and
-either ``command`` or ``work``. A command is words for ``ioopt``: FILE stands for the
-instance that ``make`` describes (words of ``ioopt generate``, or ``import`` from
+Each row runs in a process of its own. A row of the table has ``what`` it is, an ``aim``
+and either ``command`` or ``work``. A command is words for ``ioopt``: FILE stands for
+the instance that ``make`` describes (words of ``ioopt generate``, or ``import`` from
 SHARED) or for the text ``config``, OUT for a place to write to. ``work`` is a statement
 that is timed after ``setup``. ``over`` makes a row for every combination of its values;
-commands and statements see the values, and QUICK, by their names. Shown are the
-processor seconds of one of ``per`` things (the best of three) and the peak of memory;
-with ``soak`` also by how much memory grows in that many more calls.
+commands and statements see the values, and QUICK, by their names. The table shows the
+processor seconds divided by ``per`` (the best of three) and the peak of memory; with
+``soak`` also the growth of memory during that many more calls.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def main(group: str, quick: bool) -> None:
 
 
 def each(row: dict[str, Any], quick: bool) -> Iterator[dict[str, Any]]:
-    """Yield *row* for every combination of what it is over; *quick*: for the first."""
+    """Yield *row* for every combination of the values in ``over``; *quick*: only the
+    first.
+    """
     over = row.get("over", {})
     for values in itertools.product(*over.values()):
         yield row | {"over": dict(zip(over, values), QUICK=quick)}
@@ -86,7 +88,7 @@ def each(row: dict[str, Any], quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def told(tree: Tree, row: dict[str, Any], folder: Path) -> str:
-    """Return the figures of one row in one tree, in words; else its exit code."""
+    """Return the figures of one row in one tree, in words, or else its exit code."""
     try:
         if "work" in row:
             return _of_statement(tree, row)
@@ -129,7 +131,7 @@ def _of_command(tree: Tree, row: dict[str, Any], folder: Path) -> str:
 
 
 def made(tree: Tree, row: dict[str, Any], folder: Path) -> Path:
-    """Return the file of a row; it is made once."""
+    """Return the file of a row, which is made once."""
     words = row.get("make", "").format(**row["over"]).split()
     stem = "-".join(words).replace("/", "-")
     if "config" in row:
@@ -147,9 +149,9 @@ def made(tree: Tree, row: dict[str, Any], folder: Path) -> Path:
 
 
 def ran(tree: Tree, *arguments: str) -> Cost:
-    """Run Python in *tree* and print what it says of an error.
+    """Run Python in *tree*; print its error message, if any.
 
-    An answer that its limit was too short for is no error.
+    It is no error if the limit was too short for an answer.
     """
     cost = run([tree.python, *arguments], tree.environment(), tree.folder)
     if cost.code not in (0, ExitCode.NO_ANSWER):
@@ -159,7 +161,7 @@ def ran(tree: Tree, *arguments: str) -> Cost:
 
 
 def duration(seconds: float) -> str:
-    """Write seconds with the unit that fits."""
+    """Return seconds as text with a suitable unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"

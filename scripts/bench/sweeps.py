@@ -2,8 +2,8 @@
 
 The first line of the file is the title. Instances that no generator makes are written
 by a function of :mod:`bench.made` into the folder ``made`` beside the configuration. A
-row of the table is of a group of instances: those whose names agree up to ``-seed=`` or
-``: ``. A quick run takes the first value of every list, two seeds, and at most 2 s.
+row of the table covers a group of instances, whose names agree up to ``-seed=`` or ``:
+``. A quick run takes the first value of every list, two seeds, and at most 2 s.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def names() -> list[str]:
 def main(name: str, quick: bool, keep: str | None = None) -> None:
     """Run the sweep *name* in every tree and print its table.
 
-    *keep* is a folder for its stores; a sweep goes on with those that are there.
+    *keep* is a folder for its stores; an existing store is continued.
     """
     text = (FOLDER / f"{name}.toml").read_text("utf-8")
     config = tomllib.loads(text)
@@ -94,14 +94,14 @@ def shortened(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _first(value: Any) -> Any:
-    """Return the first of a list, and any other value as it is."""
+    """Return the first of a list, and any other value unchanged."""
     if isinstance(value, list):
         return value[0]
     return value
 
 
 def toml(value: Any) -> str:
-    """Write a value as TOML does."""
+    """Return a value as TOML text."""
     if isinstance(value, dict):
         pairs = [f"{key} = {toml(item)}" for key, item in value.items()]
         return f"{{{', '.join(pairs)}}}"
@@ -140,7 +140,7 @@ def joined(stores: Mapping[str, str], measure: str | None) -> pd.DataFrame:
 def table(rows: pd.DataFrame, known: Mapping[str, float]) -> Iterator[list[str]]:
     """Yield a row for each group of instances and solver.
 
-    Means are over the runs with an answer; those of ratios are geometric.
+    Means cover the runs with an answer; means of ratios are geometric.
     """
     names = rows["instance"].astype(str)
     rows = rows.assign(

@@ -9,12 +9,12 @@ paper's and is never counted with them. ``readings`` names the readings under wh
 claim is computed.
 
 A module has READINGS, the first of which is the paper's text as literally as it can be
-read: a row's verdict is that of the first reading, and the others are told where they
-judge otherwise. It has ``claims(quick)``, its rows; ``sizes(quick)``, one line on how
-much is run and on which seeds; ``pictures(quick)`` and ``notes(rows)`` where there are
-any. ``scripts/reproduce.py`` does the rest: it opens a campaign, so that every run
-becomes a row of its store and a killed reproduction goes on where it was. A test or a
-script that opens none computes the runs on the spot.
+read: a row's verdict is that of the first reading, and the others are listed if their
+verdicts differ. It has ``claims(quick)``, its rows; ``sizes(quick)``, one line on how
+much is run and on which seeds; and optionally ``pictures(quick)`` and ``notes(rows)``.
+``scripts/reproduce.py`` does the rest: it opens a campaign, so that every run becomes a
+row of its store and a killed reproduction goes on where it was. A test or a script that
+opens none computes the runs on the spot.
 
 The rules of the verdicts, fixed before the reported seeds are run and the same for all
 papers, are :func:`below`, :func:`reaches` and :func:`several`.
@@ -41,16 +41,16 @@ NOT = "not"
 NOT_RUN = "not run"
 VERDICTS = (HOLDS, TIE, PARTLY, NOT, NOT_RUN)
 TIE_MARGIN = 0.01
-"""A mean ratio that differs from 1 by less is a tie, whatever its interval."""
+"""Distance of a mean ratio from 1 below which it is a tie, whatever its interval."""
 Found = tuple[str, str]
 """Our figure and the verdict."""
 Other = tuple[str, str, str]
-"""A reading that judges otherwise: its name, its verdict, its figure."""
+"""A reading with another verdict: its name, its verdict, its figure."""
 _studies: list[Study] = []
 
 
 class Claim(NamedTuple):
-    """One claim with our figure and the verdict."""
+    """Hold one claim with our figure and the verdict."""
 
     claim: str
     where: str
@@ -60,14 +60,14 @@ class Claim(NamedTuple):
     ours: str
     verdict: str
     other: Sequence[Other] = ()
-    """Readings that judge otherwise."""
+    """Readings with another verdict."""
     headline: str = ""
     own: bool = False
     """Whether the claim is ioopt's, not the paper's."""
 
 
 class Ratio(NamedTuple):
-    """A mean ratio and its 95 % interval."""
+    """Hold a mean ratio and its 95 % interval."""
 
     mean: float
     low: float
@@ -75,7 +75,9 @@ class Ratio(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A figure of the page: the name of its file, its caption, the matplotlib axes."""
+    """Hold a figure of the page: the name of its file, its caption, the matplotlib
+    axes.
+    """
 
     name: str
     caption: str
@@ -83,7 +85,7 @@ class Picture(NamedTuple):
 
 
 def table(paper: str) -> dict[str, Any]:
-    """Return the tables of *paper*: ``claims``, and what else its module needs."""
+    """Return the tables of *paper*: ``claims``, and those that its module needs."""
     return tomllib.loads(Path(__file__).with_name(f"{paper}.toml").read_text("utf-8"))
 
 
@@ -124,12 +126,12 @@ def computed(
 
 
 def stated(*context: object, figure: str, word: str) -> Found:
-    """Return figure and verdict as the row states them; nothing is computed."""
+    """Return figure and verdict as written in the row, without computing anything."""
     return figure, word
 
 
 def below(ratio: tuple[float, float, float]) -> str:
-    """Judge the claim that one thing is below another, by the *ratio* of the two.
+    """Judge the claim that one quantity is below another, by the *ratio* of the two.
 
     *ratio* is the mean and the ends of its 95 % interval. The claim holds when the
     interval ends below 1, does not hold when it begins above 1, and is a tie when the
@@ -160,7 +162,7 @@ def reaches(ratio: tuple[float, float, float], limit: float) -> str:
 
 
 def several(words: Sequence[str]) -> str:
-    """Judge a claim made of several cases: it holds partly when some of them hold."""
+    """Judge a claim of several cases: it holds partly if some of them hold."""
     if len(set(words)) == 1:
         return words[0]
     if HOLDS in words or PARTLY in words:
@@ -190,9 +192,9 @@ def within(study: Study) -> Iterator[None]:
 def values_of(
     function: Callable[..., Mapping[str, Any]], settings: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return what *function* returns for each of *settings*, as read back from JSON.
+    """Return the values of *function* for each of *settings*, as read back from JSON.
 
-    Outside a study (:func:`within`), the function is called on the spot.
+    Outside a study (:func:`within`), call the function directly.
     """
     if _studies:
         target = f"{function.__module__}:{function.__qualname__}"
@@ -203,7 +205,7 @@ def values_of(
 def point(at: float, values: Sequence[float]) -> tuple[float, float, float, int]:
     """Return one point of a curve: place, mean, standard error and number of values.
 
-    The standard error of one value is NaN.
+    The standard error of a single value is NaN.
     """
     mean, error = mean_and_standard_error(values)
     if error is None:

@@ -1,4 +1,4 @@
-"""Khanna et al.: the claims of Figures 2 to 6, in simulation.
+"""Judge the claims of Khanna et al., Figures 2 to 6, in simulation.
 
 A plan is made once for each seed and each planner's side of a reading. It is replayed
 on the timeline simulator in every way in which readings differ: the link, the barriers,
@@ -45,7 +45,7 @@ from ioopt.protocols import SolveRequest
 from ioopt.solvers.replication.greedy.job_data_present import When
 
 SIZED = ("tasks", "many_tasks", "ppa_tasks", "most_500")
-"""Settings that are sizes of the run."""
+"""Settings whose values depend on the size of the run."""
 LINKS: tuple[LinkModel, ...] = ("shared", "per-node")
 SPAN = "makespan_seconds"
 IP = ("two-stage", "hierarchical")
@@ -58,7 +58,9 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Reading:
-    """What the paper leaves open: for the planners, then for the replays."""
+    """Hold one reading of what the paper leaves open: for the planners, then for the
+    replays.
+    """
 
     room: Room = "largest"
     node_disk_rate: str | None = None
@@ -73,7 +75,7 @@ class Reading:
     moves: str = "plan"
 
     def replay(self, solver: str) -> str:
-        """Return the name of the replay that the reading asks for."""
+        """Return the name of the replay for the reading."""
         if solver not in IP:
             return f"{self.link} "
         if not self.barriers:
@@ -105,32 +107,34 @@ READINGS = {
     ),
     "SAT along the curve (ours)": Reading(windows="curve"),
 }
-"""The first is the paper's text; the next four replay the same plans otherwise."""
+"""Readings: the first follows the paper's text; the next four change only the
+replays.
+"""
 GROUPS = {
     "first": list(READINGS)[:1],
     "planned": [name for name, reading in READINGS.items() if reading.work == 1],
     "links": list(READINGS)[:2],
     "replays": list(READINGS)[:5],
 }
-"""Names of readings by what a row of the table asks for."""
+"""Names of the readings under which a row of the table is judged."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is run."""
+    """Set how much is run."""
 
     seeds: Sequence[int]
     effort: float
     """Deterministic seconds a model."""
     tasks: int
     many_tasks: int
-    """Tasks in Figure 5."""
+    """Number of tasks in Figure 5."""
     ppa_tasks: int
-    """Tasks of PPA in Figure 6."""
+    """Number of PPA tasks in Figure 6."""
 
     @property
     def most_500(self) -> int:
-        """Tasks of PPA in the other figures."""
+        """Return the number of PPA tasks in the other figures."""
         return min(500, self.ppa_tasks)
 
     @classmethod
@@ -167,7 +171,7 @@ def run(
     metric: str = SPAN,
     options: Options = NONE,
 ) -> list[float]:
-    """Return a metric of a solver on a workload, one value a seed."""
+    """Return a metric of a solver on a workload, one value per seed."""
     preset, given = workload
     settings: dict[str, Any] = {}
     for key, value in given.items():
@@ -214,7 +218,7 @@ def solved(
         spent.append(time.process_time() - begun)
         return outcome
 
-    ioopt.solve("cycle3", solver)  # what is loaded once is not measured
+    ioopt.solve("cycle3", solver)  # Loading happens once and is not measured.
     result = ioopt.solve(problem, timed, seed=seed, time_limit=None)
     planned = {"milliseconds": 1000 * spent[0] / len(problem.tasks)}
     if result.violations or result.plan is None:
@@ -249,7 +253,7 @@ def _divided(above: Sequence[float], base: Sequence[float]) -> list[float]:
 
 
 def _in_words(name: str, ratio: Ratio) -> str:
-    """Say a ratio with half of its interval."""
+    """Return a ratio with half of its interval as text."""
     return f"{name} {ratio.mean:.3f} ± {ratio.high - ratio.mean:.3f}"
 
 
@@ -262,7 +266,7 @@ def least(
     metric: str = SPAN,
     options: Options = NONE,
 ) -> Found:
-    """Judge that the first solver of *chain* is below each other one on each preset.
+    """Judge whether the first solver of *chain* is below each other one on each preset.
 
     *options* are those of the first solver.
     """
@@ -282,7 +286,7 @@ def least(
 
 
 def copies_pay(size: Sizes, reading: Reading, preset: str, set: Options) -> Found:
-    """Judge that the rounds end sooner with copies between nodes than without."""
+    """Judge whether the rounds end sooner with copies between nodes than without."""
     workload = (preset, set)
     without = run(size, reading, workload, "two-stage", options={"replication": False})
     ratio = _ratio(run(size, reading, workload, "two-stage"), without)
@@ -295,7 +299,7 @@ def falling(
     along: Sequence[Sequence[Any]],
     solver: str = ORDER[0],
 ) -> Found:
-    """Judge that IP's gain over the better baseline falls, and is above 0 at first.
+    """Judge whether IP's gain over the better baseline falls, beginning above 0.
 
     *along* are the workloads in order: name, preset, settings, options of IP.
     """
@@ -318,9 +322,9 @@ def falling(
 def gain_more(
     size: Sizes, reading: Reading, preset: str, small: Options, large: Options
 ) -> Found:
-    """Judge that large disks help the baselines more than IP.
+    """Judge whether large disks help the baselines more than IP.
 
-    They are to cut a larger part of the batch time.
+    They should cut a larger part of the baselines' batch time.
     """
     parts: dict[str, list[float]] = {}
     figures = []
@@ -342,9 +346,9 @@ def planning(
     second: Sequence[Any],
     limit: float | None = None,
 ) -> Found:
-    """Judge that *first* needs less processor time to plan a task than *second*.
+    """Judge whether *first* needs less processor time per task to plan than *second*.
 
-    Each is solver, settings, options. With *limit*: at most that share of it.
+    Each is solver, settings, options. With *limit* the ratio must be at most that.
     """
     sides = []
     for solver, set, options in (first, second):
@@ -359,7 +363,7 @@ def planning(
 
 
 def sizes(quick: bool) -> str:
-    """Say in one line how much is run."""
+    """Return one line on how much is run."""
     size = Sizes.of(quick)
     return (
         f"{size.tasks} tasks ({size.many_tasks} in Figure 5, PPA {size.most_500} and "
@@ -382,14 +386,14 @@ def claims(quick: bool) -> list[Claim]:
 
 
 def notes(rows: Sequence[Claim]) -> Iterator[str]:
-    """Yield what decides the claims, in sentences."""
+    """Yield sentences on what decides the claims."""
     yield from table("khanna")["why"]
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
     """Draw Figures 2 to 6 under the first reading.
 
-    The paper's text prints no number of theirs, so none is marked.
+    The paper's text prints no numbers for these figures, so none is marked.
     """
     size = Sizes.of(quick)
     reading = next(iter(READINGS.values()))

@@ -1,7 +1,7 @@
-"""Lee et al.: the claims of its sections, and what its text leaves open.
+"""Judge the claims of Lee et al., and of ioopt's answers to its closing proposal.
 
-Of its closing proposal (features F5 and F6) the paper has no figures; those rows are
-ioopt's own. The seeds of the runs are none of those on which anything was chosen.
+The paper has no figures for that proposal (features F5 and F6), so those rows are
+ioopt's own. The seeds of the runs differ from all seeds that anything was chosen on.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ READINGS = {
     "Table 2 counts requests alone": Reading(requests=True),
 }
 OPEN = {"quanta": (0, 1), "slopes": (0, 2), "programs": (0, 2, 3, 4)}
-"""Table of lee.toml -> which readings make a difference to it; else the first alone."""
+"""Readings that matter to a table of lee.toml; other tables use the first only."""
 SWEEP = range(1, 41)
 """Milliseconds along the axes of Figures 2 and 3."""
 FIGURE_2 = (2.5, 5.0, 10.0, 20.0)
@@ -64,7 +64,7 @@ Measure = Literal["slowdown", "fragmentation"]
 
 @dataclass(frozen=True)
 class Size:
-    """How much is run."""
+    """Set how much is run."""
 
     runs: int
     """Runs of the perturbation laboratory."""
@@ -84,7 +84,7 @@ class Size:
 
 
 def sizes(quick: bool) -> str:
-    """Say in one line how much is run, and on which seeds."""
+    """Return one line on how much is run, and on which seeds."""
     size = Size.of(quick)
     return (
         f"{size.runs} runs, {size.recordings} recordings of an unseen workload, "
@@ -94,7 +94,7 @@ def sizes(quick: bool) -> str:
 
 
 def claims(quick: bool, *sections: str) -> list[Claim]:
-    """Return the claims of *sections* (tables of lee.toml), without any of all."""
+    """Return the claims of *sections* (tables of lee.toml); by default of all."""
     size = Size.of(quick)
     rows = table("lee")
     del rows["marks"]
@@ -105,7 +105,8 @@ def claims(quick: bool, *sections: str) -> list[Claim]:
         contexts: dict[str, tuple[Size] | tuple[Reading]] = {}
         for k in OPEN.get(section, (0,)):
             name = names[k]
-            if section in ("monitor", "mixes"):  # ioopt's own: of no reading
+            # This claim is ioopt's own and has no readings.
+            if section in ("monitor", "mixes"):
                 contexts[name] = (size,)
             else:
                 contexts[name] = (READINGS[name]._replace(runs=size.runs),)
@@ -146,11 +147,11 @@ def curves(reading: Reading, figure: str, what: Measure) -> Curves:
 
 
 NOISE = 1e-4
-"""A difference of neighbours that is no larger counts as none."""
+"""Difference of neighbours up to which it counts as none."""
 
 
 def _steps(values: Sequence[float]) -> list[float]:
-    """Return the differences of neighbours, 0 where they are no more than noise."""
+    """Return the differences of neighbours, with 0 for those within the noise."""
     found = []
     for a, b in pairwise(values):
         step = b - a
@@ -159,7 +160,7 @@ def _steps(values: Sequence[float]) -> list[float]:
 
 
 def _peaks(values: Sequence[float]) -> int:
-    """Count the inner local maxima; a plateau is one."""
+    """Count the inner local maxima; a plateau counts as one."""
     turns = [step for step in _steps(values) if step]
     return sum(before > 0 > after for before, after in pairwise(turns))
 
@@ -167,9 +168,9 @@ def _peaks(values: Sequence[float]) -> int:
 def trend(
     reading: Reading, figure: str, what: Measure, rises: bool, least: float = 0.0
 ) -> Found:
-    """Judge that every curve rises (or falls) from its first value to its last.
+    """Judge whether every curve rises (or falls) from its first value to its last.
 
-    At least the share *least* of its steps are to go that way, or stay level.
+    At least the share *least* of its steps must go that way, or stay level.
     """
     name = "qi" if figure == "2" else "qc"
     sign = 1 if rises else -1
@@ -188,7 +189,9 @@ def trend(
 
 
 def waves(reading: Reading, what: Measure) -> Found:
-    """Judge that the curves of Figure 2 have maxima, or that the slowdown swings."""
+    """Judge whether Figure 2's curves have local maxima, or its slowdowns swing
+    (*swings*).
+    """
     found = list(curves(reading, "2", what).values())
     swings = what == "slowdown" and any(map(_swings, found))
     slopes = []
@@ -210,7 +213,7 @@ def _swings(values: Sequence[float]) -> bool:
 
 
 def against_trend(reading: Reading) -> Found:
-    """Judge that more steps go against the trend in Figure 3 than in Figure 2."""
+    """Judge whether Figure 3 has more steps against its trend than Figure 2."""
     third = curves(reading, "3", "slowdown")
     second = curves(reading, "2", "slowdown")
     against = [sum(step > 0 for step in _steps(x)) for x in third.values()]
@@ -225,9 +228,9 @@ def against_trend(reading: Reading) -> Found:
 def low_inversion(
     reading: Reading, regions: Sequence[tuple[int, int, int]], most: float
 ) -> Found:
-    """Judge that the slowdown is at most *most* in regions of Figure 3.
+    """Judge whether the slowdown is at most *most* in regions of Figure 3.
 
-    A region is qc, and qi from and to.
+    A region is a value of qc and a range of qi.
     """
     slowdowns = curves(reading, "3", "slowdown")
     fragmentations = curves(reading, "3", "fragmentation")

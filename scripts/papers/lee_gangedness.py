@@ -1,4 +1,4 @@
-"""Lee et al., Section 5: Table 3 itself, and ioopt's monitor on unseen workloads.
+"""Judge Table 3 of Lee et al., Section 5, and ioopt's monitor on unseen workloads.
 
 The true class of a workload follows from its gamma_sub in the perturbation laboratory,
 which does not use messages. The paper's own classes set the scale: LOW up to the
@@ -40,10 +40,10 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Trial(NamedTuple):
-    """The true class of a workload, and how often each class was found."""
+    """Hold the true class of a workload, and how often each class was found."""
 
     truth: Gangedness | None
-    """None where the paper gives no class."""
+    """True class, or None if the paper gives no class."""
     found: Counter[str]
 
 
@@ -89,7 +89,7 @@ def monitored(
 ) -> Found:
     """Judge the classes of unseen workloads: at least *right*, at most 1 % wrong.
 
-    The recordings are a *fewer*-th part of all, but five at least.
+    One in *fewer* recordings is used, but at least five.
     """
     many = max(5, size.recordings // fewer)
     workloads = unseen(size.count, seed)
@@ -159,7 +159,7 @@ def score(group: list[Trial]) -> tuple[int, int, int]:
 
 
 def factor(*context: object, least: float) -> Found:
-    """Judge how far low and high gangedness are apart in the paper's Table 3."""
+    """Judge the distance of low and high gangedness in the paper's Table 3."""
     ratios = {name: absent / gang for name, (gang, _, absent) in TABLE_3.items()}
     low = min(ratios["LU"], ratios["Enum"])
     factors = {name: low / ratios[name] for name in ("Water", "Barnes")}

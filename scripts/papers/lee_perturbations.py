@@ -1,4 +1,4 @@
-"""Lee et al., Sections 4 and 5.2: costs of perturbations; messages against progress.
+"""Judge Sections 4 and 5.2 of Lee et al.: costs of perturbations, messages, progress.
 
 A slope is named "application [variant] environment processor", as in
 ``Water balanced Sub_FX 3``; "a - b" is a difference. Runs of one seed see the same
@@ -30,16 +30,16 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Reading(NamedTuple):
-    """What the text leaves open in Sections 3 and 4."""
+    """Hold one reading of what Sections 3 and 4 leave open."""
 
     donation: str = "return"
     """When a donated CPU comes back (Section 3)."""
     window: float = 1.0
-    """The part of a run, from its start, in which perturbations fall."""
+    """Share of a run, from its start, in which perturbations fall."""
     bursts: bool = False
     """Whether messages come in bursts, by the deviations of Table 3."""
     requests: bool = False
-    """Whether the messages of Table 2 are requests alone, without replies."""
+    """Whether the messages of Table 2 are requests only, without replies."""
     runs: int = 20
 
 
@@ -56,7 +56,7 @@ BURSTS = {"Enum": 0.968, "Water": 0.391, "LU": 0.526, "Barnes": 0.201}
 TAKEN = (0, 1, 3)
 """Processors of the fixed experiments (Section 4.2)."""
 SEED = 28
-"""Of the reported runs; programs and readings were chosen on seed 0."""
+"""First seed of the reported runs; programs and readings were chosen on seed 0."""
 SIGNS = {"above": -1, "under": 1}
 Recording = dict[str, Any]
 
@@ -69,15 +69,15 @@ def read(name: str, reading: Reading, variant: str = "") -> Application:
     changes = dict(VARIANTS.get(variant, {}))
     if reading.bursts:
         changes["active_share"] = BURSTS[name]
-    if reading.requests and app.blocking:  # the replies are as many messages more
+    if reading.requests and app.blocking:  # The replies double the number of messages.
         changes["messages_per_quantum"] = 2 * app.messages_per_quantum
     return app.model_copy(update=changes)
 
 
 def slopes(app: Json, **settings: Any) -> dict[str, list[float]]:
-    """Return what a perturbation costs one application in one environment.
+    """Return the cost of a perturbation to one application in one environment.
 
-    One value a run, in quanta.
+    One value per run, in quanta.
     """
     problem = PerturbationProblem.model_validate({"applications": [app], **settings})
     (known,) = problem.applications
@@ -91,7 +91,7 @@ def slopes(app: Json, **settings: Any) -> dict[str, list[float]]:
 def measured(
     names: Sequence[str], reading: Reading, **changes: int
 ) -> list[list[float]]:
-    """Return the slopes of each of *names*, one value a run."""
+    """Return the slopes of each of *names*, one value per run."""
     asked = []
     for name in names:
         app, *variant, environment, processor = name.split()
@@ -117,8 +117,8 @@ def slope(
 ) -> Found:
     """Judge slopes, or their differences (*times* a factor), against *cases*.
 
-    *cases* maps names to targets. By *rule*, a slope is to be ``within`` so much of its
-    target, ``above`` it or ``under`` it.
+    *cases* maps names to targets. By *rule*, a slope must be ``within`` a distance of
+    its target, ``above`` it or ``under`` it.
     """
     figures = []
     words = []
@@ -140,11 +140,11 @@ def slope(
 def one_recording(app: Json, seed: int, window: float) -> Recording:
     """Record messages and progress in runs that each lack another processor.
 
-    ``gang`` and the other sets of quanta: means of messages and progress, and what 90 %
-    of the messages lie between. ``many``, ``others`` and ``few``: the progress in % of
-    the most possible where more messages come than on average in gang quanta, where no
-    more come, and where at most one comes; over quanta of absent processes and gang
-    quanta, which have as many senders.
+    ``gang`` and the other sets of quanta: means of messages and progress, and the range
+    of 90 % of the messages. ``many``, ``others`` and ``few``: the progress in % of the
+    maximum in quanta with more messages than the average gang quantum, with no more,
+    and with at most one. They cover quanta of absent processes and gang quanta, which
+    have the same number of senders.
     """
     pairs: dict[Quanta, list[Any]] = {name: [] for name in QUANTA}
     for processor in TAKEN:
@@ -171,7 +171,7 @@ def one_recording(app: Json, seed: int, window: float) -> Recording:
 
 @cache
 def recorded(reading: Reading) -> dict[str, list[Recording]]:
-    """Return as many recordings of each application of Table 2 as there are runs."""
+    """Return one recording of each application of Table 2 per run."""
     apps = [read(name, reading).model_dump(mode="json") for name in TABLE_2]
     asked = []
     for app, k in product(apps, range(reading.runs)):
@@ -188,7 +188,9 @@ def means(
 
 
 def kept(found: Sequence[Recording], column: str) -> list[float]:
-    """Return the mean of absent processes over that of gang quanta, by recording."""
+    """Return the mean of absent processes divided by that of gang quanta, by
+    recording.
+    """
     absent = means(found, "nonrunning", column)
     gang = means(found, "gang", column)
     return [one / other for one, other in zip(absent, gang)]
@@ -201,7 +203,7 @@ def table_3(
     printed: Mapping[str, float],
     within: float,
 ) -> Found:
-    """Judge that means of a set differ from those of Table 3 by that part at most."""
+    """Judge whether the means of a set are within a relative distance of Table 3's."""
     figures = []
     words = []
     for name, paper in printed.items():
@@ -212,9 +214,9 @@ def table_3(
 
 
 def progress(reading: Reading, less: Sequence[Sequence[str]]) -> Found:
-    """Judge which applications keep less of their progress while a process is absent.
+    """Judge which applications lose more progress while a process is absent.
 
-    *less* are pairs of names: who keeps less, and who more.
+    *less* are pairs of names: the one that keeps less, and the one that keeps more.
     """
     parts = {name: kept(found, "progress") for name, found in recorded(reading).items()}
     words = [below(ratio_interval(parts[more], parts[name])) for name, more in less]
@@ -223,10 +225,10 @@ def progress(reading: Reading, less: Sequence[Sequence[str]]) -> Found:
 
 
 def many_messages(reading: Reading, few: float = 0.0) -> Found:
-    """Judge that progress is greater with many messages than with others.
+    """Judge whether progress is greater with many messages than with others.
 
-    With *few*: that some application makes that much progress, in %, with one message
-    at most.
+    With *few*: whether some application reaches that progress, in %, with at most one
+    message.
     """
     figures = []
     words = []
@@ -248,10 +250,11 @@ def many_messages(reading: Reading, few: float = 0.0) -> Found:
 
 
 def needs(reading: Reading, by: str) -> Found:
-    """Judge that messages tell gamma_sub (rule 5), *by* their rate or their ratio.
+    """Judge whether gamma_sub follows messages (rule 5), *by* their rate or their
+    ratio.
 
-    ``rate``: the most messages in gang quanta have the least gamma_sub. ``ratio``: the
-    order by the ratio of messages is the order by gamma_sub.
+    ``rate``: the program with the most messages in gang quanta has the least gamma_sub.
+    ``ratio``: the order by the ratio of messages is the order by gamma_sub.
     """
     slopes_of = measured([f"{name} Sub_RR 0" for name in TABLE_2], reading)
     gammas: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Lee et al.: Figures 2, 3 and 5 to 10, with what the paper prints of them as marks."""
+"""Draw Figures 2, 3 and 5 to 10 of Lee et al., with the paper's numbers as marks."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumMeasures
 
 Marks = Mapping[str, Mapping[str, Sequence[float]]]
 REGIONS = {"2": ((24.5, 25.5),), "3": ((10, 15), (25, 40))}
-"""Figure -> milliseconds that Section 3.2 names.
-
-They are the period of the I/O job, and where inversion is low.
+"""Milliseconds that Section 3.2 names, by figure. They are the period of the I/O
+job, and where inversion is low.
 """
 
 
@@ -99,9 +98,10 @@ def perturbations(reading: Reading, marks: Marks) -> Iterator[Picture]:
 
 
 def _progress(problem: PerturbationProblem) -> Any:
-    """Draw the progress on each processor by time.
+    """Draw the progress on each processor over time.
 
-    Full progress reaches up to the next processor; where it is lower, processes waited.
+    Full progress reaches up to the next processor; lower progress means that processes
+    waited.
     """
     panels = Figure(figsize=(9, 7), layout="constrained").subplots(4, 1, sharex=True)
     for app, axes in zip(problem.applications, panels):

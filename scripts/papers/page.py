@@ -1,4 +1,4 @@
-"""Write the pages of the reproduction from what the studies in a store came to."""
+"""Write the pages of the reproduction from the results in a store."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Cells = Sequence[Any]
 
 
 def conclusion(module: ModuleType, quick: bool, study: Study) -> dict[str, Any]:
-    """Run the claims and pictures of a paper; return what the store keeps of them."""
+    """Run the claims and pictures of a paper; return their results as stored."""
     rows: Sequence[Claim] = module.claims(quick)
     pictures: dict[str, dict[str, str]] = {}
     if hasattr(module, "pictures"):
@@ -76,11 +76,11 @@ def conclusion(module: ModuleType, quick: bool, study: Study) -> dict[str, Any]:
 def _svg(figure: Any) -> str:
     """Return SVG with text as text and without a date.
 
-    So the same runs give the same small file.
+    Equal runs then give equal, small files.
     """
     from matplotlib import rc_context
 
-    # Exponents kept as text make matplotlib warn of fonts that readers need not have.
+    # Exponents kept as text make matplotlib warn of fonts that readers do not need.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     out = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "ioopt"}):
@@ -89,7 +89,7 @@ def _svg(figure: Any) -> str:
 
 
 def _version(name: str) -> str:
-    """Return the version of a package, ABSENT where it is not installed."""
+    """Return the version of a package, ABSENT if it is not installed."""
     if name == "ioopt":
         return __version__
     try:
@@ -101,7 +101,7 @@ def _version(name: str) -> str:
 def write_page(page: Path, found: Mapping[tuple[str, str], Conclusion]) -> None:
     """Write *page*, and beside it a page for each paper and the pictures.
 
-    A full run of a paper is preferred to a quick one.
+    Prefer a full run of a paper to a quick one.
     """
     chosen: dict[str, str] = {}
     for name in TITLES:
@@ -125,13 +125,13 @@ def claims_of(one: Conclusion) -> list[Claim]:
 
 
 def counted(rows: Iterable[Claim]) -> str:
-    """Say how many of *rows* have each verdict."""
+    """Return the number of *rows* with each verdict as text."""
     count = Counter(row.verdict for row in rows)
     return ", ".join(f"{count[word]} {word}" for word in VERDICTS if count[word])
 
 
 def told(row: Claim, figures: bool = True) -> str:
-    """Say which readings judge otherwise, by verdict."""
+    """Return the readings with other verdicts as text, by verdict."""
     readings: dict[str, list[str]] = {word: [] for word in VERDICTS}
     for name, word, figure in row.other:
         if figures:
@@ -150,7 +150,7 @@ def cells(rows: Iterable[Claim]) -> list[Cells]:
 
 
 def _headlines(ended: Mapping[str, Conclusion], folder: str) -> str:
-    """Return the table of the claims for which the papers are known."""
+    """Return the table of each paper's main claims."""
     rows: list[Cells] = []
     for name, one in ended.items():
         authors = TITLES[name].partition(":")[0]

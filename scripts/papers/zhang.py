@@ -1,8 +1,9 @@
-"""Zhang et al.: the claims under the slowdown as printed and two other readings.
+"""Judge the claims of Zhang et al. under the slowdown as printed and two other
+readings.
 
 "x % better" is the ratio of two means minus one, as the paper uses it ("over 200 %"):
 the better mean is at most 1 / (1 + x) of the other. A claim over several loads is
-judged at each of them, against the closest of the rivals that it names.
+judged at each of them, against the best of the rivals that it names.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ READINGS: dict[str, dict[str, Any]] = {
         "preset": {"class_centre": 4.66, "interarrival_cv": 1.0},
     },
 }
-"""What a reading changes: the instant from which is counted, and the workload."""
+"""Changes of a reading: the instant from which time counts, and the workload."""
 
 
 @cache
@@ -117,7 +118,7 @@ def simulated(
 
 @dataclass(frozen=True)
 class Runs:
-    """How many jobs and which seeds are run, and one reading of their measures."""
+    """Set how many jobs and which seeds are run, and one reading of their measures."""
 
     jobs: int = 10_000
     seeds: Sequence[int] = range(2000, 2020)
@@ -127,7 +128,7 @@ class Runs:
     def values(
         self, measure: str, policy: str, load: int, intensity: Any, **options: Any
     ) -> list[float]:
-        """Return a measure of one point, one value a seed."""
+        """Return a measure of one point, one value per seed."""
         asked = []
         for seed in self.seeds:
             one = {
@@ -156,7 +157,7 @@ class Runs:
     def ratio(
         self, measure: str, better: str, worse: str, load: int, intensity: Any
     ) -> Ratio:
-        """Return the mean of one policy over that of another."""
+        """Return the mean of one policy divided by that of another."""
         base = self.values(measure, worse, load, intensity)
         over = self.values(measure, better, load, intensity)
         return ratio_interval(base, over)
@@ -170,7 +171,7 @@ class Runs:
         since: float = 0.0,
         until: float = float("inf"),
     ) -> dict[float, Ratio]:
-        """Return one policy over the best of others at each load.
+        """Return one policy divided by the best of others at each load.
 
         The loads are those with t_e from *since* to *until*.
         """
@@ -185,7 +186,7 @@ class Runs:
 
 
 def gain(ratio: Ratio) -> str:
-    """Say by how much the better one is better: the ratio of the means minus one."""
+    """Return the gain of the better policy: the ratio of the means minus one."""
     if ratio.mean < 1e-3:
         return "over 1000 times"
     return f"{1 / ratio.mean - 1:+.0%}"
@@ -200,9 +201,9 @@ def best(
     least: float = 0.0,
     **loads: float,
 ) -> Found:
-    """Judge that one policy is better than the best of others at each load.
+    """Judge whether one policy is better than the best of others at each load.
 
-    With *least* it is to be better by that share.
+    With *least* it must be better by that share.
     """
     found = runs.ratios(measure, policy, of, intensity, **loads)
     words = {seconds: _better(ratio, least) for seconds, ratio in found.items()}
@@ -224,7 +225,7 @@ def best(
 
 
 def _better(ratio: Ratio, least: float) -> str:
-    """Judge that a ratio is below 1, or better by *least* where that is given."""
+    """Judge whether a ratio is below 1, or better by *least* where that is given."""
     if least:
         return reaches(ratio, 1 / (1 + least))
     return below(ratio)
@@ -233,7 +234,8 @@ def _better(ratio: Ratio, least: float) -> str:
 def best_at_most(
     runs: Runs, policy: str, of: Sequence[str], intensities: Sequence[Any], measure: str
 ) -> Found:
-    """Judge that one policy is better than others at more than half of the workloads.
+    """Judge whether one policy is better than others at more than half of the
+    workloads.
 
     The workloads are all loads of each of *intensities*.
     """
@@ -250,7 +252,7 @@ def best_at_most(
 
 
 def local_jobs(runs: Runs, counts: Sequence[Mapping[str, Any]]) -> Found:
-    """Judge how many jobs are local in the end, by a share of the paper's count."""
+    """Judge the final number of local jobs, by a share of the paper's count."""
     figures = []
     words = []
     for each in counts:
@@ -262,9 +264,9 @@ def local_jobs(runs: Runs, counts: Sequence[Mapping[str, Any]]) -> Found:
 
 
 def collapse(runs: Runs, policy: str, intensity: float, measure: str) -> Found:
-    """Judge that a policy is worse than IOGS at the highest load, and close to GS.
+    """Judge whether a policy is worse than IOGS at the highest load, and close to GS.
 
-    Close: nearer to GS than at the lowest load, and within a quarter of it.
+    Close means nearer to GS than at the lowest load, and within a quarter of it.
     """
     to_iogs = runs.ratio(measure, "iogs", policy, LAST, intensity)
     low = runs.ratio(measure, policy, "gs", 0, intensity).mean
@@ -278,7 +280,9 @@ def collapse(runs: Runs, policy: str, intensity: float, measure: str) -> Found:
 
 
 def _distances(runs: Runs, policy: str, measure: str) -> list[float]:
-    """Return, by load, how far *policy* is from GS over how far IOGS is (r = .1)."""
+    """Return, by load, the distance of *policy* from GS divided by that of IOGS (r =
+    .1).
+    """
     found = []
     for load in range(len(LOADS_SECONDS)):
         gs = runs.mean(measure, "gs", load, 0.1)
@@ -289,9 +293,9 @@ def _distances(runs: Runs, policy: str, measure: str) -> list[float]:
 
 
 def close_to_gs(runs: Runs, policy: str, share: float, measure: str) -> Found:
-    """Judge that a policy is near GS at each load (r = .1).
+    """Judge whether a policy is near GS at each load (r = .1).
 
-    Near: at most *share* as far from it as IOGS is.
+    Near means at most *share* times as far from it as IOGS.
     """
     close = _distances(runs, policy, measure)
     figure = (
@@ -301,7 +305,7 @@ def close_to_gs(runs: Runs, policy: str, share: float, measure: str) -> Found:
 
 
 def closer_at_the_end(runs: Runs, policy: str, measure: str) -> Found:
-    """Judge that a policy is closer to GS at the highest load than at the lowest."""
+    """Judge whether a policy is closer to GS at the highest load than at the lowest."""
     low = runs.ratio(measure, policy, "gs", 0, 0.1).mean
     high = runs.ratio(measure, policy, "gs", LAST, 0.1).mean
     figure = f"{low:.2f} x GS at the lowest load, {high:.2f} x at the highest"
@@ -309,9 +313,9 @@ def closer_at_the_end(runs: Runs, policy: str, measure: str) -> Found:
 
 
 def slightly_worse(runs: Runs, policy: str, share: float, measure: str) -> Found:
-    """Judge that a policy is slightly worse than GS at each load (r = .1).
+    """Judge whether a policy is slightly worse than GS at each load (r = .1).
 
-    Slightly: at most *share* as far from it as IOGS is.
+    Slightly means at most *share* times as far from it as IOGS.
     """
     ratios = list(runs.ratios(measure, "gs", [policy], 0.1).values())
     near = [one <= share for one in _distances(runs, policy, measure)]
@@ -326,7 +330,9 @@ def slightly_worse(runs: Runs, policy: str, share: float, measure: str) -> Found
 
 
 def cost_of_migration(runs: Runs, margin: float, measure: str) -> Found:
-    """Judge that each C differs from C = 0 by at most *margin* at the highest load."""
+    """Judge whether each C differs from C = 0 by at most *margin* at the highest
+    load.
+    """
     figures = []
     words = []
     for intensity in CLASSES:
@@ -348,7 +354,9 @@ def cost_of_migration(runs: Runs, margin: float, measure: str) -> Found:
 
 
 def _within_margin(ratio: Ratio, margin: float) -> str:
-    """Judge that a ratio is within *margin* of 1; a tie if its interval is across."""
+    """Judge whether a ratio is within *margin* of 1; a tie if its interval is
+    across.
+    """
     if 1 - margin <= ratio.low and ratio.high <= 1 + margin:
         return HOLDS
     if ratio.low > 1 + margin or ratio.high < 1 - margin:
@@ -369,7 +377,7 @@ def _by_budget(runs: Runs, intensity: float, measure: str) -> dict[int, list[flo
 def gain_by_budget(
     runs: Runs, intensity: float, measure: str, least: float = 0.0
 ) -> Found:
-    """Judge that the largest Q is better than none, by *least* where it is given."""
+    """Judge whether the largest Q is better than none, by *least* where it is given."""
     found = _by_budget(runs, intensity, measure)
     ratio = ratio_interval(found[0], found[320])
     means = [f"{budget}: {fmean(values):.3g}" for budget, values in found.items()]
@@ -377,7 +385,7 @@ def gain_by_budget(
 
 
 def early_gain(runs: Runs, intensity: float, measure: str, share: float) -> Found:
-    """Judge that Q = 64 has more than *share* of the gain of the largest Q."""
+    """Judge whether Q = 64 has more than *share* of the gain of the largest Q."""
     found = _by_budget(runs, intensity, measure)
     none = fmean(found[0])
     early = (none - fmean(found[64])) / (none - fmean(found[320]))
@@ -385,7 +393,7 @@ def early_gain(runs: Runs, intensity: float, measure: str, share: float) -> Foun
 
 
 def larger_budgets(runs: Runs, intensity: float, measure: str) -> Found:
-    """Judge that each Q over 64 is worse than 64."""
+    """Judge whether each Q over 64 is worse than 64."""
     found = _by_budget(runs, intensity, measure)
     figures = []
     words = []

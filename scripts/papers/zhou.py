@@ -1,10 +1,10 @@
-"""Zhou et al.: the claims of Figures 8 to 11 and Section VI, and FILL against ADAPTIVE.
+"""Judge the claims of Zhou et al., Figures 8 to 11 and Section VI, and FILL.
 
 The paper has three single months of one machine. Here every figure is the mean over
 paired seeded months of three presets, with its 95 % interval. The text is read as:
 ascending slowdowns (rule 13), sharing by nodes (Section III.A.4), and left-over
 bandwidth unused (rule 11); the other readings change one of these. A claim that names
-no workload has three cases, one a workload.
+no workload has three cases, one per workload. FILL is compared with ADAPTIVE.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ UTILISATION = "utilisation"
 
 
 class Reading(NamedTuple):
-    """What the paper leaves open."""
+    """Hold one reading of what the paper leaves open."""
 
     share: str = "per-node"
     """How BASE_LINE shares the bandwidth."""
@@ -102,7 +102,7 @@ READINGS = {
     "even split, most slowed first": Reading("even-split", order="descending"),
 }
 SINGLE = tuple(READINGS)[:5]
-"""Readings of a row that names none: those that change at most one thing."""
+"""Readings of a row that names none: those that change at most one point."""
 
 
 class Size(NamedTuple):
@@ -118,10 +118,10 @@ QUICK = Size(2, {"jobs": "100", "days": "1"}, "python")
 
 
 class Runs(NamedTuple):
-    """The metrics of all runs, and the reading under which they are looked up."""
+    """Hold the metrics of all runs, and the reading under which they are looked up."""
 
     values: dict[tuple[Any, ...], list[dict[str, float]]]
-    """By workload, loop, policy and expansion factor; one item a seed."""
+    """Metrics by workload, loop, policy and expansion factor; one item per seed."""
     reading: Reading = READINGS["as printed"]
 
     def of(
@@ -132,7 +132,7 @@ class Runs(NamedTuple):
         factor: float,
         loop: str = "closed",
     ) -> list[float]:
-        """Return the metric, one value a seed."""
+        """Return the metric, one value per seed."""
         key = (workload, loop, self.reading.policy(policy), factor)
         return [run[metric] for run in self.values[key]]
 
@@ -145,7 +145,7 @@ class Runs(NamedTuple):
         against: str = "base-line",
         loop: str = "closed",
     ) -> Ratio:
-        """Return the mean under *policy* over that under *against*."""
+        """Return the mean under *policy* divided by that under *against*."""
         base = self.of(metric, against, workload, factor, loop)
         over = self.of(metric, policy, workload, factor, loop)
         return ratio_interval(base, over)
@@ -220,7 +220,7 @@ def run_all(size: Size) -> Runs:
 
 
 def shown(ratio: Ratio) -> str:
-    """Write a ratio with its interval."""
+    """Return a ratio with its interval as text."""
     return f"{ratio.mean:.2f} [{ratio.low:.2f} .. {ratio.high:.2f}]"
 
 
@@ -230,7 +230,7 @@ def turned(ratio: Ratio) -> Ratio:
 
 
 def each(workloads: Sequence[str], judged: Callable[[str], Found]) -> Found:
-    """Return figures and verdict of a claim that is *judged* on each of *workloads*."""
+    """Return figures and verdict of a claim, *judged* on each of *workloads*."""
     figures = []
     words = []
     for workload in workloads:
@@ -252,11 +252,12 @@ def compared(
     up_to: float | None = None,
     within: Sequence[float] = (),
 ) -> Found:
-    """Judge that a metric is lower (*higher*: higher) than under another policy.
+    """Judge whether a metric is lower (or with *higher*, higher) than under another
+    policy.
 
     With *within* the ratio must lie between the two ends, with *limit* it may be at
-    most that. With *up_to* the claim holds only partly when the ratio is farther from 1
-    than that.
+    most that. With *up_to* the claim holds only partly if the ratio is farther from 1
+    than that value.
     """
 
     def judged(workload: str) -> Found:
@@ -275,7 +276,7 @@ def compared(
 
 
 def _on_side(ratio: Ratio, higher: bool) -> str:
-    """Judge that a ratio is below 1, or above 1 if *higher*."""
+    """Judge whether a ratio is below 1, or above 1 if *higher*."""
     if higher:
         return below(turned(ratio))
     return below(ratio)
@@ -290,7 +291,7 @@ def pairs(
     factor: float = 1.0,
     higher: bool = False,
 ) -> Found:
-    """Judge that each of *policies* is below (*higher*: above) each of *others*."""
+    """Judge whether each of *policies* is below (*higher*: above) each of *others*."""
 
     def judged(workload: str) -> Found:
         words = []
@@ -304,7 +305,7 @@ def pairs(
 
 
 def not_always(runs: Runs, metric: str, policies: Sequence[str]) -> Found:
-    """Judge that each of *policies* fails to improve on base-line somewhere."""
+    """Judge whether each of *policies* fails to improve on base-line somewhere."""
 
     def judged(policy: str) -> Found:
         ratios = [runs.ratio(metric, policy, workload) for workload in WORKLOADS]
@@ -324,8 +325,8 @@ def largest(
 ) -> Found:
     """Judge the largest cut of all policies and workloads against the paper's *limit*.
 
-    With *of* and *on*, the paper says by which policy and on which workload it is: then
-    the cut there is judged, and whether the largest one is there.
+    With *of* and *on* the paper names its policy and workload: then judge the cut
+    there, and whether it is the largest.
     """
     found: dict[tuple[str, str], Ratio] = {}
     for policy, workload in product(PAPER_POLICIES, WORKLOADS):
@@ -340,7 +341,7 @@ def largest(
 
 
 def rising(runs: Runs, metric: str, policies: Sequence[str]) -> Found:
-    """Judge that a metric grows from each printed expansion factor to the next."""
+    """Judge whether a metric grows from each printed expansion factor to the next."""
 
     def judged(workload: str) -> Found:
         words = []
@@ -354,7 +355,9 @@ def rising(runs: Runs, metric: str, policies: Sequence[str]) -> Found:
 
 
 def no_gain(runs: Runs, metric: str, factor: float, margin: float) -> Found:
-    """Judge that no policy is below base-line by more than *margin* and chance."""
+    """Judge whether every policy stays within *margin* and chance of base-line, or
+    worse.
+    """
 
     def judged(workload: str) -> Found:
         found = {p: runs.ratio(metric, p, workload, factor) for p in PAPER_POLICIES}
@@ -396,7 +399,7 @@ def steps(grant: GrantFunction, count: int) -> int:
 
 
 def cheaper(runs: Runs, few: int, many: int) -> Found:
-    """Judge that a decision of cons-min-aggr-sld grows less than one of Algorithm 1.
+    """Judge whether a decision of cons-min-aggr-sld grows less than one of Algorithm 1.
 
     Counted are the lines that run, for *few* and for *many* requests.
     """
@@ -430,7 +433,7 @@ def fill_over_adaptive(
 
 
 def sizes(quick: bool) -> str:
-    """Say in one line how much is run."""
+    """Return one line on how much is run."""
     size = _size(quick)
     settings = [f"{key}={value}" for key, value in size.settings.items()]
     what = ", ".join([*PRESETS.values(), *settings])

@@ -1,4 +1,4 @@
-"""Hooks of the documentation build.
+"""Extend the documentation build by hooks.
 
 They render equations as MathML (so that no page needs a script from the network), make
 tables from the registry, and notebooks into pages.
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))  # it need not be installed to document it
+sys.path.insert(0, str(ROOT))  # The package need not be installed to be documented.
 
 from ioopt import registry  # noqa: E402
 from ioopt.cli.listings import json_schema  # noqa: E402
@@ -27,7 +27,7 @@ ROLE = re.compile(r":(?:class|func|mod|meth|attr|data|exc):<code>~?")
 
 
 def on_files(files: Any, config: Any, **_: Any) -> Any:
-    """Add every notebook, with what it shows, as a page."""
+    """Add every notebook, with its outputs, as a page."""
     from mkdocs.structure.files import File
 
     for file in [file for file in files if file.src_uri.endswith(".ipynb")]:
@@ -48,7 +48,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     for name, made in makers.items():
         if f"<!-- {name} -->" in markdown:
             markdown = markdown.replace(f"<!-- {name} -->", made())
-    # links to files of the repository, outside the pages, become plain text
+    # Links to files of the repository, outside the pages, become plain text.
     up = re.escape("../" * (1 + page.file.src_uri.count("/")))
     return re.sub(rf"\[([^\]]+)\]\({up}[^)]+\)", r"\1", markdown)
 
@@ -100,7 +100,8 @@ def shown(output: Any) -> str:
     if "text/html" in data:
         return str(data["text/html"]).replace(' border="1" class="dataframe"', "")
     text = output.get("text") or data["text/plain"]
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)  # colours of a terminal
+    # Remove the colours of a terminal.
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
     return f"```text\n{text.strip()}\n```"
 
 

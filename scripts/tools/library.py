@@ -34,7 +34,7 @@ from ioopt.version import __version__
 
 
 def report_of(problem: Problem, plan: object) -> CheckReport:
-    """Return what the checker says of a plan and of its replay, with their metrics."""
+    """Return the checker's report on a plan and on its replay, with their metrics."""
     kind = registry.kind_of_problem(problem)
     plan = plan_of(kind, plan)
     if not kind.simulates:
@@ -104,18 +104,19 @@ def _found(entry: Entry, result: Mapping[str, Any], value: float) -> Found:
 def _require_comparable(
     entry: Entry, problem: Problem, plan: object, name: str
 ) -> None:
-    """Raise an error unless *plan* answers the question of *entry* by its rules."""
+    """Raise an error unless *plan* answers the question of *entry* within its rules."""
     if not isinstance(plan, Mapping):
         raise InstanceError(f"{name}: holds no plan")
     kind = registry.KINDS[entry.kind]
     for key, value in beyond(kind, problem, plan_of(kind, plan, name), None).items():
         raise UsageError(
-            f"{name}: {key}={value!r} is another question than the library's"
+            f"{name}: {key}={value!r} changes the question that the library asks"
         )
     for spec in registry.solvers_for(entry.kind):
         if spec.name == plan.get("policy") and REFERENCE in spec.abilities:
             raise UsageError(
-                f"{name}: {spec.name} breaks a rule of the machine; it is a mark only"
+                f"{name}: {spec.name} breaks a rule of the machine; it is for "
+                "comparison only"
             )
 
 
@@ -128,7 +129,7 @@ def write(entry: Entry, folder: str | None = None) -> Path:
     path = place / f"{entry.name}.json"
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise UsageError(
-            f"{path}: is no regular file; entries are written to regular files alone"
+            f"{path}: is not a regular file; entries are written to regular files only"
         )
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -142,16 +143,16 @@ def write(entry: Entry, folder: str | None = None) -> Path:
 
 
 def difference(entry: Entry, folder: str | None = None) -> str | None:
-    """Return what is wrong with the stored plan of *entry*, None where all is right."""
+    """Return what is wrong with the stored plan of *entry*, or None."""
     report = report_of(entry.problem(folder), entry.plan)
     if report.violations:
         return str(report.violations[0])
     value = checked_value(entry.measure, report)
     stated = entry.best.best
     if value is None or abs(value - stated) > OPTIMAL_RELATIVE_GAP * abs(stated):
-        return f"its plan is worth {value!r}, the entry states {stated!r}"
+        return f"its replay has value {value!r}, the entry states {stated!r}"
     if past_bound(entry.sense, value, entry.best.bound) is not None:
-        return f"{value!r} passes the stated bound {entry.best.bound!r}"
+        return f"the value {value!r} contradicts the stated bound {entry.best.bound!r}"
     return None
 
 
@@ -182,7 +183,7 @@ def _verify(given: argparse.Namespace) -> ExitCode:
     for name in given.name or known:
         try:
             wrong = difference(known[name], given.library)
-        except UsageError as error:  # a file of others that is not here
+        except UsageError as error:  # The entry needs a file that is not shipped.
             print(f"{name}: not checked: {error}", file=sys.stderr)
             continue
         if wrong is not None:

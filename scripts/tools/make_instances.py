@@ -1,4 +1,4 @@
-"""Generate bundled instances again: their files and rows of the catalog.
+"""Regenerate bundled instances: their files and rows of the catalog.
 
 ``python scripts/tools/make_instances.py [--solve SECONDS] [FAMILY ...]``
 

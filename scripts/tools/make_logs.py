@@ -24,7 +24,7 @@ JOBS = 2000
 NODES = 64
 DAYS = 35
 CORES = 32
-"""Of a node, for sacct."""
+"""Resources of a node, for sacct."""
 EPOCH = 1714953600
 """Monday, 6 May 2024, 0:00 UTC."""
 SIZES = (1, 2, 4, 8, 16, 32)

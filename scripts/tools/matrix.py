@@ -92,7 +92,7 @@ def tried(python: str, folder: Path, packages: list[str]) -> str:
 
 
 def main() -> int:
-    """Print a row an environment; 1 when one of them fails."""
+    """Print one row per environment; return 1 if one of them fails."""
     failed = 0
     oldest = (PYTHONS[0], "fast,plot,serve", lowest())
     rows = [oldest, *((minor, "", list[str]()) for minor in PYTHONS)]
@@ -116,7 +116,7 @@ def main() -> int:
             started.append((name, future))
         for name, trial in started:
             if trial is None:
-                print(f"SKIPPED {name}: no such Python here", flush=True)
+                print(f"SKIPPED {name}: this Python version is not installed", flush=True)
                 continue
             wrong = trial.result()
             failed += bool(wrong)

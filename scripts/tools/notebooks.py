@@ -3,8 +3,8 @@
     python scripts/tools/notebooks.py            # all; some names: only those
     python scripts/tools/notebooks.py --check    # run them, write nothing
 
-An error in a cell ends it. Needs the extra ``docs`` (nbclient,
-ipykernel) and matplotlib.
+An error in a cell stops the run. Needs the extra ``docs`` (nbclient, ipykernel) and
+matplotlib.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def digest(cells: list[Any]) -> str:
-    """Return a hash of the code; stored outputs with another one are of other code."""
+    """Return a hash of the code, which shows whether stored outputs belong to it."""
     code = "\0".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
     return hashlib.sha256(code.encode()).hexdigest()
 
@@ -47,8 +47,8 @@ def run(path: Path) -> Any:
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
     }
     with TemporaryDirectory() as folder:
-        # What it writes goes there; the samples are where it has them
-        # in the repository.
+        # The notebook writes to this folder; the samples are where it finds them in the
+        # repository.
         (Path(folder) / "samples").symlink_to(ROOT / "docs/samples")
         (work := Path(folder) / "notebooks").mkdir()
         client = NotebookClient(
@@ -76,7 +76,7 @@ def run(path: Path) -> Any:
 
 
 def main(words: list[str]) -> None:
-    """Run the notebooks that are named, all without any, and write them back."""
+    """Run the notebooks named on the command line (default: all), and store them."""
     import nbformat
 
     paths = {path.stem: path for path in sorted(FOLDER.glob("*.ipynb"))}

@@ -53,7 +53,7 @@ def _is_served() -> bool:
 
 
 def main() -> int:
-    """Solve and check all of them in one process; return 1 when any fails."""
+    """Solve and check one instance of each family; return 1 if any fails."""
     failed = []
     os.chdir(tempfile.mkdtemp())
     if find_spec("numba"):

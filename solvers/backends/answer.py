@@ -16,21 +16,23 @@ from ioopt.result import TINY, Status, StopReason
 ResultT = TypeVar("ResultT")
 
 GLANCE_SECONDS = 0.2
-"""How often the main thread looks for Ctrl-C."""
+"""Seconds between two checks for Ctrl-C by the main thread."""
 CANCEL_GLANCE_SECONDS = 0.05
-"""How often it looks for another engine's proof."""
+"""Seconds between two checks for another engine's proof."""
 LEAVING_SECONDS = 5.0
-"""How long an interrupted backend may take to end."""
+"""Seconds that an interrupted backend may take to end."""
 LEAST_SECONDS = 0.001
-"""The least time limit that a backend gets: some take 0 for no limit."""
+"""Least time limit given to a backend, because some take 0 as no limit."""
 FEASIBILITY = 1e-5
-"""By how much of a row's largest number a floating-point backend may miss a limit."""
+"""Share of a row's largest number by which a floating-point backend may miss a
+limit.
+"""
 
 
 def proven(objective: float | None, bound: float | None) -> bool:
-    """Whether an answer that a backend calls optimal is proven so.
+    """Return whether an answer that a backend calls optimal is proven optimal.
 
-    Some backends call it optimal once the gap asked for is reached.
+    Some backends say optimal once the requested gap is reached.
     """
     if objective is None or bound is None:
         return True
@@ -39,7 +41,7 @@ def proven(objective: float | None, bound: float | None) -> bool:
 
 @dataclass(frozen=True)
 class BackendLimits:
-    """Limits and options of one run of a backend; None is the backend's default.
+    """Limit and configure one run of a backend; None is the backend's default.
 
     ``seconds`` of wall clock; relative ``gap`` at which to stop (None: only a proof
     ends the run); ``work``, deterministic seconds of CP-SAT; ``log`` a file to which
@@ -55,8 +57,8 @@ class BackendLimits:
 
     @classmethod
     def of(cls, request: SolveRequest, seconds: float | None = None) -> BackendLimits:
-        """Return the limits of a solver's request: what is left of its deadline, at
-        most *seconds*.
+        """Return the limits of a solver's request: at most *seconds* of its
+        remaining time.
         """
         asked = request.options
         left: float | None = request.deadline.remaining()
@@ -67,13 +69,13 @@ class BackendLimits:
         return cls(left, asked.gap, asked.threads, asked.seed, asked.log)
 
     def note(self, text: str) -> None:
-        """Append *text* to the log, where there is one."""
+        """Append *text* to the log if there is one."""
         if self.log is not None:
             with open(self.log, "a", encoding="utf-8") as stream:
                 stream.write(text)
 
     def after(self, seconds: float) -> BackendLimits:
-        """Return the limits after *seconds* have passed."""
+        """Return the limits left after *seconds* have passed."""
         if self.seconds is None:
             return self
         return replace(self, seconds=max(LEAST_SECONDS, self.seconds - seconds))
@@ -81,11 +83,11 @@ class BackendLimits:
 
 @dataclass(frozen=True)
 class BackendAnswer:
-    """The answer of one run, with the status that it proves.
+    """Represent the answer of one run, with the status that it proves.
 
     ``values`` are by position, and empty when no solution was found. ``bound`` limits
-    the objective (lower when minimising), None where the backend gives none. ``status``
-    is optimal only with a proof: a run that stopped at a gap, a clock or a count is
+    the objective (lower when minimising), None if the backend gives none. ``status`` is
+    optimal only with a proof: a run that stopped at a gap, a clock or a count is
     feasible, and ``stop`` says which.
     """
 
@@ -101,14 +103,14 @@ class BackendAnswer:
 
     @property
     def found(self) -> bool:
-        """Whether there is a solution."""
+        """Return whether a solution was found."""
         return self.status in (Status.OPTIMAL, Status.FEASIBLE)
 
 
 def judged(program: Program, answer: BackendAnswer) -> BackendAnswer:
     """Return *answer* with the status that its values and its bound prove.
 
-    Values count only where they keep every limit, and "optimal" only without a gap.
+    Values count only if they keep every limit, and "optimal" only without a gap.
     """
     if not answer.found:
         return replace(answer, values={}, objective=None)
@@ -116,7 +118,8 @@ def judged(program: Program, answer: BackendAnswer) -> BackendAnswer:
     if worst > FEASIBILITY:
         if answer.status is Status.OPTIMAL:
             raise BackendFailureError(
-                f"{answer.backend} calls optimal what breaks a constraint by {worst:g}"
+                f"{answer.backend} calls a solution optimal that breaks a "
+                f"constraint by {worst:g}"
             )
         return replace(answer, status=Status.UNKNOWN, values={})
     objective = math.fsum(
@@ -131,8 +134,9 @@ def judged(program: Program, answer: BackendAnswer) -> BackendAnswer:
 
 
 def _worst_miss(program: Program, values: Mapping[int, float]) -> float:
-    """Return the largest miss of a row or a limit, as a share of its largest number, or
-    of a whole number.
+    """Return the largest violation of a row, a limit or integrality.
+
+    Violations of rows and limits are relative to the row's largest number.
     """
     worst = 0.0
     for at, item in enumerate(program.variables):
@@ -153,9 +157,9 @@ def run_interruptibly(
 ) -> ResultT:
     """Run blocking native *work* in a thread, so that Ctrl-C is seen.
 
-    *stop* asks the work to end. *cancel*, once set, does so too (another engine has the
-    proof). Raises KeyboardInterrupt once the work has ended, at once where nothing can
-    stop it, and whatever the work raised.
+    *stop* asks the work to end. Once *cancel* is set, it is stopped too (another engine
+    has the proof). Raises KeyboardInterrupt once the work has ended, or at once if
+    nothing can stop it, and any exception of the work.
     """
     answer: list[ResultT] = []
     failure: list[BaseException] = []

@@ -13,9 +13,9 @@ from ioopt.errors import BackendFailureError
 from ioopt.solvers.backends.answer import BackendLimits
 
 GRACE_SECONDS = 0.3
-"""How long after its limit a solver may still run."""
+"""Seconds past its limit that a solver may still run."""
 _TERMINATE_SECONDS = 0.4
-"""How long it may take to end after SIGINT, before it is killed."""
+"""Seconds that a solver may take to end after SIGINT before it is killed."""
 
 
 def run_child(
@@ -23,8 +23,8 @@ def run_child(
     limits: BackendLimits,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[str, bool]:
-    """Run a solver to its end, or kill it past its limit; return its output, and
-    whether it was cut off.
+    """Run a solver to its end or to its limit; return its output and whether it was
+    killed.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         child = subprocess.Popen(
@@ -46,7 +46,7 @@ def run_child(
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_TERMINATE_SECONDS)
         finally:
-            child.kill()  # no effect where it has ended
+            child.kill()  # this has no effect if the child has ended
             child.wait()
         output.seek(0)
         text = output.read()

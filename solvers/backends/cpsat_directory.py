@@ -1,9 +1,9 @@
 """Write work directories as programs of CP-SAT (rule B12).
 
-There is an interval for each task and for the time that each product is held. Times are
+Each task has an interval, and each product an interval in which it is held. Times are
 whole ticks, sizes whole bytes, both divided by their greatest common divisor. Tasks of
-0 seconds take no room in the program, and times and bytes whose sums would be too large
-are rounded down: each of these makes it a relaxation.
+0 seconds take no space in the program, and times and bytes whose sums would be too
+large are rounded down. Either makes the program a relaxation.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar
 
 MOST_TICKS = 10**12
-"""Most ticks of all times together. When the times of a thousand tasks are rounded
-down to this, they lose less than the 1e-9 of a proof.
+"""Most ticks of all times together. Rounding a thousand tasks down to this loses
+less than the 1e-9 of a proof.
 """
 MOST_UNITS = 1 << 60
 """Most units of bytes, or of cores, of all tasks together: CP-SAT adds 64-bit numbers.
@@ -31,7 +31,7 @@ MOST_UNITS = 1 << 60
 
 @dataclass(frozen=True)
 class Scale:
-    """Times in units of a program: how many make a second, and whether they are
+    """Convert times to units of a program: units per second, and whether they are
     exact.
     """
 
@@ -42,7 +42,9 @@ class Scale:
 
     @classmethod
     def of(cls, problem: WorkDirectoryProblem) -> Scale:
-        """Return ticks where there are few enough, else times rounded down."""
+        """Return ticks if there are few enough, else units to which times are
+        rounded down.
+        """
         ticks = problem.ticks
         tasks = problem.tasks
         seconds = ticks.all_of(task.compute_seconds for task in tasks)
@@ -65,11 +67,11 @@ class Scale:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes and cores in units of a program, of each product and of each task.
+    """Hold the bytes and cores of each product and task in units of a program.
 
     ``loose`` are bytes that a task takes only while it runs. A unit has ``unit`` bytes;
-    where not ``exact``, sizes are rounded down, and so is the quota. A plan that keeps
-    the quota keeps the rounded one: the program stays a relaxation.
+    if not ``exact``, sizes are rounded down, and so is the quota. A plan that keeps the
+    quota also keeps the rounded one: the program stays a relaxation.
     """
 
     unit: int
@@ -81,7 +83,7 @@ class Sizes:
 
     @classmethod
     def of(cls, problem: WorkDirectoryProblem) -> Sizes:
-        """Return the fewest units that are exact, else few enough to be added."""
+        """Return exact units if their sums are small enough, else coarser ones."""
         loose = [task.scratch_bytes for task in problem.tasks]
         products = [0] * len(problem.products)
         for k, files in enumerate(problem.outputs):
@@ -133,10 +135,10 @@ def program(
 
 
 class _Draft:
-    """A program without its objective: tasks, cores, and what takes room when.
+    """Build a program without its objective: tasks, cores, and use of space over time.
 
-    ``intervals`` and ``amounts`` are the products and what tasks take while they run,
-    ``hints`` values of variables by their index.
+    ``intervals`` and ``amounts`` are the products and the space that running tasks
+    take, ``hints`` values of variables by their index.
     """
 
     def __init__(
@@ -166,7 +168,7 @@ class _Draft:
             self._task(k, spans[k])
 
     def _spans(self) -> list[IntervalVar]:
-        """Return the interval of each task, and keep to the cores."""
+        """Return the interval of each task; constrain the cores."""
         spans = [
             self.model.new_fixed_size_interval_var(at, long, "")
             for at, long in zip(self._starts, self._seconds, strict=True)
@@ -181,7 +183,9 @@ class _Draft:
         return spans
 
     def _task(self, k: int, span: IntervalVar) -> None:
-        """Start task *k* after its predecessors, and add what it takes and writes."""
+        """Start task *k* after its predecessors; add its scratch bytes and its
+        outputs.
+        """
         for p in self._problem.predecessors[k]:
             self.model.add(self._starts[k] >= self._starts[p] + self._seconds[p])
         for f in self._problem.outputs[k]:
@@ -193,10 +197,10 @@ class _Draft:
             self.amounts.append(self._sizes.loose[k])
 
     def _held(self, writer: int, product: int) -> IntervalVar:
-        """Return the interval in which *product*, which *writer* writes, takes room.
+        """Return the interval in which *product*, written by *writer*, occupies space.
 
-        It ends no earlier than the writer and all readers; for a product that is kept,
-        at the horizon, by which all tasks end.
+        It ends no earlier than the writer and all readers; a product to be kept stays
+        until the horizon, by which all tasks end.
         """
         kept = self._problem.products[product].keep
         end = self.model.new_int_var(self._horizon if kept else 0, self._horizon, "")
@@ -239,5 +243,5 @@ class _Draft:
 
 
 def in_order(starts: Sequence[int], topological: Sequence[int]) -> list[int]:
-    """Return the tasks by start; of equal starts each after its predecessors."""
+    """Return the tasks by start; among equal starts each after its predecessors."""
     return sorted(topological, key=lambda k: starts[k])

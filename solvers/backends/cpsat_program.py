@@ -1,4 +1,4 @@
-"""Run programs of whole numbers on CP-SAT of OR-Tools, and judge what a run proves."""
+"""Run programs of whole numbers on CP-SAT of OR-Tools, and decide what a run proves."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 NAME = "CP-SAT"
 CLOCK_SHARE = 0.95
-"""A run that took this share of its seconds was ended by the clock: CP-SAT itself does
-not say why it ended.
+"""Share of its seconds above which a run counts as ended by the clock: CP-SAT itself
+does not say why it ended.
 """
 
 
 def load_cp_model() -> Any:
-    """Import ``ortools.sat.python.cp_model``; BackendMissingError where it is not
+    """Import ``ortools.sat.python.cp_model``; BackendMissingError if it is not
     installed.
     """
     try:
@@ -55,8 +55,8 @@ def solve_by_cpsat(
     on_solution: Notify | None = None,
     cancel: threading.Event | None = None,
 ) -> BackendAnswer:
-    """Write *program* for CP-SAT and solve it, both within *limits*; see
-    :func:`solve_cpsat`.
+    """Write *program* for CP-SAT and solve it, both within *limits*
+    (:func:`solve_cpsat`).
     """
     begun = time.monotonic()
     model = to_cpsat(program, start, objective=objective)
@@ -73,8 +73,8 @@ def to_cpsat(
     *,
     objective: bool = True,
 ) -> CpModel:
-    """Return the program as a ``CpModel`` with the same positions; *start* is its hint,
-    in its order.
+    """Return the program as a ``CpModel`` with the same positions; *start* is its
+    hint.
     """
     cp_model = load_cp_model()
     total = cp_model.LinearExpr.weighted_sum
@@ -156,7 +156,7 @@ def solve_cpsat(
     if model.has_objective() and _has_bound(solver, status):
         bound = solver.best_objective_bound
     if status is Status.OPTIMAL and not proven(objective, bound):
-        # CP-SAT says OPTIMAL when the gap asked for is reached: that alone is no proof.
+        # CP-SAT says OPTIMAL once the requested gap is reached: that alone is no proof.
         status = Status.FEASIBLE
         stop = StopReason.GAP
     elif status in (Status.FEASIBLE, Status.UNKNOWN):
@@ -167,19 +167,22 @@ def solve_cpsat(
 
 
 def _limit_met(limits: BackendLimits, seconds: float) -> StopReason:
-    """Return which limit ended a run that took *seconds*."""
+    """Return the limit that ended a run of *seconds*."""
     if limits.seconds is not None and seconds >= CLOCK_SHARE * limits.seconds:
         return StopReason.TIME
     return StopReason.ITERATIONS
 
 
 def _has_bound(solver: Any, status: Status) -> bool:
-    """Whether a run that ended with *status* proved the bound that it states."""
+    """Return whether a run that ended with *status* proved the bound that it
+    reports.
+    """
     if status is Status.INFEASIBLE:
         return False
     if status is Status.OPTIMAL or solver.best_objective_bound != 0.0:
         return True
-    # A run that ended before its search began leaves a bound of 0, which is not proven.
+    # A run that ended before its search began reports a bound of 0, which is not
+    # proven.
     return bool(solver.num_branches or solver.num_conflicts)
 
 
@@ -199,7 +202,7 @@ def _configure(
     """Set the parameters of a run from its limits, then those in *more*."""
     parameters.num_workers = limits.threads
     parameters.random_seed = limits.seed
-    # Ctrl-C is handled by run_interruptibly, so that the caller learns of it.
+    # run_interruptibly handles Ctrl-C, so that the caller learns of it.
     parameters.catch_sigint_signal = False
     if limits.seconds is not None:
         parameters.max_time_in_seconds = max(limits.seconds, LEAST_SECONDS)

@@ -1,17 +1,16 @@
 """Bound the makespan by a relaxation of the replay, written for CP-SAT.
 
 Every replay of every plan is a point of the relaxation. Copy entries, dispatches and
-evictions are covered: an arrival is the first one of a file on a node, for whatever
-reason it comes. Times are whole ticks of a common divisor or, where these would be too
-many, rounded down. With each of its times rounded down a replay is still a point: a
-constraint says only that one event follows another by a fixed time, or that intervals
-do not overlap.
+evictions are covered: an arrival is the first one of a file on a node, whatever its
+reason. Times are whole ticks of a common divisor or, if these would be too many,
+rounded down. A replay with all times rounded down is still a point: a constraint says
+only that one event follows another by a fixed time, or that intervals do not overlap.
 
-Proofs are given beside the constraints (docs/replication-models.md has them in
-formulas). Left out are: how the link is shared, which node sends a copy and what else
-it sends, fetching again, and disks. The bound does not hold for
-``sources=least-loaded``, nor for moves that a plan carries out: there nodes fetch what
-others have.
+Proofs stand next to the constraints (docs/replication-models.md has them in formulas).
+The relaxation ignores how the link is shared, which node sends a copy and what else it
+sends, repeated fetches, and disks. The bound does not hold for
+``sources=least-loaded``, nor for plans with transfers to carry out: in both, nodes
+fetch files that others have.
 """
 
 from __future__ import annotations
@@ -47,25 +46,25 @@ FLOAT_ERROR = Fraction(1, 10**10)
 MOST_PAIRS = 4000
 """Most pairs of a task or a file with a node; larger models take too long to build."""
 MOST_SECONDS = 20.0
-"""Seconds of the clock for all searches."""
+"""Wall-clock seconds for all searches."""
 WORK = 3.0
 """Seconds of CP-SAT's deterministic time for all searches, so that runs repeat."""
 SEARCHES: tuple[tuple[float, dict[str, object]], ...] = (
     (0.3, {"optimize_with_core": True}),
     (1.0, {"optimize_with_lb_tree_search": True}),
 )
-"""Shares of the time, and parameters. The first search ends soon where the other bounds
-are near the optimum, the second one raises them most.
+"""Shares of the time, and parameters. The first search ends soon if the other bounds
+are near the optimum; the second one raises them most.
 """
 
 
 def relaxed_seconds(
     problem: ReplicationProblem, upper: float, request: SolveRequest, seconds: float
 ) -> float:
-    """Return a bound of the makespans of all plans; 0 for large problems.
+    """Return a lower bound of the makespan of all plans; 0 for large problems.
 
-    One plan ends after *upper* seconds. The call takes *seconds* of the clock at most,
-    the writing of the model included.
+    *upper* is the makespan of a known plan. The call takes at most *seconds* of
+    wall-clock time, including the building of the model.
     """
     deadline = request.deadline.within(min(seconds, MOST_SECONDS))
     pairs = len(problem.nodes) * (len(problem.tasks) + len(problem.files))
@@ -92,8 +91,10 @@ def relaxed_seconds(
 
 
 class Ticks:
-    """Whole units of time that divide all *times*, at most ``MOST_TICKS`` up to *upper*
-    seconds.
+    """Choose a unit of time that divides all *times*, at most ``MOST_TICKS`` up to
+    *upper*.
+
+    If there is none, times are rounded down.
     """
 
     def __init__(self, times: Iterable[Fraction], upper: float) -> None:
@@ -109,7 +110,7 @@ class Ticks:
         return int(seconds * self.per_second)
 
     def near(self, seconds: float) -> int:
-        """Return a float of *seconds* in ticks, rounded down but for the error of
+        """Return a float of *seconds* in ticks, rounded down except for errors of
         floats.
         """
         return int(exact(seconds) * self.per_second * (1 + FLOAT_ERROR))
@@ -117,14 +118,15 @@ class Ticks:
     def seconds(self, ticks: float) -> float:
         """Return the nearest float to a bound in *ticks*.
 
-        But for the error of floats the bound is a whole number.
+        Except for errors of floats the bound is a whole number.
         """
         return float(round(ticks) / self.per_second)
 
 
 class Relaxation:
-    """The model of *problem* for plans that end by *upper* seconds; it minimises
-    ``makespan``.
+    """Build the relaxation of *problem* for plans that end by *upper* seconds.
+
+    It minimises ``makespan``.
     """
 
     def __init__(self, problem: ReplicationProblem, upper: float) -> None:
@@ -168,8 +170,8 @@ class Relaxation:
         self.model.add(late - early >= 0).only_enforce_if(*where)
 
     def _tasks(self) -> None:
-        """Put each task on one node, after its producers, with the starts and tails of
-        workflow rule 18.
+        """Put each task on one node, after its producers (starts and tails: workflow
+        rule 18).
         """
         problem = self.problem
         model = self.model
@@ -188,10 +190,10 @@ class Relaxation:
                 self._after(self.start[k], self.stop[p])
 
     def _equals(self) -> None:
-        """Break ties: equal tasks start in order, and each of equal nodes is first used
-        by a later task.
+        """Break symmetries: equal tasks start in order, equal nodes are first used in
+        order.
 
-        No constraint distinguishes them: exchanged, they make another point of the same
+        No constraint distinguishes them: exchanging two gives another point of the same
         value.
         """
         last: dict[object, int] = {}
@@ -211,7 +213,9 @@ class Relaxation:
             before[key] = i
 
     def _file(self, f: int) -> None:
-        """Add when *f* is first on a node, and on each other node with a reader."""
+        """Add the first arrival of *f* on any node, and on each other node with a
+        reader.
+        """
         problem = self.problem
         model = self.model
         maker = problem.producer[f]
@@ -237,14 +241,16 @@ class Relaxation:
             for k in readers:
                 model.add(comes + has.get(i, 0) >= self.on[k, i])
                 self._after(self.start[k], begun + wire, self.on[k, i], comes)
-        # Copies complete before first + 2 wire began before first + wire, when only
-        # the first holders had it; the interface of each sends one in that time. If
-        # all of them have lost it, one node fetches it, in a wire at least, and the
-        # others wait for that.
+        # Copies that complete before first + 2 wire began before first + wire, when
+        # only the first holders had the file; the interface of each sends one in that
+        # time. If all of them have lost the file, one node fetches it, which takes at
+        # least a wire, and the others wait for that.
         model.add(sum(early) <= max(1, len(holders)))
 
     def _first_arrivals(self, f: int) -> dict[int, BoolVarT]:
-        """Let some node have *f* first, from remote storage; return which by node."""
+        """Let some node have *f* first, from remote storage; return that choice by
+        node.
+        """
         rate = min(self.remote, self.replica)
         storage = self.problem.files[f].storage
         if storage:
@@ -264,17 +270,15 @@ class Relaxation:
         return arrives
 
     def _arrives(self, i: int, begun: IntVar, long: int) -> BoolVarT:
-        """Return whether something arrives on node *i* that takes *long* from *begun*
-        on.
-        """
+        """Return whether a transfer of *long* from *begun* on arrives on node *i*."""
         comes = self.model.new_bool_var("")
         span = self.model.new_optional_fixed_size_interval_var(begun, long, comes, "")
         self.arrivals[i].append(span)
         return comes
 
     def _nodes(self) -> None:
-        """Add the cores of each node, and that one file arrives at a time, while no
-        task starts.
+        """Limit each node's cores, and allow one arrival at a time while no task
+        starts.
         """
         optional = self.model.new_optional_fixed_size_interval_var
         for i, node in enumerate(self.problem.nodes):
@@ -291,10 +295,10 @@ class Relaxation:
     def _links(self) -> None:
         """Add that transfers over a shared link or from a storage do not overlap.
 
-        They may be put one after another. First arrivals in the order of their ends:
-        the bytes of all up to one of them have crossed by its end. Then saves in that
-        of their producers' ends: those of one and of all later ones cross after it, and
-        all together by the makespan.
+        Any replay can be reordered so that they follow one another. First come first
+        arrivals in the order of their ends: the bytes of all up to one of them have
+        crossed by its end. Then come saves in the order of their producers' ends: those
+        of one and of all later ones cross after it, and all together by the makespan.
         """
         problem = self.problem
         shared = []

@@ -9,12 +9,12 @@ from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendAnswer
 
 _STATUS = {0: Status.OPTIMAL, 2: Status.INFEASIBLE}
-"""By scipy's codes; with any other nothing was found and nothing proven."""
+"""Status by scipy's code; with any other code nothing was found and nothing proven."""
 
 
 @dataclass
 class _Rows:
-    """Rows as scipy takes them: *upper* x <= *limits* and *equal* x = *right*.
+    """Hold rows as scipy takes them: *upper* x <= *limits* and *equal* x = *right*.
 
     ``names`` are those of the rows with one limit.
     """
@@ -49,7 +49,7 @@ class _Rows:
 
 
 def solve_by_linprog(program: Program, seconds: float = math.inf) -> BackendAnswer:
-    """Solve *program*, all of whose variables count as continuous, within *seconds*.
+    """Solve *program* within *seconds*, with all variables taken as continuous.
 
     Values are by position, ``prices`` by the name of each row that has one limit.
     """

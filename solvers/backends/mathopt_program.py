@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
 
 APART_TERMS = 30_000
-"""With more coefficients and a time limit, HiGHS runs in a process of its own."""
+"""Most coefficients with which HiGHS runs in this process under a time limit."""
 
 _STATUS = {
     "OPTIMAL": Status.OPTIMAL,
@@ -76,9 +76,7 @@ def _apart(
     limits: BackendLimits,
     start: Mapping[int, float],
 ) -> BackendAnswer:
-    """Call :func:`run` in a process of its own, which finds modules where this one
-    does.
-    """
+    """Call :func:`run` in a process of its own, with the same module search path."""
     begun = time.time()
     with tempfile.TemporaryDirectory(prefix="ioopt-mathopt-") as folder:
         asked = Path(folder, "job")
@@ -96,9 +94,7 @@ def _apart(
 
 
 def main(job: str, answer: str) -> None:
-    """Read a job, solve it, and write the answer; its file appears when it is
-    complete.
-    """
+    """Read a job, solve it, and write the answer; its file appears once complete."""
     begun, program, solver, limits, start = pickle.loads(Path(job).read_bytes())
     found = run(program, solver, limits.after(time.time() - begun), start)
     Path(f"{answer}.part").write_bytes(pickle.dumps(found))
@@ -108,7 +104,9 @@ def main(job: str, answer: str) -> None:
 def run(
     program: Program, solver: str, limits: BackendLimits, start: Mapping[int, float]
 ) -> BackendAnswer:
-    """Solve *program* in this process; writing the model counts against the limits."""
+    """Run the solver on *program* in this process; building the model counts as run
+    time.
+    """
     begun = time.monotonic()
     try:
         import ortools
@@ -134,7 +132,8 @@ def run(
             msg_cb=lines.extend if limits.log is not None else None,
         )
     except Exception as error:
-        # MathOpt 9.15 fails while it formats an error, which then is the context.
+        # MathOpt 9.15 fails while formatting an error; the real error is then the
+        # context.
         raise BackendFailureError(f"{solver}: {error.__context__ or error}") from None
     limits.note("".join(f"{line}\n" for line in lines))
     end = result.termination
@@ -157,7 +156,7 @@ def run(
 
 
 def _bound(program: Program, result: SolveResult) -> float | None:
-    """Return the bound of a run on a program of whole numbers; None: there is none."""
+    """Return the bound of a run on a program of whole numbers, or None."""
     bound = float(result.termination.objective_bounds.dual_bound)
     if not math.isfinite(bound):
         return None
@@ -169,7 +168,7 @@ def _bound(program: Program, result: SolveResult) -> float | None:
 def _solved(
     model: Model, solver: str, *, params: SolveParameters, **more: Any
 ) -> SolveResult:
-    """Run *solver* on *model*, a second time where the first leaves its status open."""
+    """Run *solver* on *model*; run it again if the first run leaves its status open."""
     from ortools.math_opt.python import mathopt
 
     kind = mathopt.SolverType.GSCIP
@@ -179,13 +178,14 @@ def _solved(
     unclear = mathopt.TerminationReason.INFEASIBLE_OR_UNBOUNDED
     if result.termination.reason is not unclear:
         return result
-    # Presolve found that there is no optimum; the simplex tells which of the two it is.
+    # Presolve found that there is no optimum; the simplex method tells whether the
+    # model is infeasible or unbounded.
     params.presolve = mathopt.Emphasis.OFF
     return mathopt.solve(model, kind, params=params, **more)
 
 
 def _parameters(solver: str, limits: BackendLimits) -> SolveParameters:
-    """Return the parameters of a run; without a gap only a proof ends it."""
+    """Return the parameters of a run; without a gap it runs until a proof."""
     from ortools.math_opt.python import mathopt
     from ortools.math_opt.solvers import highs_pb2
 
@@ -193,7 +193,7 @@ def _parameters(solver: str, limits: BackendLimits) -> SolveParameters:
     if limits.seconds is not None:
         how.time_limit = datetime.timedelta(seconds=max(LEAST_SECONDS, limits.seconds))
     if solver == "HiGHS":
-        # MathOpt gives HiGHS no number of threads; its own options do.
+        # MathOpt does not pass the number of threads to HiGHS; its own options do.
         how.highs = highs_pb2.HighsOptionsProto(
             int_options={"threads": limits.threads, "random_seed": limits.seed},
             double_options={"mip_rel_gap": limits.gap or 0.0, "mip_abs_gap": 0.0},
@@ -232,7 +232,7 @@ def to_mathopt(program: Program) -> tuple[Model, list[Variable]]:
 
 
 def _or(limit: float | None, none: float) -> float:
-    """Return *limit* as a float, *none* where there is no limit."""
+    """Return *limit* as a float, or *none* if there is no limit."""
     if limit is None:
         return none
     return float(limit)
@@ -243,7 +243,7 @@ def mathopt_status(
 ) -> tuple[Status, StopReason]:
     """Return status and stop reason for how a run ended.
 
-    Raises BackendFailureError for errors and endings that no table has.
+    Raises BackendFailureError for errors and for endings not in the tables.
     """
     if reason not in _STATUS:
         raise BackendFailureError(f"{solver} answered {reason}: {detail}")

@@ -52,8 +52,8 @@ def to_pulp(program: Program) -> tuple[LpProblem, list[LpVariable]]:
 
 
 def _sides(row: Row) -> list[tuple[str, int, Number]]:
-    """Return name, PuLP's sense and right-hand side of the one or two constraints of a
-    row.
+    """Return name, PuLP's sense and right-hand side of a row's one or two
+    constraints.
     """
     if row.most is None:
         if row.least is None:
@@ -69,15 +69,15 @@ def _sides(row: Row) -> list[tuple[str, int, Number]]:
 def _by_position(
     columns: list[LpVariable], named: Mapping[str, float]
 ) -> dict[int, float]:
-    """Return values by position; a variable that is in no row takes its limit."""
+    """Return values by position; a variable in no row takes one of its limits."""
     return {
         at: named.get(column.name, column.lowBound) for at, column in enumerate(columns)
     }
 
 
 def _last(pattern: str, text: str) -> str:
-    """Return the group of *pattern* in the last line of *text* that matches; empty:
-    none does.
+    """Return the group of *pattern* in the last line of *text* that matches, or
+    empty text.
     """
     return (re.findall(pattern, text, re.M) or [""])[-1]
 
@@ -102,8 +102,8 @@ _CBC_STOP = {
 
 
 def cbc_path() -> str | None:
-    """Return the path of CBC: on the PATH, else the one that PuLP ships; None: neither
-    is here.
+    """Return the path of CBC: on the PATH, else the one that PuLP ships; None if
+    missing.
     """
     from pulp.apis import coin_api
 
@@ -113,11 +113,11 @@ def cbc_path() -> str | None:
 def solve_cbc(
     program: Program, limits: BackendLimits, start: Mapping[int, float]
 ) -> BackendAnswer:
-    """Run CBC; when minimising, the bound is read from the last lines of its log."""
+    """Run CBC; when minimising, read the bound from the last lines of its log."""
     path = cbc_path()
     if path is None:
         raise BackendMissingError(
-            "backend CBC is not here: put cbc on the PATH or reinstall pulp"
+            "backend CBC is not installed: put cbc on the PATH or reinstall pulp"
         )
     with tempfile.TemporaryDirectory(prefix="ioopt-cbc-") as folder:
         files = _CbcFiles(program, path, Path(folder))
@@ -139,8 +139,8 @@ def solve_cbc(
         status, stop = cbc_status(first)
         late = limits.seconds is not None and seconds > 0.8 * limits.seconds
         if status is Status.INFEASIBLE and late:
-            # Out of time during preprocessing, CBC 2.10 calls feasible
-            # models infeasible.
+            # When CBC 2.10 runs out of time during preprocessing, it calls infeasible
+            # models feasible.
             return unknown
         values: Mapping[int, float] = {}
         if status in _FOUND:
@@ -154,7 +154,7 @@ def solve_cbc(
 
 
 class _CbcFiles:
-    """The files of one run of CBC, in a folder: model, solution and start."""
+    """Hold the files of one run of CBC in a folder: model, solution and start."""
 
     def __init__(self, program: Program, path: str, folder: Path) -> None:
         import pulp
@@ -170,7 +170,7 @@ class _CbcFiles:
         self._reader = pulp.COIN_CMD(path=path, msg=False)
 
     def command(self, limits: BackendLimits, start: Mapping[int, float]) -> list[str]:
-        """Write *start*, if there is one, and return the command that runs CBC."""
+        """Write *start* if given; return the command that runs CBC."""
         command = [self._path, str(self._model)]
         if self._maximise:
             command.append("-max")
@@ -185,7 +185,7 @@ class _CbcFiles:
         return command
 
     def first_line(self) -> str:
-        """Return the first line of the solution file; empty where there is none."""
+        """Return the first line of the solution file, or empty text."""
         if not self._solution.exists():
             return ""
         return self._solution.read_text("utf-8").partition("\n")[0]
@@ -197,7 +197,7 @@ class _CbcFiles:
 
 
 def _bound(text: str) -> float | None:
-    """Return the bound in the log of a run; None where *text* is none."""
+    """Return the bound in the log of a run; None if *text* is not a number."""
     try:
         bound = float(text)
     except ValueError:
@@ -208,7 +208,7 @@ def _bound(text: str) -> float | None:
 
 
 def _cbc_options(limits: BackendLimits) -> list[str]:
-    """Return the options of CBC that *limits* ask for."""
+    """Return the options of CBC for *limits*."""
     options = ["-timeMode", "elapsed", "-randomCbcSeed", str(limits.seed + 1)]
     if limits.seconds is not None:
         options += ["-sec", str(limits.seconds)]
@@ -222,7 +222,7 @@ def _cbc_options(limits: BackendLimits) -> list[str]:
 def cbc_status(line: str) -> tuple[Status, StopReason]:
     """Return status and stop reason from the first line of CBC's solution file.
 
-    Raises BackendFailureError for words that no table has.
+    Raises BackendFailureError for words not in the tables.
     """
     words = line.split()
     if words[0] not in _CBC_STATUS:

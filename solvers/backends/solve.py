@@ -34,18 +34,17 @@ def solve_program(
     limits: BackendLimits,
     start: Mapping[int, Number] | None = None,
 ) -> BackendAnswer:
-    """Write *program* for one of :data:`BACKENDS` (None: HiGHS) and solve it within
-    *limits*.
+    """Solve *program* by one of :data:`BACKENDS` (None: HiGHS) within *limits*.
 
     Without ``limits.gap`` only a proof ends a run. *start* is by position. A solution
     counts only if its values keep every row. Values of times are in seconds, objective
     and bound in the program's units. Raises BackendMissingError, and
-    BackendFailureError for statuses that no table has.
+    BackendFailureError for statuses not in the tables.
     """
     name = backend or "HiGHS"
     if name not in BACKENDS:
         raise UsageError(f"no backend {name!r}; known: {', '.join(BACKENDS)}")
-    # Imported here, as most runs need neither.
+    # Imported here, because most runs need neither.
     from ioopt.solvers.backends import mathopt_program, pulp_program
 
     begun = time.monotonic()

@@ -7,9 +7,9 @@ chosen so far and f_j(S) the remaining time of j when exactly S shares (rules 7,
     T_Adaptive = mean of f over S + i
 
 where T_i is the earliest f_j(S) after which the rest of S leaves room for r_i. Two
-functions make the same decisions: :func:`share_played` simulates every set to its end,
-event by event; :func:`share_chosen` is faster and needs every peak rate to be that of
-the nodes.
+functions compute the same decisions: :func:`share_played` simulates every set to its
+end, event by event; :func:`share_chosen` is faster and needs every peak rate to be that
+of the nodes.
 """
 
 from bisect import bisect_right
@@ -20,11 +20,13 @@ from ioopt.decisions.ordering import Number
 from ioopt.solvers.batch_io.settings import Settings
 
 PAYS = 1 - 1e-9
-"""In floats sharing must win by this factor: rounding decides no tie (rule 2)."""
+"""Factor by which sharing must win in floats, so that rounding decides no tie (rule
+2).
+"""
 
 
 def adaptive(view: KernelView, rates: Box) -> None:
-    """Decide by Algorithm 1: O(|S|) for a request, O(|S|^2) with own peaks."""
+    """Decide by Algorithm 1: O(|S|) per request, or O(|S|^2) if jobs have own peaks."""
     if view.limits.own_peaks:
         share_played(view, rates)
     else:
@@ -53,7 +55,7 @@ def share_chosen(view: KernelView, rates: Box) -> None:
     room = storage
     size = 0
     nodes = 0
-    waiting = zero  # the sum of finishes, which is stale after a change of S
+    waiting = zero  # The sum of finishes is out of date after a change of S.
     stale = True
     for k in range(view.size):
         request = jobs[out[k]]
@@ -129,7 +131,7 @@ def sum_with(
 ) -> Number:
     """Return the sum of finishes if a request of depth *joining* joins at *place*.
 
-    It has *own* nodes. The sum may be cut off once it reaches *most*.
+    The request has *own* nodes. The sum may stop once it reaches *most*.
     """
     depths = view.depths
     sizes = view.sizes
@@ -206,9 +208,9 @@ def share_played(view: KernelView, rates: Box) -> None:
 def play(
     view: KernelView, size: int, without: int, peak: Number, slack: Number
 ) -> tuple[Number, Number]:
-    """Simulate the *size* requests in ``order``, leaving out the one called *without*.
+    """Simulate the *size* requests in ``order``, except the request *without*.
 
-    Returns the sum of f_j, and T_i for a request of rate *peak*.
+    Return the sum of f_j, and T_i for a request of rate *peak*.
     """
     order = view.order
     left = view.depths
@@ -253,7 +255,7 @@ def play(
                 ends = left[k] / speeds[k] <= step
                 left[k] -= speeds[k] * step
                 # Requests that finish together must all end in this round, although
-                # rounding leaves some of them a few bytes.
+                # rounding leaves a few bytes of some.
                 if ends or left[k] <= view.jobs[view.out[k]].left * (slack - 1):
                     left[k] = zero
                     total += now

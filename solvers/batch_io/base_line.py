@@ -1,8 +1,8 @@
-"""The reference policies NO_CONGESTION (rule 6) and BASE_LINE (rule 16).
+"""Define the reference policies NO_CONGESTION (rule 6) and BASE_LINE (rule 16).
 
-Zhou et al., Sections III.A.4 and IV.D. One of them shares the storage per node (rules 7
+Zhou et al., Sections III.A.4 and IV.D. One section shares the storage per node (rules 7
 and 25), the other "evenly among applications". Sharing per node is the default; two
-readings of the other sentence are settings (rule 27).
+readings of the second wording are settings (rule 27).
 """
 
 from ioopt.compiled import Box
@@ -24,9 +24,9 @@ def per_application(view: KernelView, rates: Box) -> None:
 
 
 def even_split(view: KernelView, rates: Box) -> None:
-    """Give each an equal part, whether its peak rate can use it or not (rule 27).
+    """Give each an equal part, even if its peak rate cannot use it (rule 27).
 
-    This is Section IV.D taken literally.
+    This takes Section IV.D literally.
     """
     part = view.limits.storage / max(1, view.size)
     for k in range(view.size):

@@ -1,4 +1,4 @@
-"""Conservative policies: grants never exceed the storage's rate.
+"""Define conservative policies: grants never exceed the storage's rate.
 
 Zhou et al., Section III.C.2. Each policy sorts the requests and grants the peak rate to
 those that still fit (first fit, rule 11); they differ in the order. Bandwidth left over
@@ -33,7 +33,9 @@ def cons_fcfs(view: KernelView, rates: Box) -> None:
 
 
 def kept_fcfs(view: KernelView, rates: Box) -> None:
-    """Grant by Cons-FCFS with ``preempt=no``: what has begun goes on (rule 53)."""
+    """Grant by Cons-FCFS with ``preempt=no``: a transfer that has begun continues
+    (rule 53).
+    """
     for k in range(view.size):
         view.keys[k] = 1.0
         if view.jobs[view.out[k]].moved > 0:
@@ -109,7 +111,9 @@ def by_key_down(view: KernelView) -> None:
 
 
 def of_nothing(view: KernelView, waited: Number) -> float:
-    """Return the slowdown of what has done nothing: 1 when it begins, then infinity."""
+    """Return the slowdown of a request that has moved nothing: 1 at first, then
+    infinity.
+    """
     tolerance = 0.0
     if not view.limits.exact:
         tolerance = time_tolerance(view.now)

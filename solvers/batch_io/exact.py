@@ -1,10 +1,10 @@
-"""The best I/O of a small trace whose starts are given (ours).
+"""Find the best I/O of a small trace with given starts (ours).
 
-It shows what online policies lose. An integer program
+The result shows how much online policies lose. An integer program
 (:mod:`ioopt.models.batch_io.io_order`) on HiGHS or CBC searches the orders of all
-issues and finishes. The plan stores the rates of every set of outstanding requests, so
-that it is replayed like a policy. If the search finds nothing, the plan is that of the
-best policy.
+issues and finishes. The plan stores the rates for every set of outstanding requests, so
+it is replayed like a policy. If the search finds nothing, the plan of the best policy
+is returned.
 """
 
 import math
@@ -29,15 +29,15 @@ from ioopt.solvers.batch_io.run import run_trace, simulate
 from ioopt.solvers.batch_io.settings import Settings
 
 MOST_REQUESTS = 30
-"""Largest trace that is solved, in requests."""
+"""Most requests of a trace that is solved."""
 MANY_JOBS = 1000
-"""Traces of more jobs are simulated under the time limit."""
+"""Most jobs of a trace that is simulated without a time limit."""
 PRICE_ROUNDS = 60
-"""Rounds of ascent of the bound by prices."""
+"""Rounds in which prices are raised to improve the bound."""
 SHORT_SECONDS = 5.0
-"""Limits below this bound the work of these rounds, as other policies do."""
+"""Seconds below which a limit also bounds the work of these rounds."""
 TOLERANCE = 1e-6
-"""Relative to the delay: a replay this close to a proven optimum is optimal."""
+"""Relative distance from a proven optimum at which a replay counts as optimal."""
 
 Rows = Sequence[Sequence[tuple[int, float, float]]]
 """Sets of outstanding requests: (rank of the job, uncongested seconds of I/O so far,
@@ -45,7 +45,7 @@ bytes per second) of each."""
 
 
 class ExactSettings(Settings):
-    """Settings of ``io-exact``: starts are given (``loop=open``).
+    """Configure ``io-exact``: starts are given (``loop=open``).
 
     ``rows`` are the rates of a plan.
     """
@@ -62,7 +62,7 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
     deadline = request.deadline
     plain = Settings(policy="any")
     rivals = [fill.least_delay(plain), adaptive.policy(plain), base_line.BASE_LINE]
-    # Small traces are simulated so fast that the limit need not be asked.
+    # Small traces are simulated so fast that the limit need not be checked.
     limit = deadline if len(trace) > MANY_JOBS else None
     runs = [
         run_trace(trace, rival, "open", "python", deadline=limit) for rival in rivals
@@ -101,14 +101,14 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
         plan = BatchIoPlan(policy=rivals[best].name, ef=settings.ef, loop="open")
         simulation = simulate(problem, plan, rivals[best])
         reached = known
-        notes.append(f"no order better than {plan.policy} was found")
+        notes.append(f"found no order better than {plan.policy}")
     if reached - least <= TOLERANCE * max(1.0, known) and stop is StopReason.FINISHED:
         least = reached
     bound = mean_response_bound(problem, plan, starts, least / len(trace))
     if least == reached:
         bound = simulation.metrics["mean_response_seconds"]
     metrics = {"io_delay_bound": least / len(trace)}
-    notes.append("starts are those of the uncongested run (loop=open)")
+    notes.append("starts are taken from the uncongested run (loop=open)")
     return Outcome(
         plan, bound, stop, simulation=simulation, notes=tuple(notes), metrics=metrics
     )
@@ -148,7 +148,7 @@ def _rows(
     problem: BatchIoProblem,
     spans: Sequence[Mapping[tuple[int, int], float]],
 ) -> list[list[tuple[int, float, float]]]:
-    """Return the model's rates, a row for each time span, by requests of the trace."""
+    """Return the model's rates, a row per time span, by requests of the trace."""
     places = {name: j for j, name in enumerate(trace.ids)}
     keys = []
     for job in problem.jobs:
@@ -171,8 +171,8 @@ def _rows(
 def replay(rows: Rows) -> IoPolicy:
     """Return the policy that grants the rates of a plan.
 
-    A set of requests is found by its jobs and their I/O so far. FILL decides for sets
-    that occur only by rounding.
+    A set of requests is identified by its jobs and their I/O so far. FILL decides for
+    sets that occur only by rounding.
     """
     table = {
         frozenset((rank, nine_digits(so_far)) for rank, so_far, _ in row): {
@@ -195,5 +195,5 @@ def replay(rows: Rows) -> IoPolicy:
 
 
 def policy(how: ExactSettings) -> IoPolicy:
-    """Return the policy of a plan; FILL where there is no plan."""
+    """Return the policy of a plan; FILL without a plan."""
     return replay(how.rows)

@@ -1,8 +1,8 @@
-"""FILL (ours, rule 17): shortest remaining transfer first, all bandwidth used.
+"""Grant by FILL (ours, rule 17): shortest remaining transfer first, no bandwidth left.
 
-Requests are sorted by R_i / N_i^alpha, ascending; each gets min(r_i, what is left).
-Work conserving, at most one partial grant, O(K log K). alpha = 0 favours the mean I/O
-delay, alpha = 1 the node-weighted one.
+Requests are sorted by R_i / N_i^alpha, ascending; each gets min(r_i, what is left). The
+policy is work conserving, makes at most one partial grant, and takes O(K log K). alpha
+= 0 favours the mean I/O delay, alpha = 1 the node-weighted one.
 """
 
 from fractions import Fraction
@@ -16,7 +16,7 @@ from ioopt.solvers.batch_io.settings import Settings
 
 
 class FillSettings(Settings):
-    """Settings of FILL: ``alpha`` weighs a request's nodes (rule 17)."""
+    """Configure ``alpha``, the exponent of a request's nodes in FILL (rule 17)."""
 
     alpha: float = Field(0.5, ge=0)
 

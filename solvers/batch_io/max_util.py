@@ -1,9 +1,9 @@
-"""Cons-MaxUtil: the requests that keep the most nodes busy (rule 12).
+"""Choose by Cons-MaxUtil the requests that keep the most nodes busy (rule 12).
 
 Zhou et al., Section III.C.2: a knapsack with weights r_i, values N_i and capacity
 BW_max. Below saturation the value is proportional to the weight, so it is a subset sum
 in allocation units, solved exactly by a dynamic program with a table of bits. A
-saturating request (r_i = BW_max) can only be alone. Where requests have own peaks, a
+saturating request (r_i = BW_max) can only be alone. If requests have own peaks, a
 dynamic program over the pairs of weight and value that no other dominates solves the
 general knapsack (rule 26). An integer program checks both.
 """
@@ -26,13 +26,13 @@ from ioopt.solvers.batch_io.settings import Settings, policy_name
 
 
 class MaxUtilSettings(Settings):
-    """Settings of Cons-MaxUtil; ``knapsack=cp-sat`` solves an integer program."""
+    """Configure Cons-MaxUtil; ``knapsack=cp-sat`` solves an integer program."""
 
     knapsack: Knapsack = "bitset"
 
 
 def cons_max_util(view: KernelView, rates: Box) -> None:
-    """Grant by Cons-MaxUtil; with ``top`` what is left goes on in FCFS order."""
+    """Grant by Cons-MaxUtil; with ``top`` grant the rest in FCFS order."""
     if view.limits.own_peaks:
         mark_by_value(view, rates, view.limits.storage * view.limits.slack)
     else:
@@ -48,9 +48,9 @@ def cons_max_util(view: KernelView, rates: Box) -> None:
 def mark_by_value(view: KernelView, rates: Box, room: Number) -> None:
     """Grant the subset of most units whose peak rates fit into *room* (rule 26).
 
-    Of equal subsets the first. The states ``rows[j]`` to ``rows[j + 1]`` belong to the
-    last j requests: sums of peak rates (``loads``) and of units (``values``) that no
-    lighter state reaches, in ascending order.
+    Among equal subsets take the first. The states ``rows[j]`` to ``rows[j + 1]`` belong
+    to the last j requests: sums of peak rates (``loads``) and of units (``values``)
+    that no lighter state reaches, in ascending order.
     """
     loads = view.loads
     values = view.values
@@ -124,7 +124,7 @@ def add_states(
 def mark_best(view: KernelView, rates: Box) -> None:
     """Grant the better of the fullest subset and the largest saturating request.
 
-    Equal ones are decided by the earliest request in FCFS order (rule 12).
+    If equal, the earliest request in FCFS order decides (rule 12).
     """
     total = 0
     alone = -1
@@ -152,8 +152,9 @@ def mark_best(view: KernelView, rates: Box) -> None:
 def mark_subset(view: KernelView, rates: Box, total: int) -> None:
     """Grant the fullest subset of the requests that do not saturate the storage.
 
-    They have *total* units. Of equal subsets the lexicographically first. Bit c of row
-    k of the table says whether some subset of the requests from k on has c units.
+    They have *total* units. Among equal subsets take the lexicographically first. Bit c
+    of row k of the table says whether some subset of the requests from k on has c
+    units.
     """
     rest = view.limits.capacity_units
     whole = total <= rest
@@ -207,7 +208,8 @@ def by_program(view: View, top: bool) -> Rates:
     CP-SAT breaks ties in its own way. Raises UsageError for own peaks that are not
     whole numbers, BackendFailureError without an answer.
     """
-    # Imported here, because compiled kernels are stamped by the imports of a module.
+    # Imported here, because the cache key of compiled kernels includes a module's
+    # imports.
     from ioopt.models.batch_io.max_util import MaxUtilModel
     from ioopt.solvers.backends.answer import BackendLimits
     from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
@@ -224,7 +226,7 @@ def by_program(view: View, top: bool) -> Rates:
         weights = [int(peak) for peak in peaks]
     else:
         raise UsageError(
-            "this knapsack takes whole bytes per second; use knapsack=bitset"
+            "this knapsack needs rates in whole bytes per second; use knapsack=bitset"
         )
     model = MaxUtilModel(weights, units, room)
     answer = solve_by_cpsat(model.program, BackendLimits())

@@ -1,4 +1,4 @@
-"""The solver of all I/O policies: it simulates a trace, or decides a snapshot once."""
+"""Run the I/O policies: simulate a trace, or decide a snapshot once."""
 
 from typing import Literal
 
@@ -26,22 +26,25 @@ from ioopt.solvers.batch_io.settings import Engine, Recording, Settings
 from ioopt.timeline import jobs_timeline
 
 RATES_UP_TO_PHASES = 100_000
-"""Largest trace whose rates ``rates=auto`` records; they are most of a result."""
+"""Most phases of a trace whose rates ``rates=auto`` records; rates fill most of a
+result.
+"""
 PLAIN_SECONDS_PER_JOB = 4.5e-4
-"""Estimate for a run in plain Python; long queues cost more for each job."""
+"""Estimated seconds per job in plain Python; long queues cost more."""
 PLAIN_SECONDS_PER_PHASE = 3e-5
-"""The same for each phase."""
+"""Estimated seconds per phase in plain Python."""
 SECONDS_PER_RECORDED_PHASE = 1e-4
-"""Time to record and check the rates of a phase; shorter limits record none."""
+"""Seconds to record and check the rates of a phase; shorter limits record none."""
 SECONDS_PER_PHASE = 2.5e-5
-"""Time to write and check a phase of a schedule on a busy machine."""
+"""Seconds to write and check a phase of a schedule on a busy machine."""
 TIMELINE_UP_TO_PHASES = 20_000
 MOST_STATES = 1 << 27
-"""Largest knapsack table (rule 26) given to compiled code: two arrays of 1 GB."""
+"""Most cells of a knapsack table (rule 26) for compiled code: two arrays of 1 GB."""
 
 ONE_A_SET = (
-    "set-10 lets one job of each order of magnitude transfer at a time: where jobs "
-    "are of one kind the storage idles; least-delay and fill use all of it"
+    "set-10 lets one job of each order of magnitude transfer at a time, so the "
+    "storage idles if all jobs are of one kind; least-delay and fill use all of "
+    "it"
 )
 
 
@@ -90,7 +93,7 @@ def solve(
     if plan.loop == "closed" or not problem.jobs:
         bound = mean_response_bound(problem, plan)
         return Outcome(plan, bound, stop, simulation=simulation, notes=notes)
-    # In open loop, where the starts are given, I/O delays have bounds too.
+    # In the open loop starts are given, so I/O delays have bounds too.
     starts = {row["id"]: row["start_seconds"] for row in simulation.schedule["jobs"]}
     delays = delay_bounds(problem, plan, starts, simulation.metrics, request.deadline)
     bound = mean_response_bound(problem, plan, starts, delays["io_delay_bound"])
@@ -132,7 +135,8 @@ def simulate(
     notes = []
     if not record and rates == "auto":
         notes.append(
-            f"{phases} phases: rates not recorded (--set rates=yes), so checked in part"
+            f"rates of {phases} phases not recorded (--set rates=yes records "
+            "them), so the check is partial"
         )
     schedule = schedule_of(trace, run)
     timeline = None
@@ -143,7 +147,7 @@ def simulate(
 
 
 def _most_recorded(deadline: Deadline) -> int:
-    """Return the phases of the largest trace whose rates are recorded."""
+    """Return the most phases of a trace whose rates are recorded."""
     if deadline.limit_seconds is None:
         return RATES_UP_TO_PHASES
     fitting = int(deadline.limit_seconds / SECONDS_PER_RECORDED_PHASE)
@@ -193,7 +197,7 @@ def run_trace(
 
 
 def _not_compiled(trace: Trace, policy: IoPolicy, loop: Loop) -> str:
-    """Return why the compiled engine cannot run *trace*; empty if it can."""
+    """Return why the compiled engine cannot run *trace*; empty text if it can."""
     if trace.limits.exact:
         return "arithmetic=exact"
     if not policy.compilable:
@@ -233,11 +237,13 @@ def _run(
 def _decide_once(
     problem: IoRequestsProblem, policy: IoPolicy, settings: Settings
 ) -> Outcome:
-    """Make the one decision of a snapshot."""
+    """Make the single decision of a snapshot."""
     for key in ("ef", "loop", "engine", "rates"):
         default = Settings.model_fields[key].default
         if getattr(settings, key) != default:
-            raise UsageError(f"setting {key} is for traces; this is one decision")
+            raise UsageError(
+                f"setting {key} applies to traces; this instance is a single decision"
+            )
     view = view_of(problem, settings.arithmetic == "exact", policy)
     rates = policy.decide(view)
     if view.limits.interference and not policy.ignores_limit:
@@ -253,8 +259,7 @@ def view_of(
 ) -> View:
     """Return the policy's view of a snapshot; requests in FCFS order (rule 10).
 
-    Raises InstanceError when *policy* needs the start of a job and its request does not
-    state it.
+    Raises InstanceError if *policy* needs the start of a job and its request has none.
     """
     limits = Limits.of(problem.machine, use_exact)
     for item in problem.requests:

@@ -1,10 +1,10 @@
-"""Set-10, the heuristic of IO-Sets (rule 16).
+"""Grant by Set-10, the heuristic of IO-Sets (rule 16).
 
 Boito et al., TPDS 2023, doi 10.1109/TPDS.2023.3305028. A job belongs to the set
 round(log10 w_iter), where w_iter is the mean of a phase's compute and uncongested I/O
 in seconds. In each set the earliest request transfers alone. The sets share the
-bandwidth in proportion to 10^-set; no request gets more than its peak rate, and what it
-leaves is shared again.
+bandwidth in proportion to 10^-set; no request gets more than its peak rate, and the
+remainder is shared again.
 """
 
 import math
@@ -17,7 +17,7 @@ from ioopt.decisions.ordering import Number
 from ioopt.solvers.batch_io.settings import Settings
 
 FARTHEST = 150
-"""The last set, to which all beyond belong: floats cannot hold their squares."""
+"""Largest set number, for all larger ones too: floats cannot hold their squares."""
 
 
 @lru_cache(maxsize=1 << 16, typed=True)
@@ -46,18 +46,18 @@ def set_of(iteration: Number) -> int:
 
 
 def _ten(number: Number) -> Number:
-    """Return ten in the arithmetic of *number*."""
+    """Return 10 in the arithmetic of *number*."""
     if isinstance(number, Fraction):
         return Fraction(10)
     return 10.0
 
 
 def set_10(view: KernelView, rates: Box) -> None:
-    """Grant by Set-10; the ``weight`` of a request is 10^-set, which tells its set.
+    """Grant by Set-10; the ``weight`` of a request is 10^-set.
 
     Sets are listed by peak rate over weight, as rule 25 shares the storage: ``order``
     sorts them, ``positions`` are their first requests, ``behind`` the sums of the
-    weights from a place in the order on.
+    weights from each place of the order to its end.
     """
     positions = view.sizes
     weights = view.depths
@@ -94,7 +94,7 @@ def set_10(view: KernelView, rates: Box) -> None:
 
 
 def weigh(nodes: int, iteration: Number) -> Number:
-    """Return 10^-set; 0 for a job of empty phases, which makes no request."""
+    """Return 10^-set; 0 for a job with empty phases only, which makes no request."""
     if not iteration:
         return iteration
     return _ten(iteration) ** -set_of(iteration)

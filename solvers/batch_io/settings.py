@@ -1,4 +1,4 @@
-"""Settings (``--set``) of the I/O policies.
+"""Define the settings (``--set``) of the I/O policies.
 
 A policy with settings of its own has a class derived from :class:`Settings`.
 """
@@ -17,7 +17,7 @@ LEAST_EF = 1e-9
 
 
 class Settings(Record):
-    """Settings of every policy (``--set``).
+    """Configure any I/O policy (``--set``).
 
     ``ef`` is the expansion factor of rule 23. ``loop=open`` fixes every job's start and
     nodes to those of an uncongested run. ``arithmetic=exact`` computes with rationals.
@@ -40,31 +40,31 @@ class Settings(Record):
         if 0 < ef < LEAST_EF:
             raise ValueError(
                 f"volumes lose their digits below {LEAST_EF:g}; give 0, or at "
-                "least that"
+                "least that value"
             )
         return ef
 
 
 def policy_name(how: Settings) -> str:
-    """Return the name of a policy, which ends in ``+top`` where that is set."""
+    """Return the name of a policy, with ``+top`` at its end if that is set."""
     if how.top:
         return how.policy + "+top"
     return how.policy
 
 
 class SharingSettings(Settings):
-    """Settings of BASE_LINE: ``share`` is how requests share (rules 7 and 27)."""
+    """Configure BASE_LINE: ``share`` is how requests share (rules 7 and 27)."""
 
     share: Share = "per-node"
 
 
 class FirstComeSettings(Settings):
-    """Settings of Cons-FCFS: with ``preempt=no`` a transfer that began goes on."""
+    """Configure Cons-FCFS: with ``preempt=no`` a transfer that began continues."""
 
     preempt: bool = True
 
 
 class OrderedSettings(Settings):
-    """Settings of Cons-MinInstSld and Cons-MinAggrSld: ``order`` is rule 52's."""
+    """Configure Cons-MinInstSld and Cons-MinAggrSld: ``order`` is that of rule 52."""
 
     order: Literal["ascending", "descending"] = "ascending"

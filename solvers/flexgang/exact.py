@@ -1,7 +1,7 @@
-"""Exact flexible gang assignment: solve a model of every pattern, simulate the plans.
+"""Assign flexible gangs exactly: solve a model of every pattern, simulate the plans.
 
 Strict, filled and greedy plans are warm starts and stay candidates, so that the answer
-is never worse than a baseline (F5 and F6). The deadline counts everything
+is never worse than a baseline (F5 and F6). The deadline covers all steps
 (docs/flexgang-assignment.md).
 """
 
@@ -28,7 +28,7 @@ from ioopt.solvers.flexgang.pattern_search import PatternSearch
 from ioopt.solvers.flexgang.strict import try_strict
 
 SELECTION_SEEDS = tuple(range(10_001, 10_007))
-"""Seeds on which plans are chosen; reports use others."""
+"""Seeds on which plans are chosen; reports use other seeds."""
 SELECTION_SECONDS = 40.0
 CERTAIN = 2.0
 """Standard errors by which a candidate must beat the best baseline."""
@@ -36,7 +36,7 @@ CERTAIN = 2.0
 
 @dataclass(frozen=True)
 class Candidate:
-    """A plan, the method that made it, and its objective in the model."""
+    """Hold a plan, the method that made it, and its objective in the model."""
 
     label: str
     plan: FlexibleGangPlan
@@ -46,18 +46,18 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A candidate with its simulated objective under each selection seed."""
+    """Hold a candidate with its simulated objective under each selection seed."""
 
     candidate: Candidate
     values: tuple[float, ...]
 
     @property
     def mean(self) -> float:
-        """Mean simulated objective."""
+        """Return the mean simulated objective."""
         return fmean(self.values)
 
     def row(self) -> Json:
-        """Return the line of a report."""
+        """Return the line of a candidate in a report."""
         return {
             "candidate": self.candidate.label,
             "k": self.candidate.plan.k,
@@ -74,13 +74,12 @@ def rerank(
     seconds: float = SELECTION_SECONDS,
     deadline: Deadline | None = None,
 ) -> list[Ranked]:
-    """Return the candidates, the winner first, the others by falling simulated
-    objective.
+    """Return the candidates, the winner first, then by falling simulated objective.
 
     Baselines and the model's best plan are simulated first, the others while *deadline*
-    leaves time. The list is empty where the time does not suffice for the former. The
-    best baseline wins unless a candidate beats it by two standard errors of their
-    paired difference.
+    leaves time. The list is empty if there is no time for the first group. The best
+    baseline wins unless a candidate beats it by two standard errors of their paired
+    difference.
     """
     order = sorted(
         candidates, key=lambda item: (not item.baseline, -item.model_objective)
@@ -105,20 +104,21 @@ def _simulated(
 ) -> list[Ranked]:
     """Simulate the candidates of *order* as long as *clock* leaves time.
 
-    The first *needed* of them must be simulated: none is begun that leaves too little
-    time for the rest of those.
+    The first *needed* of them must be simulated: none is started that leaves too little
+    time for the others of these.
     """
     ranked: list[Ranked] = []
     bursts = num_bursts_drawn(problem, seconds)
     fast = use_compiled(bursts * len(seeds) * len(order), clock)
     run_seconds = 0.0
-    if fast:  # compiled code is loaded before runs are timed
+    if fast:  # Load compiled code before runs are timed.
         measure(problem, order[0].plan, seeds[0], 1.0, fast)
     else:
         run_seconds = SECONDS_PER_BURST * bursts
     for at, item in enumerate(order):
         still_needed = max(1, needed - at)
-        ahead = 1 + still_needed  # the final report of the winner is simulated too
+        # Leave time to simulate the winner for the final report.
+        ahead = 1 + still_needed
         if clock.remaining() <= ahead * len(seeds) * run_seconds:
             break
         begun = clock.elapsed()
@@ -137,19 +137,20 @@ def _prefer_baseline(ranked: list[Ranked]) -> None:
         return
     gains = [a - b for a, b in zip(ranked[0].values, baseline.values)]
     mean, error = mean_and_standard_error(gains)
-    if mean <= CERTAIN * (error or 0.0):  # no more than the noise between seeds
+    # The difference is within the noise between seeds.
+    if mean <= CERTAIN * (error or 0.0):
         ranked.remove(baseline)
         ranked.insert(0, baseline)
 
 
 GREEDY_RESERVE = 0.1
-"""Part of the time limit in which no further greedy plan is begun."""
+"""Share of the time limit in which no further greedy plan is begun."""
 RESERVE_FRACTION = 0.2
-"""Part of the time limit kept for simulation."""
+"""Share of the time limit reserved for simulation."""
 
 
 class Settings(Record):
-    """Settings of ``exact``.
+    """Configure ``exact``.
 
     ``rerank``: choose the plan by simulation; ``auto`` does unless the instance brings
     its own surface, whose numbers the simulator does not follow. ``patterns``: ``all``,
@@ -163,12 +164,11 @@ class Settings(Record):
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[Settings, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """Solve all patterns within the deadline and return the plan that simulates
-    best.
-    """
+    """Solve all patterns within the deadline; return the plan that simulates best."""
     settings = request.settings or Settings()
     begun = request.deadline.elapsed()
-    # The greedy plans come first, so that they have the time of the greedy solver.
+    # The greedy plans come first, so that they get as much time as in the greedy
+    # solver.
     greedy = list(greedy_plans(problem, request.deadline, GREEDY_RESERVE))
     patterns, notes = _patterns(problem, settings)
     search = PatternSearch(problem, patterns, request)
@@ -204,19 +204,21 @@ def solve(
 def _patterns(
     problem: FlexibleGangProblem, settings: Settings
 ) -> tuple[list[Pattern], list[str]]:
-    """Return the patterns to solve, and notes on those that the surface lacks."""
+    """Return the patterns to solve, and notes on those missing from the surface."""
     wanted = list(problem.patterns())
     if settings.patterns == "strict":
         wanted = [item for item in wanted if item.k == 0]
     patterns = [item for item in wanted if covered(problem, item)]
     skipped = " ".join(item.key for item in wanted if item not in patterns)
     if skipped:
-        return patterns, [f"patterns without an entry in the surface: {skipped}"]
+        return patterns, [
+            (f"skipped patterns without an entry in the surface: {skipped}")
+        ]
     return patterns, []
 
 
 def _metrics(search: PatternSearch) -> Json:
-    """Return what the search found of each pattern, and the best objective."""
+    """Return the results of the search by pattern, and the best objective."""
     per_pattern = {state.pattern.key: state.row() for state in search.states}
     best = None
     if math.isfinite(search.best):
@@ -225,14 +227,16 @@ def _metrics(search: PatternSearch) -> Json:
 
 
 def _simulates(problem: FlexibleGangProblem, settings: Settings) -> bool:
-    """Return whether *settings* ask to choose the plan by simulation."""
+    """Return whether *settings* choose the plan by simulation."""
     if settings.rerank == "auto":
         return problem.surface is None
     return settings.rerank == "true"
 
 
 def _ranking_notes(ranked: list[Ranked], count: int, model_best: float) -> list[str]:
-    """Return notes on which of *count* candidates were simulated, and which won."""
+    """Return notes on how many of *count* candidates were simulated, and which one
+    won.
+    """
     if not ranked:
         return [
             "chosen by the model alone: no time was left to simulate the candidates"
@@ -252,7 +256,7 @@ def _ranking_notes(ranked: list[Ranked], count: int, model_best: float) -> list[
 
 
 def _forget_better(request: SolveRequest, objective: float) -> None:
-    """Take plans above *objective* from the trace: only the model ranked them
+    """Remove plans above *objective* from the trace: only the model ranked them
     higher.
     """
     trace = request.incumbents.trace
@@ -264,9 +268,9 @@ def _baselines(
     search: PatternSearch,
     greedy: list[tuple[PatternData, FlexibleGangPlan]],
 ) -> dict[str, FlexibleGangPlan]:
-    """Return the strict, strict + fill and best *greedy* plan that keep the floors.
+    """Return the strict, strict + fill and best *greedy* plans that keep the floors.
 
-    *search* starts from them and from the plan that its request brings.
+    *search* starts from them and from the request's plan.
     """
     found: dict[str, FlexibleGangPlan] = {}
     for name, fill in (("strict", False), ("strict-fill", True)):
@@ -293,8 +297,8 @@ def _baselines(
 def _candidates(
     search: PatternSearch, plans: dict[str, FlexibleGangPlan]
 ) -> list[Candidate]:
-    """Return the baselines, the plan of the strict model among them, then the
-    models'.
+    """Return the baselines, including the strict model's plan, then the models'
+    plans.
     """
     found: list[Candidate] = []
     for name, plan in plans.items():

@@ -1,4 +1,4 @@
-"""Greedy flexible gang assignment (F6): fill every pattern, keep the best plan."""
+"""Assign flexible gangs greedily (F6): fill every pattern, keep the best plan."""
 
 from collections.abc import Iterator
 
@@ -16,17 +16,17 @@ from ioopt.solvers.flexgang.linear import plan_with_best_tau
 from ioopt.solvers.flexgang.strict import try_strict
 
 LOOSE_GAMMA = 0.5
-"""Compute jobs below this gangedness get no row of their own until idle rows are given
-away.
+"""Gangedness below which compute jobs get no row of their own until idle rows are
+given away.
 """
 SIMULATION_FRACTION = 0.2
-"""Part of the time limit that the greedy leaves for simulating its plan."""
+"""Share of the time limit that the greedy leaves for simulating its plan."""
 
 
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[None, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """Return the best plan over all patterns; with none, strict + fill and a note."""
+    """Return the best plan over all patterns; without one, strict + fill and a note."""
     per_pattern: dict[str, float] = {}
     plans: list[tuple[PatternData, FlexibleGangPlan]] = []
     for data, plan in greedy_plans(problem, request.deadline):
@@ -41,18 +41,16 @@ def solve(
     if plans:
         return Outcome(best_of(plans), stop=stop, metrics=metrics)
     filled, why = try_strict(problem, fill=True)
-    note = "the greedy finds no pattern in which every floor is kept"
+    note = "the greedy found no pattern that keeps every floor"
     if filled is not None:
-        note += "; the plan is that of strict + fill"
+        note += "; returned the plan of strict + fill"
     else:
         note += f"; strict + fill fails too: {why}"
     return Outcome(filled, stop=stop, notes=(note,), metrics=metrics)
 
 
 def best_of(plans: list[tuple[PatternData, FlexibleGangPlan]]) -> FlexibleGangPlan:
-    """Return the plan with the highest objective; of equals that of the first
-    pattern.
-    """
+    """Return the plan with the highest objective; among equals the first pattern's."""
     in_order = sorted(plans, key=lambda item: item[0].pattern)
     return max(in_order, key=lambda item: model_objective(*item))[1]
 
@@ -67,7 +65,8 @@ def greedy_plans(
     deadline: Deadline | None = None,
     reserve: float = SIMULATION_FRACTION,
 ) -> Iterator[tuple[PatternData, FlexibleGangPlan]]:
-    """Yield the greedy's plan of every pattern that has one, widely spread ones first.
+    """Yield the greedy's plan of every pattern that has one, widely spread patterns
+    first.
 
     Start no new pattern once less than *reserve* of the deadline is left, which is for
     simulating the plan. Neighbouring patterns give similar plans: when time is short, a
@@ -88,7 +87,9 @@ def greedy_plans(
 
 
 def greedy_plan(data: PatternData) -> FlexibleGangPlan | None:
-    """Return the greedy's plan of one pattern; None if it misses a floor or rows."""
+    """Return the greedy's plan of one pattern; None if it lacks rows or misses a
+    floor.
+    """
     placement = Placement()
     strict = _place_loose_io(data, placement)
     strict += [
@@ -113,7 +114,7 @@ def greedy_plan(data: PatternData) -> FlexibleGangPlan | None:
 def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
     """Put I/O jobs into the loose windows, the least loaded block first.
 
-    Returns the I/O jobs that need a strict row.
+    Return the I/O jobs that need a strict row.
     """
     problem = data.problem
     limit = problem.loose_io_limit * data.pattern.k * problem.machine.quantum_seconds
@@ -138,7 +139,7 @@ def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
 
 
 def _roomiest(data: PatternData, placement: Placement, job: int) -> int:
-    """Return the block whose tightest column has the most free time per job at home."""
+    """Return the block whose tightest column has the most free time per home job."""
     problem = data.problem
     capacity = column_capacity(data, placement)
     homes = [0] * problem.machine.num_columns
@@ -154,9 +155,9 @@ def _roomiest(data: PatternData, placement: Placement, job: int) -> int:
 
 
 def _replicate(data: PatternData, cells: list[set[int]], placement: Placement) -> None:
-    """Give the idle cells of every row to compute jobs whose home they are.
+    """Give the idle cells of every row to compute jobs with their home there.
 
-    The jobs of the greatest weight come first, then those with the fewest rows.
+    Jobs with the greatest weight come first, then those with the fewest rows.
     """
     problem = data.problem
     jobs = data.problem.jobs

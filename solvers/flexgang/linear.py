@@ -15,7 +15,7 @@ def plan_with_best_tau(
 ) -> FlexibleGangPlan | None:
     """Return the plan of *placement* with the best tau.
 
-    None when a floor cannot be kept within *slack*.
+    None if a floor cannot be kept within *slack*.
     """
     model = TauModel(data, placement, slack)
     if not model.feasible:
@@ -45,7 +45,7 @@ def relaxed_bound(data: PatternData) -> float:
 def upper_bound(
     problem: FlexibleGangProblem, deadline: Deadline | None = None
 ) -> float | None:
-    """Return a bound on the model objective of every plan; None where there is none.
+    """Return a bound on the model objective of every plan, or None.
 
     Past the *deadline* the bound is weaker.
     """

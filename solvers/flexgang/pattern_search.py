@@ -1,6 +1,6 @@
 """Solve the models of all patterns under one deadline, the most promising first.
 
-The promise of a pattern is how far its bound lies above the best plan so far.
+The promise of a pattern is its bound minus the value of the best plan so far.
 """
 
 import math
@@ -24,17 +24,17 @@ from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.flexgang.linear import plan_with_best_tau, relaxed_bound
 
 FLOOR_SLACK = 5e-7
-"""Progress by which a plan may miss a floor because of a backend's tolerance.
+"""Progress by which a plan may miss a floor through a backend's tolerance.
 
 The checker allows 1e-6.
 """
 LEAST_SECONDS = 0.2
-"""A backend is not started with less time than that."""
+"""Seconds without which no backend is started."""
 
 
 @dataclass
 class PatternState:
-    """What is known of one pattern: best plan, bound, and how the last run ended."""
+    """Hold the best plan and bound of one pattern, and how its last run ended."""
 
     problem: FlexibleGangProblem
     pattern: Pattern
@@ -45,25 +45,25 @@ class PatternState:
 
     @cached_property
     def data(self) -> PatternData:
-        """The responses of the I/O jobs, looked up when they are first needed."""
+        """Return the responses of the I/O jobs, looked up when first needed."""
         found = PatternData.of(self.problem, self.pattern)
-        assert found is not None, "a pattern that the surface does not cover"
+        assert found is not None, "the surface does not cover a pattern"
         return found
 
     @cached_property
     def model(self) -> AssignmentModel:
-        """The program, built when it is first needed."""
+        """Return the program, built when first needed."""
         return AssignmentModel(self.data)
 
     def offer(self, plan: FlexibleGangPlan) -> None:
-        """Keep *plan* when it is the best of this pattern."""
+        """Keep *plan* if it is the best of this pattern."""
         value = model_objective(self.data, plan)
         if value > self.value:
             self.plan = plan
             self.value = value
 
     def row(self) -> Json:
-        """Return the line of ``per_pattern``."""
+        """Return the line of the pattern in ``per_pattern``."""
         row: Json = {"objective": None, "bound": None, "gap": None}
         if self.plan is not None:
             row["objective"] = self.value
@@ -75,9 +75,7 @@ class PatternState:
 
 
 class PatternSearch:
-    """All patterns of one instance, and what is known of each; :meth:`run` solves
-    them.
-    """
+    """Search all patterns of one instance; :meth:`run` solves them."""
 
     def __init__(
         self,
@@ -94,19 +92,19 @@ class PatternSearch:
 
     @property
     def best(self) -> float:
-        """Objective of the best plan so far, minus infinity when there is none."""
+        """Return the objective of the best plan so far, minus infinity without one."""
         return max((state.value for state in self.states), default=-math.inf)
 
     @property
     def bound(self) -> float | None:
-        """A bound on every pattern; None while one of them has none."""
+        """Return a bound on every pattern; None while a pattern has no bound."""
         bound = max((state.bound for state in self.states), default=math.inf)
         if math.isfinite(bound):
             return bound
         return None
 
     def offer(self, plan: FlexibleGangPlan) -> None:
-        """Start the pattern of *plan* from it."""
+        """Give *plan* to its pattern as a start."""
         self.by_key[f"{plan.k},{plan.d}"].offer(plan)
 
     def relax(self) -> None:
@@ -121,9 +119,9 @@ class PatternSearch:
     def run(self, gap: float, reserve: float) -> None:
         """Solve every pattern that may still win to within *gap*; prune the others.
 
-        *reserve* seconds are kept for what comes after. Patterns get time in proportion
-        to their promise. A program is not built where building may take all that is
-        left.
+        *reserve* seconds are kept for later steps. Patterns get time in proportion to
+        their promise. A program is not built if building it may take all remaining
+        time.
         """
         waiting = sorted(self.states, key=lambda s: (-s.bound, s.pattern))
         deadline = self.request.deadline
@@ -136,7 +134,7 @@ class PatternSearch:
             begun = deadline.remaining()
             if begun - reserve < LEAST_SECONDS + self.build_seconds:
                 return
-            _ = waiting[0].model  # built now, so that what it takes counts
+            _ = waiting[0].model  # Build it now, so that the time for building counts.
             left = deadline.remaining() - reserve
             self.build_seconds = max(self.build_seconds, begun - deadline.remaining())
             if left < LEAST_SECONDS:
@@ -148,14 +146,16 @@ class PatternSearch:
     def _promise(self, state: PatternState) -> float:
         """Return by how much the pattern may still beat the best plan.
 
-        It is no less than a thousandth of that plan's objective.
+        Return at least a thousandth of that plan's objective.
         """
         best = max(self.best, -1e9)
         least = 1e-3 * max(abs(best), 1e-3)
         return max(least, min(state.bound, 1e9) - best)
 
     def _solve(self, state: PatternState, gap: float, seconds: float) -> None:
-        """Run the backend on one pattern for at most *seconds* and note its answer."""
+        """Run the backend on one pattern for at most *seconds* and record its
+        answer.
+        """
         start = None
         if state.plan is not None:
             start = state.model.start_values(state.plan)
@@ -206,7 +206,7 @@ def plan_of_answer(
 ) -> FlexibleGangPlan | None:
     """Return the plan of a solution with the best tau of its placement.
 
-    None when a floor that the backend met within its tolerance cannot be kept.
+    None if a floor that the backend met only within its tolerance cannot be kept.
     """
     placement = model.placement(answer.values)
     exact = plan_with_best_tau(model.data, placement)

@@ -1,8 +1,8 @@
-"""Greedy quantum selection: the best uniform quantum, then coordinate descent (F4).
+"""Select quanta greedily: the best uniform quantum, then coordinate descent (F4).
 
-The surface presumes evenly spaced slots, which slots of different lengths are not. So
-plans are simulated, and one with several visits a cycle is kept only when its realised
-cost is at most 5 % above the predicted one.
+The surface assumes evenly spaced slots, but slots of different lengths are not. So
+plans are simulated, and a plan with several visits per cycle is kept only if its
+realised cost is at most 5 % above the predicted one.
 """
 
 import math
@@ -22,13 +22,13 @@ PASSES = 6
 def greedy_options(
     costs: QuantumCosts, found: Incumbents | None = None
 ) -> list[Option] | None:
-    """Return one option a job, or None when the descent ends below a floor.
+    """Return one option per job, or None if the descent ends below a floor.
 
     It begins with the best uniform quantum once a cycle. Up to six passes over the jobs
-    in their order give each the option with the least total cost; the cycle length
-    L = sum f q follows. Ties keep the present option, then the first of the menu. Plans
-    that keep the floors are reported to *found*. Past its deadline, which is asked
-    between quanta and between jobs, the best options so far are the answer.
+    in their order give each the option with the least total cost; the cycle length L =
+    sum f q follows. Ties keep the present option, then the first of the menu. Plans
+    that keep the floors are reported to *found*. Past its deadline, which is checked
+    between quanta and between jobs, return the best options so far.
     """
     problem = costs.problem
     found = found or Incumbents(Deadline(None))
@@ -55,9 +55,7 @@ def greedy_options(
 def _if_floors_kept(
     options: list[Option], key: tuple[int, float]
 ) -> list[Option] | None:
-    """Return *options*, or None where their *key* says that a job is below its
-    floor.
-    """
+    """Return *options*, or None if their *key* says that a job is below its floor."""
     below_floor, _ = key
     if below_floor:
         return None
@@ -70,7 +68,7 @@ def cycle_grid(
     """Return the cycle lengths in ticks for the program: the instance's and the
     greedy's.
 
-    Without the greedy's the greedy could beat the program.
+    Without the greedy's length, the greedy could beat the program.
     """
     lengths = set(costs.problem.default_cycles())
     menus = [costs]
@@ -87,7 +85,7 @@ def cycle_grid(
 def _least_uniform(
     costs: QuantumCosts, found: Incumbents | None = None
 ) -> list[Option] | None:
-    """Return the best plan with one quantum for all jobs once a cycle.
+    """Return the best plan with one quantum for all jobs once per cycle.
 
     It may break floors. None if no quantum is on all menus; ties go to the first
     quantum. Each plan that is the best so far is reported to *found*; once its deadline
@@ -118,14 +116,16 @@ def _report(
     key: tuple[int, float],
     found: Incumbents,
 ) -> None:
-    """Offer *options* as the best plan so far where all jobs keep their floors."""
+    """Offer *options* as the best plan so far if all jobs keep their floors."""
     below_floor, cost = key
     if below_floor == 0:
         found.report(costs.plan(options), cost)
 
 
 def _key(costs: QuantumCosts, options: Sequence[Option]) -> tuple[int, float]:
-    """Return (jobs below their floor, cost of the others), to compare plans by."""
+    """Return (jobs below their floor, cost of the others), the key to compare plans
+    by.
+    """
     cycle = costs.cycle(options)
     each = [costs.cost(job, option, cycle) for job, option in enumerate(options)]
     finite = [cost for cost in each if math.isfinite(cost)]
@@ -146,13 +146,12 @@ def realised_outcome(
     stop: StopReason = StopReason.FINISHED,
     deadline: Deadline | None = None,
 ) -> Outcome:
-    """Simulate several plans; return the outcome of the one with the least realised
-    cost.
+    """Simulate several plans; return the outcome with the least realised cost.
 
-    They are *options*; the options of *again*, which solves the one-visit problem,
-    where several visits a cycle cost much more than predicted; and the best uniform
-    quantum. Notes tell how they compare. Plans not simulated before the *deadline* are
-    left out; where that is the first, its plan is the answer.
+    The plans are *options*; the options of *again*, which solves the one-visit problem,
+    if several visits per cycle cost much more than predicted; and the best uniform
+    quantum. Notes compare them. Plans not simulated before the *deadline* are left out;
+    if even the first is not, its plan is returned.
     """
     told: list[str] = []
     simulation = simulate(costs.problem, costs.plan(options), deadline=deadline)
@@ -160,11 +159,14 @@ def realised_outcome(
         return Outcome(costs.plan(options), bound, stop, simulation=simulation)
     predicted = costs.total(options)
     realised = simulation.metrics["realised"]
-    several = any(visits > 1 for _, visits in options)  # one visit needs no proof
+    # A plan with one visit needs no comparison.
+    several = any(visits > 1 for _, visits in options)
     tried = [(realised, options, simulation)]
 
     def attempt(other: Sequence[Option]) -> float | None:
-        """Simulate *other*, note it as tried, and return its cost; None if late."""
+        """Simulate *other*, record it as tried, and return its cost; None if time is
+        up.
+        """
         found = simulate(costs.problem, costs.plan(other), deadline=deadline)
         if "realised" not in found.metrics:
             return None
@@ -179,18 +181,18 @@ def realised_outcome(
             single = again(once)
             why = "cannot keep the floors"
         apart = (
-            f"several visits a cycle cost {realised:.4g} in simulation, more than "
-            f"{AGREEMENT:.0%} above the predicted {predicted:.4g}"
+            f"several visits per cycle cost {realised:.4g} in simulation, more "
+            f"than {AGREEMENT:.0%} above the predicted {predicted:.4g}"
         )
         if single is None:
-            told.append(f"one visit a cycle {why}; {apart}")
+            told.append(f"one visit per cycle {why}; {apart}")
         elif (once_a_cycle := attempt(single)) is None:
-            told.append(f"no time was left to simulate one visit a cycle; {apart}")
+            told.append(f"no time was left to simulate one visit per cycle; {apart}")
         elif once_a_cycle < realised:
-            told.append(f"fell back to one visit a cycle: {apart}")
+            told.append(f"fell back to one visit per cycle: {apart}")
         else:
             told.append(
-                f"one visit a cycle costs no less ({once_a_cycle:.4g}); {apart}"
+                f"one visit per cycle costs no less ({once_a_cycle:.4g}); {apart}"
             )
     uniform = _least_uniform(costs)
     if uniform is not None and _key(costs, uniform)[0] == 0:
@@ -212,7 +214,7 @@ def realised_outcome(
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
-    """Solve by greedy descent; no plan where it ends below a floor."""
+    """Solve by greedy descent; return no plan if it ends below a floor."""
     costs = QuantumCosts(problem)
     options = greedy_options(costs, request.incumbents)
     late = request.deadline.expired()
@@ -220,8 +222,8 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
         return Outcome(None, stop=StopReason.TIME)
     if options is None:
         note = (
-            "the greedy found no options that keep every floor; quantum-ip decides "
-            "whether any do"
+            "the greedy found no options that keep every floor; quantum-ip "
+            "decides whether any exist"
         )
         return Outcome(None, stop=StopReason.ITERATIONS, notes=(note,))
 

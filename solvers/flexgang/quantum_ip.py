@@ -1,4 +1,4 @@
-"""Exact quantum selection by integer programming (F4)."""
+"""Select quanta exactly by integer programming (F4)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -18,9 +18,9 @@ from ioopt.solvers.flexgang.quantum_greedy import (
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
-    """Build the program, start it from the greedy's plan, and realise what it finds.
+    """Build the program, start it from the greedy's plan, and realise its solution.
 
-    Where the deadline expires before the program stands, the start is the answer.
+    If the deadline expires before the program is built, the start is the answer.
     """
     costs = QuantumCosts(problem)
     begun = request.deadline.elapsed()
@@ -59,7 +59,7 @@ def _costs_in_time(
 ) -> bool:
     """Compute the cost of every option in cycles of these *lengths*.
 
-    False where the *deadline* passes first.
+    Return False if the *deadline* passes first.
     """
     for length in lengths:
         for job in range(len(costs.problem.jobs)):
@@ -77,9 +77,7 @@ def _realised(
     stop: StopReason,
     bound: float | None = None,
 ) -> Outcome:
-    """Simulate *options*; where one visit a cycle is needed, solve the program
-    again.
-    """
+    """Simulate *options*; if one visit per cycle is needed, solve the program again."""
 
     def again(once: QuantumSelectionProblem) -> Sequence[Option] | None:
         single = QuantumCosts(once)

@@ -1,5 +1,7 @@
-"""Strict gang scheduling, plain and with filled fragments: the baselines of the
-flexible plans (F6).
+"""Schedule gangs strictly, plain or with filled fragments: the flexible plans'
+baselines.
+
+See rule F6.
 """
 
 from ioopt.checks.flexgang.flexible_gang import check
@@ -10,7 +12,9 @@ from ioopt.protocols import Outcome, SolveRequest
 
 
 class Settings(Record):
-    """``fill``: share the fragments of every column between its compute jobs."""
+    """Configure ``fill``: share the fragments of every column between its compute
+    jobs.
+    """
 
     fill: bool = False
 
@@ -18,7 +22,7 @@ class Settings(Record):
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[Settings, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """Pack jobs into rows of their own; no plan where that breaks a rule."""
+    """Pack jobs into rows of their own; return no plan if that breaks a rule."""
     settings = request.settings or Settings()
     plan, why = try_strict(problem, settings.fill)
     if plan is None:
@@ -29,10 +33,10 @@ def solve(
 def try_strict(
     problem: FlexibleGangProblem, fill: bool
 ) -> tuple[FlexibleGangPlan | None, str]:
-    """Return the strict plan, or None and why there is none.
+    """Return the strict plan, or None and the reason.
 
     With *fill* the fragments are shared equally. There is no plan with too few rows, no
-    entry in the surface, a floor that is not kept, or I/O beyond its fragments.
+    entry in the surface, a broken floor, or I/O beyond its fragments.
     """
     rows = 1 + max(row for row, _ in problem.strict_packing)
     if rows > problem.num_rows:
@@ -64,7 +68,7 @@ def try_strict(
 def equal_shares(data: PatternData, placement: Placement) -> dict[int, list[float]]:
     """Share the free seconds of each column equally between the jobs that can use them.
 
-    Returns, by job, the seconds in each column of its block.
+    Return, by job, the seconds in each column of its block.
     """
     problem = data.problem
     fillers = [

@@ -18,9 +18,9 @@ The full linear relaxation proves most programs at the root; without symmetry de
 hints are kept.
 """
 WORK = 0.25
-"""Deterministic seconds of CP-SAT; where they do not suffice, the bound is weaker."""
+"""Deterministic seconds of CP-SAT; if they do not suffice, the bound is weaker."""
 LOADING_SECONDS = 1.0
-"""Seconds of a time limit kept for loading CP-SAT."""
+"""Seconds of a time limit reserved for loading CP-SAT."""
 
 
 def upper_bound(
@@ -45,6 +45,6 @@ def upper_bound(
             return weak
     answer = solve_by_cpsat(model.program, limits, parameters=PARAMETERS)
     if not answer.found or answer.bound is None:
-        # CP-SAT stopped in presolve states a meaningless bound of 0.
+        # CP-SAT reports a meaningless bound of 0 when stopped in presolve.
         return weak
     return answer.bound / question.scale

@@ -1,11 +1,11 @@
-"""exact-iogs (ours): solve an integer program for every decision.
+"""Solve an integer program for every decision: exact-iogs (ours).
 
 The row-free model (:mod:`ioopt.models.gang.row_free`) gives a bound. Its answer is laid
-out in rows by colouring, which mostly gives a matrix that meets the bound; where it
-does not, the row model (:mod:`ioopt.models.gang.assignment`) is solved. Cells left over
-are filled by weight x speed. Both start from the matrix of the greedy, which is
-index-iogs with the same guard and without age term; that matrix is the answer where it
-is worth more.
+out in rows by colouring, which usually gives a matrix that meets the bound; otherwise
+the row model (:mod:`ioopt.models.gang.assignment`) is solved. Remaining cells are
+filled by weight x speed. Both models start from the matrix of the greedy, index-iogs
+with the same guard and without age term; if that matrix is worth more, it is the
+answer.
 """
 
 import math
@@ -53,8 +53,7 @@ from ioopt.units import exact
 
 
 def urgent_rows_first(state: State, kind: Weight) -> State:
-    """Renumber the rows by urgency, so that the most urgent runs at this instant (rule
-    1).
+    """Renumber the rows so that the most urgent one runs at this instant (rule 1).
 
     The urgency of a row is the sum over its jobs of weight x speed / number of rows of
     the job: a job with a single row depends on it. Ties go to the lowest old index.
@@ -91,26 +90,24 @@ EVENT_LIMIT = 0.1
 SNAPSHOT_LIMIT = 2.0
 """Deterministic seconds of CP-SAT for a program of a single decision."""
 GREEDY_SECONDS_PER_JOB = 2e-3
-"""Seconds of a time limit kept for the greedy to finish the workload."""
+"""Seconds of a time limit reserved for the greedy to finish the workload."""
 PROVEN = 1e-9
-"""Relative distance from the bound, for the rounding of worths, that counts as
-proven.
-"""
+"""Relative distance from the bound that counts as proven; covers rounding of worths."""
 
 
 class Settings(run.Settings):
-    """Settings of exact-iogs.
+    """Configure exact-iogs.
 
     ``weight`` and ``queue`` as for index-iogs (``fcfs``: a job starts only if the one
     before it does). ``guard``: running jobs and remote starts may have this share of
     all slots, as for guarded-iogs (1: no guard). ``limit`` is the CP-SAT deterministic
     time of each of a decision's two programs (default 0.1; 2 for a snapshot).
     ``window`` is the number of waiting jobs, first come first, that the program
-    contains, which keeps it small at high load; jobs behind them start when the queue
-    has moved up, or where the greedy, which sees them all, is better. ``row_order``:
+    contains, which keeps it small at high load; later jobs start when the queue has
+    moved up, or if the greedy, which sees them all, is better. ``row_order``:
     ``urgent`` renumbers the rows of every matrix so that the most urgent runs now.
-    ``exact_events``: the greedy decides after so many events, which repeats a run that
-    its deadline stopped.
+    ``exact_events``: after this many events the greedy decides; use it to repeat a run
+    that its deadline stopped.
     """
 
     weight: Weight = "las"
@@ -123,7 +120,7 @@ class Settings(run.Settings):
 
 
 class Decision(NamedTuple):
-    """One decision: the value of its matrix and the bound of the models.
+    """Record one decision: the value of its matrix and the bound of the models.
 
     Both are in weight units. The bound is for matrices in which jobs that start remote
     have one row; cells filled afterwards may exceed it. ``rows_solved``: the row model
@@ -137,22 +134,22 @@ class Decision(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """The gap to the bound of the models, relative to that."""
+        """Return the gap to the bound of the models, relative to that bound."""
         if self.bound > 0:
             return max(0.0, 1.0 - self.value / self.bound)
         return 0.0
 
     @property
     def proven(self) -> bool:
-        """Whether the decision is optimal in the models."""
+        """Return whether the decision is optimal in the models."""
         return self.gap <= PROVEN
 
 
 class ExactPolicy:
-    """The policy exact-iogs; ``log`` has every decision.
+    """Decide by exact-iogs; ``log`` has every decision.
 
     After *deadline* the greedy decides; ``stopped_at`` is the first event (from 0) that
-    it decided, None as long as there is none.
+    it decided, None until then.
     """
 
     name = "exact-iogs"
@@ -175,7 +172,7 @@ class ExactPolicy:
         self.greedy = index(IndexSettings(**alike, age_seconds=0.0, pack_ratio=1.0))
 
     def update(self, state: State) -> State:
-        """Decide one scheduling event: return the next matrix."""
+        """Decide one scheduling event; return the next matrix."""
         after = self._chosen(state)
         if self.settings.row_order == "kept" or not after.jobs:
             return after
@@ -216,8 +213,10 @@ class ExactPolicy:
     def _search(
         self, question: Question, state: State, greedy: State
     ) -> tuple[State, float, bool]:
-        """Return the best matrix of the models, their bound in worths, and whether the
-        row model was solved.
+        """Return the models' best matrix, their bound, and whether the row model was
+        solved.
+
+        The bound is in worths.
         """
         spans = spans_of(question, state, greedy)
         free = RowFreeModel(question)
@@ -244,7 +243,7 @@ class ExactPolicy:
     ) -> tuple[Placed | None, float]:
         """Solve the row model from the better of two matrices.
 
-        They are the greedy's, and what can be laid out of *counts*.
+        One is the greedy's, the other the part of *counts* that can be laid out.
         """
         rows = AssignmentModel(question)
         value = rows.program.value
@@ -266,7 +265,7 @@ class ExactPolicy:
     def _solve(
         self, program: Program, start: list[int]
     ) -> tuple[list[int] | None, float]:
-        """Return the best point found (None: none) and the bound of the objective."""
+        """Return the best point found (or None) and the bound of the objective."""
         left = self.deadline.remaining()
         begin = dict(enumerate(start))
         limits = BackendLimits()
@@ -278,7 +277,7 @@ class ExactPolicy:
         else:
             answer = solve_program(program, self.backend, limits, begin)
         if not answer.found:
-            # CP-SAT stopped in presolve states a meaningless bound of 0.
+            # CP-SAT reports a meaningless bound of 0 when stopped in presolve.
             return None, math.inf
         values = [round(answer.values[at]) for at in range(len(program.variables))]
         if answer.status is Status.OPTIMAL:
@@ -297,7 +296,7 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
     """Simulate a workload under the exact policy, or decide on one snapshot."""
     settings: Settings = request.settings or Settings()
     if settings.phase != "all":
-        raise UsageError("exact-iogs has no phases: leave out phase, or say phase=all")
+        raise UsageError("exact-iogs has no phases: leave out phase, or give phase=all")
     backend = request.options.backend
     if isinstance(problem, GangMatrixProblem):
         settings = settings.model_copy(
@@ -312,7 +311,7 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
             "(ioopt/gang-matrix); a workload needs CP-SAT"
         )
     left = request.deadline.remaining()
-    if not math.isinf(left):  # for the greedy, to the end of the workload
+    if not math.isinf(left):  # Reserved for the greedy, to finish the workload.
         kept = min(left / 2, GREEDY_SECONDS_PER_JOB * len(problem.jobs))
         chosen.deadline = request.deadline.within(left - kept)
     try:
@@ -348,7 +347,7 @@ def _decide(
     log = chosen.log
     metrics = summary(log)
     stop = StopReason.TIME
-    note = "no time was left: the greedy decided"
+    note = "no time was left, so the greedy decided"
     if log:
         stop = StopReason.FINISHED
         metrics |= {"model_bound": log[-1].bound, "model_gap": log[-1].gap}
@@ -358,7 +357,7 @@ def _decide(
             "result are for the matrices of every policy"
         )
     bound = None
-    if weight != "las":  # solving.py bounds value_las, where a bound is asked for
+    if weight != "las":  # solving.py bounds value_las if a bound is requested
         bound = upper_bound(problem, weight, deadline)
     return Outcome(
         run.plan_of_state(problem, after),
@@ -371,7 +370,7 @@ def _decide(
 
 
 def summary(log: list[Decision]) -> Json:
-    """Return figures over the exact decisions of a run; its seconds are measured."""
+    """Return figures over the exact decisions of a run, with its measured seconds."""
     if not log:
         return {"exact_decisions": 0}
     return {

@@ -19,9 +19,9 @@ def lay_out(
     First, remote jobs get contiguous nodes that fewer than M rows use, the tightest
     such gap, large jobs first; then all instances are coloured by left endpoint, each
     in the free row that ends nearest to it, which never fails for intervals of a line.
-    Where there is no such gap, or columns have holes, the other jobs are packed into
-    the lowest rows, and remote jobs take what a row has left. None where one finds no
-    room; with *partial* it is left out.
+    If there is no such gap, or columns have holes, the other jobs are packed into the
+    lowest rows, and remote jobs take free nodes of a row. Return None if a job finds no
+    room; with *partial* leave it out.
     """
     fixed = {
         o: question.options[o].columns for o in counts if question.options[o].columns
@@ -42,7 +42,7 @@ def _in_gaps(
 ) -> dict[int, int] | None:
     """Add contiguous columns for the remote options of *counts* to *masks*.
 
-    None where there is no gap for one of them.
+    Return None if one of them finds no gap.
     """
     levels = question.levels
     # crowded[k]: the nodes that at least k of the masks cover (crowded[0] is unused).
@@ -66,7 +66,7 @@ def colour(
     levels: int,
     nearest: bool = False,
 ) -> dict[int, int] | None:
-    """Return rows for *counts* of every mask, taken by left endpoint; None if none fit.
+    """Return rows for *counts* of every mask, taken by left endpoint, or None.
 
     They are the lowest free rows, or with *nearest* those that end nearest to the mask.
     """
@@ -134,7 +134,7 @@ def _largest_first(question: Question, chosen: Mapping[int, int]) -> list[int]:
 def tightest_run(free: int, size: int) -> int | None:
     """Return *size* contiguous bits at the start of the shortest run that holds them.
 
-    The runs are those of *free*; None where all are too short.
+    The runs are those of *free*; None if all are too short.
 
     >>> bin(tightest_run(0b1101111, 2))
     '0b1100000'
@@ -177,7 +177,7 @@ def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
 def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
     """Return the rows of every option that the update took.
 
-    Jobs that the question leaves out have none.
+    Jobs without options in the question have none.
     """
     position = {job.key: j for j, job in enumerate(question.jobs)}
     spans = {}
@@ -198,7 +198,7 @@ def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
 def state_with(before: State, question: Question, placed: Placed) -> State:
     """Return the matrix of *placed*.
 
-    A job's home row stays where the job still has it; else it is the lowest.
+    A job keeps its home row if it still has that row; otherwise the lowest is its home.
     """
     by_job = {question.options[o].job: o for o in placed}
     order = sorted(by_job)

@@ -1,4 +1,4 @@
-"""Policies of gang scheduling: the paper's four, and two of ours."""
+"""Define the policies of gang scheduling: the paper's four, and two of ours."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Settings(Record):
-    """``--set`` keys of every gang policy.
+    """Configure any gang policy (``--set``).
 
     ``recompute=boundary`` holds matrix updates to slice boundaries (rule 2). ``engine``
     and ``arithmetic`` choose how the simulator computes (``auto``: compiled code for
-    long runs); ``history`` whether the schedule tells every change of the matrix. On a
+    long runs); ``history`` whether the schedule lists every change of the matrix. On a
     gang-matrix, ``phase`` runs one phase alone.
     """
 
@@ -41,7 +41,9 @@ class Settings(Record):
 
 @dataclass(frozen=True)
 class Policy:
-    """A name and rules for the phases; the same object is simulated and runs live."""
+    """Pair a name with rules for the phases; the same object is simulated and runs
+    live.
+    """
 
     name: str
     rules: Rules
@@ -49,7 +51,7 @@ class Policy:
     def update(self, state: State, phase: str = "all") -> State:
         """Run all phases once (a scheduling event), or one *phase* alone.
 
-        Raises UsageError where the policy has no such phase.
+        Raises UsageError if the policy has no such phase.
         """
         phases = phases_of(self.rules)
         chosen = list(phases.values())
@@ -74,7 +76,7 @@ MIGRATE_IOGS = Policy("migrate-iogs", Rules(ADAPTIVE, migrate=True, local_first=
 
 
 def _fixed(policy: Policy) -> Callable[[Settings], Policy]:
-    """Return a factory for a policy that has no settings of its own."""
+    """Return a factory for a policy without settings of its own."""
     return lambda settings: policy
 
 
@@ -85,11 +87,11 @@ migrate_iogs = _fixed(MIGRATE_IOGS)
 
 
 class GuardedSettings(Settings):
-    """Settings of guarded-iogs.
+    """Configure guarded-iogs.
 
     ``guard``: share of all M P slots that home instances may fill after a remote start
-    (or L/R of the job, if that is more). ``patience``: a job that has waited this many
-    times R - L may start remote in any case.
+    (or L/R of the job, if larger). ``patience``: a job that has waited this many times
+    R - L may start remote in any case.
     """
 
     guard: Share = 0.7
@@ -99,11 +101,11 @@ class GuardedSettings(Settings):
 def guarded(settings: GuardedSettings) -> Policy:
     """Return guarded-iogs (ours): Migrate-IOGS without remote starts on a full machine.
 
-    A remote job holds its slots R/L times as long, which makes the next start remote
-    too; the guard keeps the matrix empty enough for migration to undo remote starts. A
-    refused job does not block the queue, and is refused only until waiting has cost it
-    a multiple of what remote reading would. A start that leaves the matrix below the
-    share L/R is not refused: slots kept empty would cost more work than remote reading.
+    A remote job holds its slots R/L times as long, which causes more remote starts; the
+    guard keeps the matrix empty enough for migration to undo them. A refused job does
+    not block the queue, and is refused only until its wait reaches a multiple of the
+    cost of remote reading. A start that leaves the matrix below the share L/R is not
+    refused: slots kept empty would cost more work than remote reading.
     """
     rules = MIGRATE_IOGS.rules._replace(
         guard=exact(settings.guard), patience=exact(settings.patience), break_even=True
@@ -112,15 +114,15 @@ def guarded(settings: GuardedSettings) -> Policy:
 
 
 class IndexSettings(Settings):
-    """Settings of index-iogs: weights of jobs, and the queue.
+    """Configure index-iogs: weights of jobs, and the queue.
 
     ``guard``: share of all M P slots that home instances may fill after a remote start.
     ``weight``: ``las`` 1/(attained + T)^2 needs no run times; ``hdf`` 1/(max(L, T)
-    max(remaining, 50)) is clairvoyant; ``one`` treats all alike. ``queue=fcfs`` stops
-    at the first job that does not fit. Jobs that have waited longer than
-    ``age_seconds`` go first, in FCFS order, and the first of them that does not fit
-    stops admission (0: no age term; the default was chosen on the seeds that the
-    benchmark reports). Jobs whose remote time is at most ``pack_ratio`` times their
+    max(remaining, 50)) is clairvoyant; ``one`` gives all jobs the same weight.
+    ``queue=fcfs`` stops at the first job that does not fit. Jobs that have waited
+    longer than ``age_seconds`` go first, in FCFS order, and the first of them that does
+    not fit stops admission (0: no age term; the default was chosen on the seeds that
+    the benchmark reports). Jobs whose remote time is at most ``pack_ratio`` times their
     local time gain little from their files: they start, unguarded, where their rate
     (speed times the rows that have the columns free) is highest, and never migrate.
     """
@@ -133,12 +135,12 @@ class IndexSettings(Settings):
 
 
 def index(settings: IndexSettings) -> Policy:
-    """Return index-iogs (ours): the job with the least service goes first in all
-    phases.
+    """Return index-iogs (ours): in all phases the job with the least service goes
+    first.
 
-    Weights order admission, migration and FillMatrix; a job gets all the replicas it
-    can have at once. The queue is free (a job that does not fit is passed over) under
-    the guard of :func:`guarded`; the age term keeps big jobs from starving.
+    Weights order admission, migration and FillMatrix; a job gets as many replicas at
+    once as it can. The queue is free (a job that does not fit is passed over) under the
+    guard of :func:`guarded`; the age term keeps big jobs from starving.
     """
     rules = Rules(
         ADAPTIVE,

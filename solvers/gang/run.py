@@ -20,13 +20,13 @@ from ioopt.sim.pace import Pace
 from ioopt.solvers.gang.policy import GS, Policy, Settings
 
 PLAIN_SECONDS_PER_JOB = 2e-4
-"""Seconds a job of a run in plain Python."""
+"""Seconds per job of a run in plain Python."""
 SECONDS_PER_JOB = 1.5e-5
-"""Seconds a job for writing and checking a schedule without history."""
+"""Seconds per job to write and check a schedule without history."""
 RECORD_UP_TO_JOBS = 2_000
-"""Jobs up to which ``history=auto`` writes the history of the matrix."""
+"""Most jobs for which ``history=auto`` writes the history of the matrix."""
 RECORD_UP_TO_CELLS = 4_000_000
-"""Jobs x nodes up to which ``history=auto`` writes the history of the matrix."""
+"""Most jobs x nodes for which ``history=auto`` writes the history of the matrix."""
 
 
 def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Outcome:
@@ -53,7 +53,7 @@ def cheapest(
 ) -> Outcome:
     """Answer with ``gs`` in place of a policy that cannot be simulated in time.
 
-    There is no answer where ``gs`` is late too.
+    There is no answer if ``gs`` is too slow as well.
     """
     late = f"{slow.name}: {error}"
     if slow is GS or request.incumbents.plan is not None:
@@ -107,7 +107,7 @@ def simulate_policy(
 
 
 def _records_history(problem: GangProblem, settings: Settings) -> bool:
-    """Return whether the schedule tells every change of the matrix."""
+    """Return whether the schedule lists every change of the matrix."""
     if settings.history != "auto":
         return settings.history == "yes"
     jobs = len(problem.jobs)
@@ -117,7 +117,7 @@ def _records_history(problem: GangProblem, settings: Settings) -> bool:
 
 
 def _obstacle(policy: GangPolicy, timing: Timing, settings: Settings) -> str | None:
-    """Return why the compiled engine cannot run; None where it can."""
+    """Return why the compiled engine cannot run, or None."""
     if policy.rules is None or policy.rules.weight == HDF:
         return f"{policy.name} has no compiled form"
     if settings.arithmetic == "exact":

@@ -1,4 +1,4 @@
-"""``auto``: ``exact-workflow`` for a few tasks, else ``link-aware``.
+"""Choose the solver ``auto``: ``exact-workflow`` for few tasks, else ``link-aware``.
 
 Both begin from all cheap plans and score by the replay, so that the answer is never
 behind a planner. Where the additive batch time is the measure, ``ip`` solves, or on
@@ -42,9 +42,10 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
 
 
 def has_small_disk(problem: ReplicationProblem) -> bool:
-    """Return whether a disk cannot hold all files that are read beside what it keeps.
+    """Return whether some disk is too small for its held files and all files that are
+    read.
 
-    It keeps held files that nobody reads.
+    Held files count even if no task reads them.
     """
     read = 0
     unread = {}
@@ -61,9 +62,9 @@ def has_small_disk(problem: ReplicationProblem) -> bool:
 
 
 def compared(problem: ReplicationProblem) -> tuple[str, ...]:
-    """Return what ``ioopt compare`` runs by default.
+    """Return the solvers that ``ioopt compare`` runs by default.
 
-    ``ip`` is among it only where one round may hold the batch.
+    ``ip`` is included only if one round may hold the whole batch.
     """
     if problem.is_workflow:
         return ("auto", *sorted(workflows.PLANNERS))

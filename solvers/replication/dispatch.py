@@ -1,5 +1,6 @@
-"""Dispatchers of workflows, which decide while tasks run, and the solvers that answer
-with their run or its queues.
+"""Answer with dispatchers of workflows, which decide while tasks run.
+
+The answer is the dispatcher's run itself, or a plan with the queues of that run.
 """
 
 from collections.abc import Callable
@@ -13,11 +14,12 @@ from ioopt.sim.replication.dispatch import dispatch
 
 
 class Settings(ReplayOptions):
-    """``mode``: ``replay`` the queues of the run (they stage earlier), or answer with
-    the run itself (``dispatch``).
+    """Configure how the run of a dispatcher becomes an answer.
 
-    ``eviction``: policy of the run and of the replay; ``prefetch``: a task may be given
-    to a node whose cores are busy (where the run itself is the answer).
+    ``mode``: ``replay`` the queues of the run (tasks then stage earlier), or answer
+    with the run itself (``dispatch``). ``eviction``: policy of the run and of the
+    replay. ``prefetch``: a task may be given to a node whose cores are busy (with
+    ``dispatch`` only).
     """
 
     mode: Literal["replay", "dispatch"] = "replay"
@@ -26,8 +28,8 @@ class Settings(ReplayOptions):
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Run the dispatcher ``request.policy`` on planned times (workflow rules 11
-    and 17).
+    """Run the dispatcher ``request.policy`` on planned times (workflow rules 11,
+    17).
     """
     return answer(problem, request, request.policy, request.settings or Settings())
 
@@ -59,10 +61,9 @@ def answer(
 
 
 def fifo(view: DispatchView) -> Pair | None:
-    """Give the first ready task that some node takes to the core that has idled
-    longest.
+    """Give the first ready task that fits some node to the core that has idled longest.
 
-    No task waits for a wider one before it (workflow rule 13).
+    A narrow task never waits for a wider one ahead of it (workflow rule 13).
     """
     nodes = view.open_nodes()
     if not nodes:
@@ -75,9 +76,10 @@ def fifo(view: DispatchView) -> Pair | None:
 
 
 def locality(view: DispatchView) -> Pair | None:
-    """Give the ready task with the most bytes of its inputs on a node to that node.
+    """Choose the ready task and node with the most input bytes already on the node.
 
-    Ties go to the first task, the most idle cores, the first node (workflow rule 13).
+    Ties go to the first task, then to the most idle cores, then to the first node
+    (workflow rule 13).
     """
     if not view.ready:
         return None
@@ -94,7 +96,9 @@ def locality(view: DispatchView) -> Pair | None:
 
 
 def _bytes_there(view: DispatchView, i: int) -> dict[int, int]:
-    """Return the ready tasks that read files of node *i*, and how many bytes."""
+    """Return the ready tasks that read files of node *i*, each with the bytes it finds
+    there.
+    """
     there: dict[int, int] = {}
     for f in view.complete(i):
         for k in view.ready_readers(f):
@@ -103,9 +107,9 @@ def _bytes_there(view: DispatchView, i: int) -> dict[int, int]:
 
 
 def _first(view: DispatchView, nodes: list[int]) -> tuple[int, int, int, int] | None:
-    """Return the first ready task that some of *nodes* takes.
+    """Return the first ready task that fits one of *nodes*.
 
-    It is asked for where no node has any bytes of a ready task.
+    Called when no node holds input bytes of any ready task.
     """
     if not nodes:
         return None
@@ -117,10 +121,10 @@ def _first(view: DispatchView, nodes: list[int]) -> tuple[int, int, int, int] | 
 
 
 def ready_min_min(view: DispatchView) -> Pair | None:
-    """Give the ready task and node whose pair is expected to end first.
+    """Choose the ready task and node with the earliest expected end.
 
-    Core time, transfers one after the other, and the planned computing count
-    (workflow rule 13).
+    The estimate adds the wait for cores, the transfers one after the other, and the
+    planned computing time (workflow rule 13).
     """
     nodes = view.open_nodes()
     if not nodes:
@@ -148,7 +152,7 @@ def expected_end(view: DispatchView, k: int, i: int) -> float:
 
 
 def _same(decide: Dispatcher) -> Callable[[object], Dispatcher]:
-    """Return what makes a dispatcher that has no settings of its own."""
+    """Return a factory of a dispatcher that has no settings of its own."""
     return lambda settings: decide
 
 

@@ -20,32 +20,34 @@ from ioopt.protocols import Outcome
 Answer = Outcome[ReplicationPlan]
 Sources = Literal["lowest", "least-loaded"]
 TINY_TASKS = 8
-"""Up to so many tasks are proven in a moment by plain Python, on two to four nodes."""
+"""Most tasks that plain Python proves at once, on two to four nodes."""
 Move = tuple[int, int, int]
 """File, source node (-1: remote storage), destination node."""
 
 
 def require_batch(problem: ReplicationProblem) -> None:
-    """Raise NotApplicableError for a workflow, UnsolvableInstanceError for a task that
-    fits no node.
+    """Raise NotApplicableError for a workflow, UnsolvableInstanceError for a misfit
+    task.
+
+    A misfit is a task whose files fit no node.
     """
     problem.require_batch("the solver")
     problem.require_room()
 
 
 def one_round_too_small() -> NotApplicableError:
-    """Return the error of the static model where it has no plan.
+    """Return the error for a batch that the static model cannot serve in one round.
 
-    Solvers that fetch files again have one.
+    Solvers that fetch files again can serve it.
     """
     return NotApplicableError(
-        "one round cannot hold the batch on these disks; auto, two-stage, minmin and "
-        "job-data-present fetch files again"
+        "the disks cannot hold this batch in one round; auto, two-stage, minmin "
+        "and job-data-present fetch files again"
     )
 
 
 def fitting(problem: ReplicationProblem) -> list[int]:
-    """Return 1 for each (task, node) that fits, else 0; a row a task."""
+    """Return a matrix, tasks x nodes, with 1 where the task fits the node, else 0."""
     cells = []
     for k in range(len(problem.tasks)):
         for i in range(len(problem.nodes)):
@@ -64,10 +66,9 @@ def build_plan(
 ) -> ReplicationPlan:
     """Return the plan in which node i runs ``queues[i]``.
 
-    An entry is the position of a task, or ``-1 - file`` to copy a file. *moves* are
-    what the planner meant to transfer; *moves_model* the rules they are held to.
-    Between two of *rounds*, where there are any, stands a barrier; *options* are
-    others of the plan.
+    An entry is the position of a task, or ``-1 - file`` to copy a file. *moves* are the
+    intended transfers; *moves_model* names the rules they follow. A barrier separates
+    *rounds*, if given; *options* are further options of the plan.
     """
     nodes = [node.id for node in problem.nodes]
     files = [file.id for file in problem.files]
@@ -105,11 +106,11 @@ def build_plan(
 
 
 def workflow_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
-    """Plan tasks behind their producers, else in the order of the file, each on the
-    node that is free first.
+    """Plan tasks in file order after their producers, each on the node that is free
+    first.
 
-    A node is free once it has computed what it was given, one task after the other.
-    This is for when no time is left to plan more.
+    A node is free once it has computed its tasks, one after the other. Used when no
+    time is left for more planning.
     """
     problem.require_room()
     waits = [len(before) for before in problem.predecessors]
@@ -154,7 +155,9 @@ def successors(problem: ReplicationProblem) -> list[list[int]]:
 
 
 def lacking(instance: StaticInstance, assign: Sequence[int]) -> list[tuple[int, int]]:
-    """Return (file, node) of all that is read where it is not held, in order."""
+    """Return every (file, node) that a task reads there and the node does not hold, in
+    order.
+    """
     pairs = read_pairs(instance, assign)
     return sorted(
         (file, node) for file, node in pairs if file not in instance.held[node]
@@ -162,7 +165,9 @@ def lacking(instance: StaticInstance, assign: Sequence[int]) -> list[tuple[int, 
 
 
 def tiny_batch() -> ReplicationProblem:
-    """Return two tasks that read one file on one node: what kernels are compiled on."""
+    """Return a batch of two tasks that read one file on one node, to compile kernels
+    with.
+    """
     network = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 9.0}
     return ReplicationProblem.model_validate(
         {

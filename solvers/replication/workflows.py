@@ -1,4 +1,4 @@
-"""The planners of workflows by name: rows of the list scheduler, and dispatchers."""
+"""Name the planners of workflows: variants of the list scheduler, and dispatchers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,24 +26,25 @@ from ioopt.solvers.replication.greedy.list_scheduler import (
 from ioopt.solvers.replication.plans import Answer, build_plan, workflow_in_file_order
 
 SLACK_SECONDS = 0.3
-"""How far past the limit planning may end, and the time that a bound may always
+"""Seconds past the limit in which planning may end, and that a bound may always
 take.
 """
 BOUND_SECONDS_PER_TASK = 3e-5
-"""Time of the bound, per task (measured)."""
+"""Seconds of the bound, per task (measured)."""
 Planner = Callable[[ReplicationProblem, SolveRequest], Answer]
 
 
 class Settings(ReplayOptions):
-    """``eviction``: policy of the replay; the rest are options of the replay beyond the
-    rules.
+    """Set ``eviction``, the policy of the replay, and options of the replay beyond
+    the rules.
     """
 
     eviction: EvictionPolicy = "farthest-next-use"
 
 
 class ReadySettings(dispatch.Settings):
-    """``eviction``: policy of the replay; the plan itself always evicts by popularity.
+    """Configure ``eviction``: policy of the replay; the plan itself always evicts by
+    popularity.
 
     ``mode=dispatch`` decides while the tasks run instead, with ``prefetch`` or without.
     """
@@ -57,14 +58,14 @@ def solve_heft(problem: ReplicationProblem, request: SolveRequest) -> Answer:
 
 
 def solve_b_level(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """Plan the longest path of computing first, behind what the cores have."""
+    """Plan the longest path of computing first, each task after those on its cores."""
     return _planned(problem, request, B_LEVEL, request.settings or Settings())
 
 
 def solve_ready_min_min(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """Plan with MinMin over the tasks whose producers are planned (workflow rule 17).
 
-    On a batch that is ``minmin``.
+    On a batch this is ``minmin``.
     """
     settings = request.settings or ReadySettings()
     if settings.mode == "dispatch":
@@ -83,9 +84,9 @@ def solve_ready_min_min(problem: ReplicationProblem, request: SolveRequest) -> A
 
 
 def in_file_order(problem: ReplicationProblem, what: str) -> Answer:
-    """Return the answer for a workflow where the limit is too short for *what*."""
+    """Return a plan in file order if the limit is too short for *what*."""
     short = f"the time limit is too short for {what}"
-    note = f"{short}: tasks in the order of the file, each to the first free node"
+    note = f"{short}: planned in file order, each task on the node that is free first"
     return Outcome(
         workflow_in_file_order(problem),
         objective_name="makespan_seconds",
@@ -95,9 +96,7 @@ def in_file_order(problem: ReplicationProblem, what: str) -> Answer:
 
 
 def bound_in_time(problem: ReplicationProblem, deadline: Deadline) -> float | None:
-    """Return the bound of the makespan, or None where the limit leaves no time
-    for it.
-    """
+    """Return the bound of the makespan, or None if the limit leaves no time for it."""
     if not problem.is_workflow:
         return None
     seconds = BOUND_SECONDS_PER_TASK * len(problem.tasks)
@@ -134,6 +133,4 @@ PLANNERS: dict[str, Planner] = {
         dispatch.answer, policy=dispatch.fifo, settings=dispatch.Settings()
     ),
 }
-"""In the order in which they are tried: the quickest, the best on small disks,
-the rest.
-"""
+"""Planners in the order of trial: the quickest, the best on small disks, the rest."""

@@ -1,6 +1,4 @@
-"""Run a policy of a work directory once, or the best of the safe runs (rules B5 to
-B9).
-"""
+"""Run a policy of a work directory once, or find the best safe run (rules B5 to B9)."""
 
 from __future__ import annotations
 
@@ -39,37 +37,37 @@ POLICIES: tuple[Policy, ...] = ("submission", "depth-first")
 Answer = Outcome[WorkDirectoryPlan]
 NEEDS = {
     "need": "task {task} alone needs {size}",
-    "through": "while task {task} runs, at least {size} are in the directory",
-    "end": "while the last task runs, at least {size} are in the directory",
+    "through": "while task {task} runs, the directory holds at least {size}",
+    "end": "while the last task runs, the directory holds at least {size}",
 }
-"""Reason of the bound of the peak (rule B10) -> a sentence for people."""
+"""Sentence for each reason of the bound of the peak (rule B10)."""
 TASK_SECONDS = 5e-5
-"""Seconds a task for reading, planning, replaying, checking and writing.
+"""Seconds per task for reading, planning, replaying, checking and writing.
 
 Measured on a machine of 2020.
 """
 
 
 def require_time(problem: WorkDirectoryProblem, deadline: Deadline) -> None:
-    """Raise OutOfTime where the limit of the whole run is too short for any answer."""
+    """Raise OutOfTime if the limit of the whole run is too short for any answer."""
     needed = TASK_SECONDS * len(problem.tasks)
     if needed > (1 + OVERTIME) * deadline.run_seconds + OVERTIME_SECONDS:
         raise OutOfTime(
-            f"the time limit is too short for {len(problem.tasks)} tasks: reading, "
-            "planning them one after the other and checking the plan takes about "
+            f"the time limit is too short for {len(problem.tasks)} tasks: reading "
+            "them, planning them one by one and checking the plan takes about "
             f"{needed:.2g} s"
         )
 
 
 def first_answer(problem: WorkDirectoryProblem, deadline: Deadline) -> Deadline:
-    """Return until when to search, so that time is left to replay and check the
-    plan.
+    """Return the time at which to stop searching, so that replay and check still
+    fit.
     """
     return deadline.within(deadline.remaining() - TASK_SECONDS * len(problem.tasks))
 
 
 def one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Starts:
-    """Return the starts of the tasks one at a time in *order*, as early as possible."""
+    """Return the starts of the tasks one by one in *order*, as early as possible."""
     ticks = problem.ticks
     tasks = problem.tasks
     starts: Starts = []
@@ -82,14 +80,14 @@ def one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Starts:
 
 
 def too_small(need: str, bound: int, quota: int) -> str:
-    """Return that *need*, a sentence about *bound* bytes, is more than the *quota*."""
+    """Return the fault that *bound* bytes exceed the *quota*; *need* says why."""
     wanted = quantity("bytes", quota)
     missing = counted(bound - quota, "byte")
     return f"{need}; the quota is {wanted} ({missing} too small)"
 
 
 class Settings(Record):
-    """Settings of a policy.
+    """Configure a policy.
 
     ``safe``: start a task only if the rest can still end afterwards (rule B6).
     ``in_flight``: the most samples open at once (rule B7).
@@ -101,7 +99,7 @@ class Settings(Record):
 
 @dataclass(frozen=True)
 class Question:
-    """The quota to keep, and what is known of it before a search.
+    """State the quota to keep, and what is known of it before a search.
 
     With ``peak`` (the measure ``peak_bytes``) the quota is the least that is known to
     suffice. ``order`` needs ``found`` bytes when its tasks run one at a time. Bounds
@@ -124,11 +122,11 @@ class Question:
         order: list[int] | None = None,
         deadline: Deadline | None = None,
     ) -> Question:
-        """Return the question of the problem's quota, or with *peak* of what *order*
-        needs.
+        """Return the question for the problem's quota, or with *peak* for the needs of
+        *order*.
 
-        *order* None: the reference order, or with *peak* the order of the least peak
-        that is known. Past the *deadline* fewer orders are tried, and the bounds are
+        Without *order* take the reference order, or with *peak* the order with the
+        least known peak. Past the *deadline* fewer orders are tried, and the bounds are
         weaker.
         """
         if order is None:
@@ -141,14 +139,14 @@ class Question:
 
     @property
     def no_order_known(self) -> bool:
-        """Whether ``order`` needs more than the quota."""
+        """Return whether ``order`` needs more than the quota."""
         return self.quota is not None and self.found > self.quota
 
     @cached_property
     def walk(self) -> Walk | None:
-        """What admits the tasks of safe runs.
+        """Return what admits the tasks of safe runs.
 
-        None without a quota, and where no order is known to keep it.
+        None without a quota, or if no order is known to keep it.
         """
         if self.quota is None or self.no_order_known:
             return None
@@ -156,16 +154,14 @@ class Question:
 
     @classmethod
     def asked(cls, problem: WorkDirectoryProblem, request: SolveRequest) -> Question:
-        """Return the question of a *request*; OutOfTime where its limit is too
-        short.
-        """
+        """Return the question of a *request*; OutOfTime if its limit is too short."""
         require_time(problem, request.deadline)
         deadline = first_answer(problem, request.deadline)
         with collector_paused():
             return cls.of(problem, request.measure == "peak_bytes", deadline=deadline)
 
     def refused(self) -> Answer | None:
-        """Return the answer where no plan exists; None where one may."""
+        """Return the answer if no plan can exist, otherwise None."""
         if self.quota is None or self.least.bound <= self.quota:
             return None
         least = self.least
@@ -182,24 +178,22 @@ class Question:
 
     @cached_property
     def bound(self) -> Fraction:
-        """The lower bound of the makespan under the quota, in seconds."""
+        """Return the lower bound of the makespan under the quota, in seconds."""
         return makespan_bounds(self.problem, self.quota, self.deadline).bound
 
     @property
     def seconds(self) -> float:
-        """The bound as the nearest float."""
+        """Return the bound as the nearest float."""
         return float(self.bound)
 
     def one_by_one(self) -> Starts | None:
-        """Return the starts one by one in ``order``; None where that exceeds the
-        quota.
-        """
+        """Return the starts one by one in ``order``; None if that exceeds the quota."""
         if self.no_order_known:
             return None
         return one_by_one(self.problem, self.order)
 
     def plan(self, starts: Starts) -> WorkDirectoryPlan:
-        """Return the plan of a run; it says so where it needs more than the quota."""
+        """Return the plan of a run; add a note if it exceeds the quota."""
         plan = named(self.problem, self.problem.ticks, starts)
         own = self.problem.quota_bytes
         if self.peak and own is not None and (self.quota or 0) > own:
@@ -215,7 +209,7 @@ class Question:
 
 
 class Runs:
-    """Run policies and ranks on one question again and again, with what they share."""
+    """Run policies and ranks repeatedly on one question, with shared data."""
 
     def __init__(self, question: Question) -> None:
         self.question = question
@@ -224,7 +218,7 @@ class Runs:
         tasks = self.problem.tasks
         self.length = self.ticks.all_of(task.compute_seconds for task in tasks)
         self.releases = self.ticks.all_of(task.release_seconds for task in tasks)
-        # Ticks from the start of a task to the last end of what follows it, at least.
+        # Least ticks from the start of a task to the last end among its successors.
         self.rest = list(self.length)
         for k in reversed(self.problem.topological):
             after = (self.rest[j] for j in self.problem.successors[k])
@@ -242,7 +236,7 @@ class Runs:
         """Return the starts of one run.
 
         *delays* are the instants before which the tasks of each sample are not ready.
-        Raises Fault, also where the run would end after *until*, and OutOfTime past the
+        Raises Fault, also if the run would end after *until*, and OutOfTime past the
         *deadline*.
         """
         question = self.question
@@ -267,7 +261,7 @@ class Runs:
         return max((at + self.length[k] for at, k in starts), default=0)
 
     def sequential(self) -> Starts:
-        """Return the starts one at a time; Fault where that exceeds the quota."""
+        """Return the starts one by one; Fault if that exceeds the quota."""
         starts = self.question.one_by_one()
         if starts is None:
             raise self.question.no_order()
@@ -314,14 +308,18 @@ def solve_in_flight(problem: WorkDirectoryProblem, request: SolveRequest) -> Ans
     except Fault as fault:
         return Outcome(None, notes=(str(fault),))
     if found.cap is None:
-        note = "the time limit ended every run: the plan runs one task after the other"
+        note = (
+            "the time limit ended every run, so the plan runs one task after the other"
+        )
         return replace(question.answer(found.starts, found.stop), notes=(note,))
     return question.answer(found.starts, found.stop)
 
 
 @dataclass(frozen=True)
 class Quickest:
-    """The best safe run with its cap and policy; cap None: the tasks one by one."""
+    """Hold the best safe run with its cap and policy; cap None: the tasks one by
+    one.
+    """
 
     starts: Starts
     cap: int | None
@@ -330,7 +328,7 @@ class Quickest:
 
 
 def quickest(runs: Runs, deadline: Deadline) -> Quickest:
-    """Return the best safe run until the *deadline*; Fault where none ends."""
+    """Return the best safe run until the *deadline*; Fault if none completes."""
     best = None
     until: int | None = None
     for cap, policy in runs.in_flight():

@@ -1,9 +1,8 @@
-"""Work directories by constraint programming (rule B12): proofs of small ones, and of
-least peaks.
+"""Solve work directories by constraint programming (rule B12).
 
-The program is a relaxation where times or bytes are rounded, and where tasks take 0
-seconds: a plan counts only once a replay under the quota that was asked has found no
-fault with it.
+It proves small ones optimal and finds least peaks. The program is a relaxation if times
+or bytes are rounded, or if tasks take 0 seconds: a plan counts only once its replay
+under the requested quota has found no fault.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from ioopt.solvers.work_directory.search import solve as search_alone
 from ioopt.units import exact, quantity
 
 SEARCH_SHARE = 0.3
-"""Share of the time of the search that comes first."""
+"""Share of the time that the search before the proof takes."""
 EVALUATIONS = 300
-"""Runs of the search that comes first."""
+"""Runs of the search before the proof."""
 QUICK = 12
-"""Tasks up to which ``auto`` tries a proof before its search has ended.
+"""Most tasks for which ``auto`` tries a proof before its search has ended.
 
 With more tasks a proof may take long, and ``auto`` would be behind ``search`` where
 time is short.
@@ -38,9 +37,9 @@ time is short.
 PROOF_SHARE = 0.2
 """Share of the time of that early proof."""
 SMALL = 60
-"""Tasks up to which ``auto`` asks for a proof."""
+"""Most tasks for which ``auto`` tries a proof."""
 PROGRAM_SECONDS = 5e-4
-"""Seconds a task for writing the program; with less time none is written."""
+"""Seconds per task to write the program; with less time none is written."""
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
 """Parameters of CP-SAT.
 
@@ -61,7 +60,7 @@ def solve_auto(problem: WorkDirectoryProblem, request: Asked) -> Answer:
 
 
 def _solve(problem: WorkDirectoryProblem, request: Asked, thorough: bool) -> Answer:
-    """Answer *request* by search and proof; *thorough*: with all of the search."""
+    """Answer *request* by search and proof; if *thorough*, with the complete search."""
     question = Question.asked(problem, request)
     refused = question.refused()
     if refused:
@@ -84,7 +83,7 @@ def _solve(problem: WorkDirectoryProblem, request: Asked, thorough: bool) -> Ans
 def _least_peak(question: Question, request: Asked) -> tuple[list[int], int]:
     """Return the order with the least peak found, and a lower bound of the peak.
 
-    Times do not matter: all are 1 here.
+    Times do not matter, so all are 1 here.
     """
     problem = question.problem
     order = question.order
@@ -114,7 +113,7 @@ def _worth_writing(problem: WorkDirectoryProblem, deadline: Deadline) -> bool:
 
 @dataclass
 class Proof:
-    """What CP-SAT has proven and found of one question, over one or more runs."""
+    """Hold what CP-SAT has proven and found for one question, over one or more runs."""
 
     question: Question
     request: Asked
@@ -148,7 +147,7 @@ class Proof:
 
 
 def _least_makespan(question: Question, request: Asked, thorough: bool) -> Answer:
-    """Return the better of what search and program find, and what is proven."""
+    """Return the better plan of search and program, and the proven bound."""
     deadline = request.deadline
     most = (request.settings or Settings()).evaluations
     search = Search(question, request)
@@ -167,7 +166,7 @@ def _least_makespan(question: Question, request: Asked, thorough: bool) -> Answe
 
 
 def _better(search: Search, proof: Proof) -> Answer:
-    """Return the quickest plan of both, with the bound that is proven."""
+    """Return the shorter of the two plans, with the proven bound."""
     found = search.answer(proof.stop)
     if not proof.plans and not proof.infeasible:
         if found.plan:
@@ -188,8 +187,8 @@ def _better(search: Search, proof: Proof) -> Answer:
 
 
 def _hint(search: Search, scale: Scale) -> dict[int, int]:
-    """Return the starts of the best plan of *search* in the program's units; empty
-    without one.
+    """Return the best starts of *search* in the program's units; empty without a
+    plan.
     """
     if search.best is None:
         return {}
@@ -203,8 +202,9 @@ def _hint(search: Search, scale: Scale) -> dict[int, int]:
 def _carried_out(
     question: Question, scale: Scale, answer: BackendAnswer
 ) -> list[WorkDirectoryPlan]:
-    """Return the plan of a program's starts, or a run in their order where it is only a
-    relaxation.
+    """Return the plan of a program's starts.
+
+    If the program is only a relaxation, run the tasks in the order of the starts.
     """
     problem = question.problem
     begun = [int(answer.values[k]) for k in range(len(problem.tasks))]

@@ -19,9 +19,7 @@ from ioopt.solvers.work_directory.dispatch import Question
 from ioopt.solvers.work_directory.search import Asked, Settings, search
 
 SHARES = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10))
-"""Quotas where none are given, as shares of the peak of ``submission`` without
-quota.
-"""
+"""Default quotas, as shares of the peak of ``submission`` without a quota."""
 
 
 def unlimited(problem: WorkDirectoryProblem) -> Json:
@@ -77,9 +75,9 @@ def frontier(
 
 
 def no_worse(row: Json, run: Json) -> bool:
-    """Put the metrics of a *run* in *row* where it keeps the quota and is quicker.
+    """Put the metrics of a *run* in *row* if it keeps the quota and is quicker.
 
-    Returns whether it was.
+    Return whether it was.
     """
     if run["peak_bytes"] > row["quota_bytes"]:
         return False
@@ -93,7 +91,7 @@ def no_worse(row: Json, run: Json) -> bool:
 
 
 def judge(row: Json) -> None:
-    """Set the status of a *row* with a plan: optimal where its bound proves it."""
+    """Set the status of a *row* with a plan: optimal if its bound proves it."""
     makespan = row["makespan_seconds"]
     if makespan is None:
         return

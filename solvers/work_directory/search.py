@@ -1,8 +1,9 @@
-"""Search over orders, delays of samples and the cap of samples in flight (rule B13).
+"""Search over orders, delays of samples and caps of samples in flight (rule B13).
 
 It begins with the runs of ``in-flight`` and with samples that start in groups, one
-group after the other in equal steps; it keeps what is not worse. A point is run without
-the admission of safe runs first, which is quicker and as good where the run ends.
+group after the other in equal steps; a changed point is kept if it is not worse. A
+point is first run without the admission of safe runs, which is quicker, and as good if
+the run completes.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from ioopt.units import exact
 STARTS_SHARE = 0.5
 """Share of the time that the first runs may take."""
 STAGGERS = 150
-"""First runs in which the samples start in groups, one group after the other."""
+"""First runs in which samples start in groups, one group after the other."""
 LONGEST = 1.5
-"""Longest step between two groups, as a multiple of the bound a sample."""
+"""Longest step between two groups, as a multiple of the bound per sample."""
 POLICIES: tuple[Policy, ...] = ("depth-first", "submission", "newest-first")
 MOVES = ("few", "sample", "tail", "delay", "swap", "scale", "cap")
 BASIC: tuple[Policy, ...] = ("depth-first", "submission")
@@ -41,11 +42,11 @@ LARGE = 5_000
 That takes a small part of the time of a safe run.
 """
 SPREAD = 0.15
-"""Standard deviation of how far a move shifts a task, as a share of the makespan."""
+"""Standard deviation of a move's shift of a task, as a share of the makespan."""
 
 
 class Settings(Record):
-    """``evaluations``: the most runs after the first ones."""
+    """Configure ``evaluations``: the most runs after the first ones."""
 
     evaluations: int = Field(default=20_000, ge=0)
 
@@ -55,7 +56,7 @@ Asked = SolveRequest[Settings, WorkDirectoryPlan]
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the search, and its run.
+    """Represent a point of the search and its run.
 
     ``begins`` ranks the tasks (ticks), ``delays`` hold back the samples (ticks), and
     ``cap`` is the most samples in flight.
@@ -89,7 +90,7 @@ def rank_by(numbers: Sequence[int]) -> Rank:
 class Search:
     """Search for the best point of one question.
 
-    ``advance`` may be called again: it goes on where it stopped.
+    ``advance`` may be called again: it continues where it stopped.
     """
 
     def __init__(self, question: Question, request: Asked) -> None:
@@ -121,7 +122,7 @@ class Search:
         request.incumbents.objective_name = "makespan_seconds"
 
     def begin(self) -> None:
-        """Run what the search begins with; keep the best."""
+        """Run the first points; keep the best."""
         part = self.deadline.within(self.deadline.remaining() * STARTS_SHARE)
         quiet = [0] * len(self.groups)
         for runs in self.first:
@@ -163,7 +164,7 @@ class Search:
     def advance(self, evaluations: int, deadline: Deadline) -> StopReason:
         """Change the best point until *evaluations* are made or it is proven optimal.
 
-        Returns why the search ended.
+        Return why the search ended.
         """
         if self.best is None:
             if isinstance(self.fault, OutOfTime) or deadline.expired():
@@ -182,11 +183,11 @@ class Search:
 
     @cached_property
     def bound(self) -> int:
-        """The lower bound of the makespan in ticks."""
+        """Return the lower bound of the makespan in ticks."""
         return ceil(self.question.bound * self.runs.ticks.per_second)
 
     def answer(self, stop: StopReason) -> Answer:
-        """Return the outcome: the best plan, or why there is none."""
+        """Return the outcome: the best plan, or the reason why there is none."""
         if self.best is None:
             why = self.fault or self.question.no_order()
             return Outcome(None, stop=stop, notes=(str(why),))
@@ -207,10 +208,10 @@ class Search:
 
     @cached_property
     def ranks(self) -> tuple[Policy | list[int], ...]:
-        """The policies, and three ranks of the tasks.
+        """Return the policies, and three ranks of the tasks.
 
-        They are: place in the order of least peak, place within the sample, and the
-        longest path from the task to an end, longest first.
+        These are the place in the order of least peak, the place within the sample, and
+        the longest path from the task to an end, longest first.
         """
         by_order = [0] * len(self.runs.length)
         within = [0] * len(self.runs.length)
@@ -231,7 +232,7 @@ class Search:
         modes: tuple[bool, ...] = (False, True),
         until: Deadline | None = None,
     ) -> None:
-        """Run one point, without admission first, and keep it where it is not worse.
+        """Run one point, without admission first, and keep it if it is not worse.
 
         The run is given up at the search's deadline, or earlier at *until*.
         """
@@ -319,7 +320,7 @@ class Search:
     def _swap(
         self, begins: list[int], delays: list[int], number: int, other: int
     ) -> None:
-        """Let two samples change places: their delays, and the ranks of their tasks."""
+        """Exchange two samples: their delays, and the ranks of their tasks."""
         tasks = self.groups[number]
         other_tasks = self.groups[other]
         apart = delays[other] - delays[number]
@@ -332,7 +333,9 @@ class Search:
             begins[k] -= apart
 
     def _other_cap(self, cap: int | None) -> int | None:
-        """Return a cap one or two away; None where it would hold back no sample."""
+        """Return a cap that differs by one or two; None if it would hold back no
+        sample.
+        """
         count = len(self.groups)
         other = max(1, (cap or count) + self.rng.choice((-2, -1, 1, 2)))
         if other >= count:

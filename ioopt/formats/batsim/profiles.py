@@ -2,12 +2,12 @@
 
 The table of profile types is in docs/formats.md.
 
-Compute and communication between nodes are one activity here, as in Zhou et al.,
-Section III.A.1: the nodes of a job have its network to themselves. A parallel task's
-parts advance at one rate, so it takes as long as its longest part: a node's operations,
-or what a node sends or receives. The key ``bb`` of burst-buffer workloads is a stage-in
-of so many bytes a node before, a stage-out after. Trace replays need Batsim itself and
-raise :class:`UnsupportedProfileError`.
+Compute and communication between nodes form one activity here, as in Zhou et al.,
+Section III.A.1: no other job uses the network between a job's nodes. All parts of a
+parallel task advance at one rate, so it takes as long as its longest part: a node's
+operations, or the bytes that a node sends or receives. The key ``bb`` of burst-buffer
+workloads is a stage-in of that many bytes per node before the job, and a stage-out
+after it. Trace replays need Batsim itself and raise :class:`UnsupportedProfileError`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from ioopt.formats.values import LARGEST, Amount
 
 MAX_PHASES = 100_000
 MAX_DEPTH = 50
-"""Levels of sequences within sequences."""
+"""Most levels of nested sequences."""
 _EACH = ("DefinedAmountsUsedForEachValue", "defined_amount_used_for_each_value")
 _SPREAD = ("DefinedAmountsSpreadUniformly", "defined_amount_spread_uniformly")
 
@@ -49,7 +49,7 @@ _KINDS = {
     ),
     "sequence": ("composed", "sequential_composition", "sequentialcompositionprofile"),
 }
-"""Names of each kind of profile in Batsim's releases, in small letters."""
+"""Names of each kind of profile in Batsim's releases, in lower case."""
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
 _REPLAYED = ("smpi", "usage_trace", "trace_replay", "tracereplayprofile")
 _PARALLEL_KEYS = frozenset({"cpu", "com", "generation_strategy", "bb"})
@@ -62,21 +62,21 @@ _KEYS = {
     "staging": frozenset({"nb_bytes"}),
     "sequence": frozenset({"seq", "repeat", "nb"}),
 }
-"""Keys that are read of each kind."""
+"""Keys of each kind that are read."""
 _PASSED_OVER = frozenset(
     {"type", "ret", "extra_data", "command", "storage", "host", "from", "to"}
 )
-"""Keys of Batsim that change neither how long a profile takes nor what
-it reads and writes.
+"""Keys of Batsim that change neither a profile's duration nor the bytes it reads and
+writes.
 """
 
 
 class UnsupportedProfileError(InstanceError):
-    """A profile that only Batsim can run, such as the replay of an MPI trace."""
+    """Report a profile that only Batsim can run, such as the replay of an MPI trace."""
 
 
 class PhaseRow(NamedTuple):
-    """One phase, with the keys of the instance format."""
+    """Represent one phase, with the keys of the instance format."""
 
     compute_seconds: float
     io_bytes: float
@@ -85,8 +85,7 @@ class PhaseRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Platform:
-    """The rates that Batsim takes from its platform file: operations of a node, bytes
-    of its network.
+    """Hold the rates of Batsim's platform file: operations and network bytes of a node.
 
     The defaults are those of ``dragonfly96.xml`` (1 Gflop/s, 1250 MB/s), which the
     burst-buffer workloads are made for.
@@ -112,7 +111,7 @@ Times = Annotated[StrictInt, Field(ge=0, le=LARGEST)]
 
 
 class Profile(BaseModel, extra="allow"):
-    """A profile of any type, with the keys that are read of at least one type."""
+    """Represent a profile of any type, with the keys read for at least one type."""
 
     type: str
     generation_strategy: str | None = None
@@ -129,13 +128,13 @@ class Profile(BaseModel, extra="allow"):
 
     @property
     def spread(self) -> bool:
-        """Whether amounts are those of the whole job."""
+        """Return whether amounts are totals of the whole job."""
         return self.generation_strategy in _SPREAD
 
     @property
     def times(self) -> int:
-        """Return how often a sequence runs: ``repeat``, which older releases call
-        ``nb``.
+        """Return how often a sequence runs: ``repeat``, called ``nb`` in older
+        releases.
         """
         if self.repeat is not None:
             return self.repeat
@@ -144,13 +143,13 @@ class Profile(BaseModel, extra="allow"):
         return 1
 
     def contradiction(self) -> str:
-        """Return which keys contradict each other or have no meaning; empty where none
-        does.
+        """Return which keys contradict each other or have no meaning; empty text if
+        none.
         """
         if None not in (self.nb, self.repeat) and self.nb != self.repeat:
             return (
-                f"nb and repeat: {self.nb} and {self.repeat}; nb is its older name; "
-                "give one"
+                f"nb and repeat: {self.nb} and {self.repeat}; nb is the older "
+                "name of repeat; give one of them"
             )
         if self.generation_strategy not in (None, *_EACH, *_SPREAD):
             known = f"{_EACH[0]} or {_SPREAD[0]}"
@@ -162,7 +161,7 @@ class Profile(BaseModel, extra="allow"):
 
 
 class Profiles:
-    """The profiles of a workload, turned into phases for a given number of nodes."""
+    """Turn the profiles of a workload into phases for a given number of nodes."""
 
     def __init__(
         self, profiles: Mapping[str, object], platform: Platform, name: str
@@ -174,13 +173,12 @@ class Profiles:
         self._unread: dict[str, dict[str, None]] = {}
 
     def unread(self) -> dict[str, list[str]]:
-        """Return each key that was found and not read, with the profiles that have
-        it.
-        """
+        """Return each key that was not read, with the profiles that have it."""
         return {key: list(profiles) for key, profiles in self._unread.items()}
 
     def phases(self, key: str, nodes: int, where: str) -> tuple[PhaseRow, ...]:
-        """Return the phases (at least one) of the profile *key* on *nodes* nodes;
+        """Return the phases (at least one) of the profile *key* on *nodes* nodes.
+
         *where* names the job in messages.
         """
         known = (key, nodes)
@@ -192,8 +190,8 @@ class Profiles:
     def _build(
         self, key: str, nodes: int, where: str, above: tuple[str, ...]
     ) -> list[PhaseRow]:
-        """Return the phases of a profile; a sequence of one phase becomes a repeated
-        phase, others are written out.
+        """Return the phases of a profile; repeat a sequence's phase if it has only
+        one.
         """
         profile, place = self._profile(key, where, above)
         kind = _kind(profile, place)
@@ -216,8 +214,9 @@ class Profiles:
         return once * repeat
 
     def leaves(self, key: str, most: int, above: tuple[str, ...] = ()) -> Iterator[str]:
-        """Yield the names of the profiles that are no sequence, in the order in which
-        they run; each sequence at most *most* + 1 times.
+        """Yield the names of the profiles that are not sequences, in execution order.
+
+        Each sequence is repeated at most *most* + 1 times.
         """
         profile, _ = self._profile(key, self.name, above)
         if profile.seq is None:
@@ -232,12 +231,12 @@ class Profiles:
     ) -> tuple[Profile, str]:
         """Return the profile called *key*, and its place for messages.
 
-        Raises InstanceError where it is missing or contains itself.
+        Raises InstanceError if it is missing or contains itself.
         """
         if key not in self._profiles:
             raise InstanceError(f"{where}: there is no profile {key!r}")
         if key in above:
-            raise InstanceError(f"{self.name}: profile {key!r} is part of itself")
+            raise InstanceError(f"{self.name}: profile {key!r} contains itself")
         if len(above) > MAX_DEPTH:
             raise InstanceError(
                 f"{self.name}: profile {above[0]!r} is nested more than "
@@ -257,7 +256,7 @@ def _limit(count: int, place: str) -> None:
 
 
 def _kind(profile: Profile, place: str) -> str:
-    """Return which of ``_KINDS`` a profile is, whatever its release calls it."""
+    """Return which of ``_KINDS`` a profile is, under any of its names."""
     name = profile.type
     if name.lower() in _REPLAYED:
         raise UnsupportedProfileError(
@@ -312,7 +311,7 @@ def _homogeneous_seconds(
     com = profile.com or 0.0
     if isinstance(cpu, list) or isinstance(com, list):
         raise InstanceError(
-            f"{place}: cpu and com: wanted a number of each, as all nodes are alike"
+            f"{place}: cpu and com: give one number each, as all nodes are alike"
         )
     if kind == "homogeneous_total":
         cpu /= nodes
@@ -327,9 +326,7 @@ def _homogeneous_seconds(
 def _task_seconds(
     profile: Profile, nodes: int, place: str, platform: Platform
 ) -> float:
-    """Return the seconds of the longest part: the operations of a node, or what it
-    sends or receives.
-    """
+    """Return the seconds of the longest part: a node's operations, or its transfers."""
     cpu = _vector(profile.cpu, nodes, f"{place}: cpu")
     com = _vector(profile.com, nodes * nodes, f"{place}: com")
     longest = max(cpu, default=0.0) / platform.flops
@@ -344,8 +341,8 @@ def _task_seconds(
 
 
 def _vector(values: float | list[float] | None, length: int, place: str) -> list[float]:
-    """Return the *length* numbers that the size of the job asks for; empty where none
-    is given.
+    """Return the *length* numbers needed for the job's size; empty if none are
+    given.
     """
     if values is None or (isinstance(values, list) and len(values) == length):
         return values or []
@@ -358,8 +355,7 @@ def _vector(values: float | list[float] | None, length: int, place: str) -> list
 
 
 def merge(phases: list[PhaseRow]) -> list[PhaseRow]:
-    """Return the same activity in fewer phases: compute joins the phase after it,
-    nothing is dropped.
+    """Merge phases without dropping anything: compute joins the phase after it.
 
     >>> merge([PhaseRow(1, 0), PhaseRow(2, 5), PhaseRow(0, 0)])
     [PhaseRow(compute_seconds=3, io_bytes=5, repeat=1)]

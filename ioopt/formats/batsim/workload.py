@@ -1,8 +1,9 @@
 """Read Batsim workloads (JSON) in three dialects, write one, and write ``_jobs.csv``.
 
 Source: the documentation of Batsim (input-workload, output-jobs) and, for the
-burst-buffer dialect, Kopanski and Rzadca, Euro-Par 2021. What each profile type becomes
-is described in :mod:`ioopt.formats.batsim.profiles`. Times are seconds, sizes bytes.
+burst-buffer dialect, Kopanski and Rzadca, Euro-Par 2021.
+:mod:`ioopt.formats.batsim.profiles` converts each profile type. Times are seconds,
+sizes bytes.
 """
 
 import csv
@@ -111,12 +112,13 @@ def batch_io_from_batsim(
         "jobs": rows,
     }
     warnings.append(
-        f"{name}: reads and writes are one; so are computing and sending between nodes"
+        f"{name}: reads and writes are treated alike; so are computing and "
+        "sending between nodes"
     )
     synthetic = {
         "rates": machine.invented_rates(block),
-        "platform": f"{platform.describe()} (--flops, --network-rate; Batsim's "
-        "platform file has them)",
+        "platform": f"{platform.describe()} (set by --flops, --network-rate; "
+        "Batsim's platform file has the values)",
     }
     return imported(BatchIoProblem, document, warnings, name, synthetic)
 
@@ -124,13 +126,11 @@ def batch_io_from_batsim(
 _PASSED_OVER = frozenset(
     {"description", "command", "date", "name", "version", "extra_data"}
 )
-"""Keys of a workload and of jobs that do not change what runs when."""
+"""Keys of a workload and of jobs that change no schedule."""
 
 
 def _unread(given: _Workload, known: Profiles) -> list[str]:
-    """Return a warning for each key of the workload, of jobs and of profiles that is
-    not read.
-    """
+    """Return a warning for each key of workload, jobs and profiles that is not read."""
     top = sorted((given.model_extra or {}).keys() - _PASSED_OVER)
     said = [f"{known.name}: key {key[:40]!r} is not read" for key in top]
     of_jobs: dict[str, list[str]] = defaultdict(list)
@@ -149,7 +149,9 @@ def _unread(given: _Workload, known: Profiles) -> list[str]:
 
 
 def _not_read(what: str, key: str, form: type[BaseModel]) -> str:
-    """Say that *key* of *what* is not read, and which key of *form* may be meant."""
+    """Report that *key* of *what* is not read, with the similar key of *form*, if
+    any.
+    """
     text = f"key {key[:40]!r} of {what} is not read"
     if key in form.model_fields:
         return text
@@ -162,8 +164,8 @@ def _not_read(what: str, key: str, form: type[BaseModel]) -> str:
 def _rows(
     jobs: Iterable[_Job], known: Profiles, rule: MachineRule, machine: Machine
 ) -> tuple[list[Json], dict[str, list[JobId]], list[JobId]]:
-    """Return the rows of the instance, the ids of jobs left out by reason, and those of
-    jobs without walltime.
+    """Return the rows of the instance, the ids left out by reason, and ids without
+    walltime.
     """
     left_out: dict[str, list[JobId]] = defaultdict(list)
     unlimited: list[JobId] = []
@@ -212,8 +214,9 @@ def _run_seconds(
 def _resources(
     given: _Workload, rule: MachineRule, name: str, warnings: list[str]
 ) -> int:
-    """Return the resources of the machine: as stated, else ``nb_res``, else those of
-    the largest job (with a warning).
+    """Return the resources of the machine, with a warning if they are guessed.
+
+    They are those given, else ``nb_res``, else those of the largest job.
     """
     if rule.nodes is not None:
         return rule.nodes * rule.processors_per_node
@@ -222,22 +225,22 @@ def _resources(
     largest = max((job.res for job in given.jobs), default=0)
     if largest < 1:
         raise InstanceError(
-            f"{name}: no nb_res and no job size; state the machine's nodes"
+            f"{name}: no nb_res and no job size; give the machine's nodes"
         )
     warnings.append(
-        f"{name}: no nb_res: machine of {largest} resources, as the largest job"
+        f"{name}: no nb_res: assumed a machine of {largest} resources, as large "
+        "as the largest job"
     )
     return largest
 
 
 def export_batsim(problem: BatchIoProblem) -> Json:
-    """Return a workload of Batsim 5: compute phases as delays, I/O phases as tasks on a
-    storage.
+    """Return a workload of Batsim 5: computes as delays, I/O as tasks on a storage.
 
     Bytes count for the whole job (``DefinedAmountsSpreadUniformly``) and are written,
-    since ioopt does not tell reads from writes. Rates belong to Batsim's platform file
-    and are not part of it; a job's own peak stands with the job, where ioopt reads it
-    again and Batsim passes over it.
+    since ioopt does not tell reads from writes. Rates belong to Batsim's platform file,
+    not to the workload; a job's own peak is a key of the job, which ioopt reads and
+    Batsim ignores.
     """
     profiles: Json = {}
     jobs = []
@@ -314,9 +317,7 @@ JOB_COLUMNS = (
 
 
 def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
-    """Return the ``_jobs.csv`` that Batsim would write for a batch-io *schedule*, in
-    the order of finish.
-    """
+    """Return the ``_jobs.csv`` of Batsim for a *schedule*, in the order of finish."""
     jobs = {job.id: job for job in problem.jobs}
     out = io.StringIO()
     writer = csv.DictWriter(out, JOB_COLUMNS, lineterminator="\n", restval="")
@@ -327,7 +328,7 @@ def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
         job = jobs.get(row["id"])
         if job is None:
             raise InstanceError(
-                f"the schedule names a job {row['id']!r} that the instance lacks"
+                f"the schedule names a job {row['id']!r} that is not in the instance"
             )
         start = row["start_seconds"]
         end = row["end_seconds"]

@@ -1,4 +1,4 @@
-"""Turn Darshan logs, those of one job joined, into batch-io problems."""
+"""Turn Darshan logs into batch-io problems, after joining the logs of each job."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -22,9 +22,9 @@ from ioopt.problems.batch_io import BatchIoProblem, Machine
 from ioopt.timeline import covered_seconds
 
 ENDINGS = (".darshan", ".darshan.gz", ".txt", ".txt.gz")
-"""Endings of files in a folder that may be logs."""
+"""File endings in a folder that may be logs."""
 UNLIKE = 2.0
-"""Rates of reading and writing that differ by a larger factor are warned of."""
+"""Ratio of read and write rates above which a warning is given."""
 
 
 def read_darshan_logs(
@@ -32,10 +32,10 @@ def read_darshan_logs(
 ) -> tuple[list[DarshanLog], list[str]]:
     """Read one log for each job, and the reasons why some logs cannot be read.
 
-    A folder stands for the logs in it; one that cannot be read there is left out.
-    Elsewhere the first reason is raised, or, with *skip_bad*, that share of all logs
-    may be left out. Raises InstanceError as well when no log can be read. A binary log
-    and a text of one run are one log, several runs of one job are joined.
+    A folder stands for the logs in it; unreadable ones there are left out. Elsewhere
+    the first reason is raised, or, with *skip_bad*, that share of all logs may be left
+    out. Raises InstanceError as well if no log can be read. A binary and a text log of
+    one run count once, several runs of one job are joined.
     """
     raws, reasons = _read_raws(sources, skip_bad is not None)
     logs: list[DarshanLog] = []
@@ -68,8 +68,8 @@ def read_darshan_logs(
 def _read_raws(sources: Iterable[str], lenient: bool) -> tuple[list[RawLog], list[str]]:
     """Parse the files of *sources*; return the reasons why some cannot be read.
 
-    Outside of a folder a reason is raised, unless *lenient*. A missing package, which
-    binary logs need, is raised there in any case.
+    Outside of folders a reason is raised, unless *lenient*. A missing package, which
+    binary logs need, is always raised there.
     """
     raws: list[RawLog] = []
     reasons: list[str] = []
@@ -88,7 +88,7 @@ def _read_raws(sources: Iterable[str], lenient: bool) -> tuple[list[RawLog], lis
 
 
 def _files(sources: Iterable[str]) -> Iterable[tuple[str, bool]]:
-    """Yield every file, and whether it is in a folder that was named."""
+    """Yield every file, and whether it comes from a folder given by the user."""
     for source in sources:
         folder = Path(source)
         if source != "-" and folder.is_dir():
@@ -100,14 +100,14 @@ def _files(sources: Iterable[str]) -> Iterable[tuple[str, bool]]:
 
 
 def _one_a_run(raws: Iterable[RawLog]) -> Iterable[RawLog]:
-    """Keep one log for each run; of a text and a binary log, that with a trace."""
+    """Keep one log per run; of a text and a binary log, the one with a trace."""
     found: dict[tuple[object, ...], RawLog] = {}
     for raw in raws:
         header = raw.header
         key = (
             header.job_id,
             header.processes,
-            # Texts round what binary logs give to the nanosecond.
+            # Text logs are rounded, binary logs exact to the nanosecond.
             int(header.start_seconds),
             round(header.run_seconds, 3),
             frozenset(key for key, counters in raw.records.items() if counters),
@@ -124,17 +124,17 @@ def _one_a_run(raws: Iterable[RawLog]) -> Iterable[RawLog]:
 
 def _preferred(kept: RawLog, other: RawLog) -> RawLog:
     """Return *kept* with a warning that *other*, of the same run, is not used."""
-    text = f"{other.name} is of the same run and does not count"
+    text = f"{other.name} is of the same run and is not used"
     return replace(kept, warnings=(*kept.warnings, text))
 
 
 def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
     """Join the runs of one job (applications that its script started) to one log.
 
-    It begins with the first and ends with the last run; what lies between runs is
-    compute. It has as many processes as ever ran at once. Where runs overlap, their I/O
-    times are taken to overlap as much: the sum is scaled by the time covered over the
-    sum of the run times.
+    It begins with the first and ends with the last run; time between runs is compute.
+    Its processes are the most that ran at once. If runs overlap, their I/O times are
+    taken to overlap as much: the sum is scaled by the time covered over the sum of the
+    run times.
     """
     if len(runs) == 1:
         return runs[0]
@@ -184,7 +184,7 @@ def _moved(log: DarshanLog, start_seconds: float) -> list[DarshanPhase]:
 
 
 def _processes_at_start(log: DarshanLog, runs: Iterable[DarshanLog]) -> int:
-    """Return the processes of all *runs* that run when *log* starts."""
+    """Return the processes of all *runs* active when *log* starts."""
     processes = log.processes
     for other in runs:
         end = other.start_seconds + other.run_seconds - SLACK_SECONDS
@@ -197,9 +197,9 @@ def phases_of(log: DarshanLog, run_seconds: float | None = None) -> list[Json]:
     """Return the compute and I/O phases of one log, *run_seconds* long (default: as
     long as the log).
 
-    The log's I/O time is shared out over its phases by bytes; what is left of the time
-    from the end of one phase to the end of the next is compute, scaled so that compute
-    and I/O time add up to the run. Time after the last phase is a closing phase without
+    The log's I/O time is shared out over its phases by bytes; the rest of the time from
+    the end of one phase to the end of the next is compute, scaled so that compute and
+    I/O time add up to the run. Time after the last phase is a closing phase without
     I/O. Where the I/O alone takes longer than the run, its bytes are scaled down to it.
     """
     run = run_seconds
@@ -213,7 +213,7 @@ def phases_of(log: DarshanLog, run_seconds: float | None = None) -> list[Json]:
     scale = 0.0
     if sum(gaps) > 0:
         scale = compute / sum(gaps)
-    if scale == 0.0:  # nothing to scale: compute after the last phase
+    if scale == 0.0:  # There is nothing to scale: put compute after the last phase.
         gaps = [0.0] * len(log.phases) + [compute]
         scale = 1.0
     rows: list[Json] = []
@@ -242,9 +242,9 @@ def _compute_gaps(log: DarshanLog) -> list[float]:
 
 
 def io_of(log: DarshanLog, run_seconds: float | None = None) -> Json:
-    """Return the keys of a job that describe its I/O.
+    """Return the keys of a job that describe its I/O: its phases and peak rate.
 
-    These are its phases and, as its peak rate, the rate that it achieved.
+    The peak rate is the rate that the job achieved.
     """
     keys: Json = {"phases": phases_of(log, run_seconds)}
     if log.rate is not None:
@@ -253,7 +253,7 @@ def io_of(log: DarshanLog, run_seconds: float | None = None) -> Json:
 
 
 def rate_remarks(logs: Iterable[DarshanLog]) -> list[str]:
-    """Return a warning for each log that one rate cannot describe."""
+    """Return a warning for each log that a single rate describes badly."""
     said = []
     for log in logs:
         if log.total_bytes and log.rate is None:
@@ -272,8 +272,8 @@ def rate_remarks(logs: Iterable[DarshanLog]) -> list[str]:
 
 
 def slow_machine(block: Json, rows: Iterable[Json]) -> list[str]:
-    """Warn of jobs that achieved more than the machine gives them, and so run longer
-    than they did.
+    """Warn of jobs that achieved more than the machine's rates and so run longer
+    here.
     """
     machine = Machine.model_validate(block)
     slower = []
@@ -298,11 +298,11 @@ def batch_io_from_darshan(
 ) -> BatchIoProblem:
     """Make a batch-io problem of the logs, one job for each.
 
-    *skipped* says which other logs are not in it. A job is submitted when its log
-    starts (Darshan does not record the queue), and its walltime is the run time (at
-    least a second). Nodes are processes over ``processors_per_node``; the machine is as
-    large as the largest job, and its rates are at least what the jobs achieved, unless
-    *machine* says otherwise.
+    *skipped* lists the logs left out. A job is submitted when its log starts (Darshan
+    does not record the queue), and its walltime is the run time (at least a second).
+    Nodes are processes over ``processors_per_node``; the machine is as large as the
+    largest job, and its rates are at least what the jobs achieved, unless *machine*
+    says otherwise.
     """
     if not logs:
         raise UsageError("no Darshan log to import")

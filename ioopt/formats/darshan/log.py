@@ -10,11 +10,11 @@ one process was reading or writing, where a DXT trace records that; else Darshan
 ``agg_time_by_slowest``: the slowest rank over its own files plus, for every shared
 file, its slowest rank; of POSIX and MPI-IO the longer, plus STDIO.
 
-Phases are a rule of ours: accesses of one kind that overlap, or lie less than a gap
-apart, are one phase, so that reads and writes stay apart. An access is a segment of a
-DXT trace, a bin of a heatmap, or, where a log has neither, a file's span from first to
-last read or write. The smallest accesses, together at most a thousandth of the bytes
-(log files and the like, often open all the time), make no phase of their own.
+Phases follow a rule of ours: accesses of one kind that overlap, or are less than a gap
+apart, form one phase; reads and writes stay separate. An access is a segment of a DXT
+trace, a bin of a heatmap, or, where a log has neither, a file's span from first to last
+read or write. The smallest accesses, together at most a thousandth of the bytes (such
+as log files, which are often open all the time), form no phase of their own.
 """
 
 import os
@@ -39,15 +39,15 @@ from ioopt.formats.report import some
 from ioopt.timeline import covered_seconds
 
 Record = tuple[int, Mapping[str, float]]
-"""The rank of a record and its counters."""
+"""Rank and counters of a record."""
 _OTHER_STORAGE = ("DFS", "DAOS")
 _BINARY = re.compile(rb"[0-9]\.[0-9]{2}\x00")
 SHARED_RANK = -1
 NOT_MONITORED = -1.0
 OVERFLOW = 2.0**63
-"""Counters are signed 64-bit numbers; values from here on have overflowed."""
+"""Values from which a counter has overflowed (they are signed 64-bit numbers)."""
 SLACK_SECONDS = 1.0
-"""By how much times of one log may differ: text logs give whole seconds."""
+"""Seconds by which times of one log may differ: text logs have whole seconds."""
 _COUNTERS: tuple[tuple[Kind, str, str], ...] = (
     ("read", "READ", "BYTES_READ"),
     ("write", "WRITE", "BYTES_WRITTEN"),
@@ -58,16 +58,16 @@ _TIMES = frozenset(
     for which in ("START_TIMESTAMP", "END_TIMESTAMP", "TIME")
 ) | {"F_SLOWEST_RANK_TIME"}
 _ENOUGH = 0.9
-"""A trace or heatmap that holds a smaller share of the bytes than this is not used:
-Darshan stops recording when its memory is full.
+"""Least share of the bytes that a trace or heatmap must hold to be used: Darshan
+stops recording when its memory is full.
 """
 MINOR_SHARE = 1e-3
-"""The smallest accesses with together this share of the bytes form no phase."""
+"""Share of the bytes whose smallest accesses form no phase."""
 
 
 @dataclass(slots=True)
 class DarshanPhase:
-    """A stretch of time in which a job read or wrote, seconds since its start."""
+    """Represent a time in which a job read or wrote, in seconds since its start."""
 
     start_seconds: float
     end_seconds: float
@@ -133,10 +133,10 @@ def find_phases(
 def _minor_apart(
     accesses: Iterable[Access], allowance: float
 ) -> tuple[list[tuple[Span, Access]], list[Access]]:
-    """Return the accesses that make phases with their spans, and the others.
+    """Return the accesses that form phases with their spans, and the others.
 
-    The others are those of unknown time and the smallest ones, which together have at
-    most *allowance* bytes.
+    The others have unknown times or are the smallest ones, which together have at most
+    *allowance* bytes.
     """
     placed: list[tuple[Span, Access]] = []
     rest: list[Access] = []
@@ -157,7 +157,7 @@ def _add_to_largest(
 ) -> None:
     """Add *accesses* to the phase with most bytes of their kind.
 
-    Accesses of none of *kinds* join the phase with most bytes.
+    If no phase is of *kinds*, take the phase with most bytes.
     """
     largest = {
         kind: max(phases, key=lambda phase: phase.bytes_of(kind)) for kind in kinds
@@ -171,7 +171,7 @@ def _add_to_largest(
 
 @dataclass(frozen=True, slots=True)
 class DarshanLog:
-    """One job as Darshan recorded it.
+    """Hold one job as Darshan recorded it.
 
     ``phases`` are in order of time, and their bytes add up to the totals.
     ``io_seconds`` is the time of reading and writing together; ``read_seconds`` and
@@ -203,9 +203,9 @@ class DarshanLog:
 
     @property
     def rate(self) -> float | None:
-        """Return the bytes per second achieved: all bytes over the I/O time.
+        """Return the achieved bytes per second: all bytes over the I/O time.
 
-        None where either is 0.
+        None if either is 0.
         """
         if not self.total_bytes or not self.io_seconds:
             return None
@@ -308,7 +308,7 @@ def _moved_by_kind(accesses: Iterable[Access]) -> dict[Kind, int]:
 
 
 def _counters_by_module(raw: RawLog) -> dict[str, list[Record]]:
-    """Return rank and counters of every record that has counters, by module."""
+    """Return rank and counters of every record with counters, by module."""
     by_module: dict[str, list[Record]] = defaultdict(list)
     for (module, rank, _), counters in raw.records.items():
         if counters:
@@ -321,7 +321,7 @@ def _counted_rows(
 ) -> list[Mapping[str, float]]:
     """Return the counters of the layers whose bytes count.
 
-    Calls of MPI-IO end in POSIX, so they count only where there is no POSIX data.
+    Calls of MPI-IO end in POSIX, so they count only without POSIX data.
     """
     counted = ["POSIX", "STDIO"]
     if "MPI-IO" in by_module and "POSIX" not in by_module:
@@ -334,7 +334,7 @@ def _counted_rows(
 
 
 def _traced_seconds(segments: Sequence[Access]) -> tuple[dict[Kind, float], float]:
-    """Return for how long at least one process read, or wrote, and did either."""
+    """Return the seconds in which some process read, wrote, or did either."""
     spans: dict[Kind, list[Span]] = {kind: [] for kind, *_ in _COUNTERS}
     for access in segments:
         if access.span:
@@ -349,11 +349,11 @@ def _times(
     moved: Mapping[Kind, int],
     warnings: list[str],
 ) -> tuple[list[Access], str]:
-    """Return the best accesses that the log has, scaled to the bytes *moved*, and their
+    """Return the best accesses in the log, scaled to the bytes *moved*, and their
     source.
 
-    Where neither a trace nor a heatmap holds most of the bytes, the accesses are empty
-    and the source is ``files``.
+    If neither a trace nor a heatmap holds most of the bytes, the accesses are empty and
+    the source is ``files``.
     """
     width = raw.bin_seconds
     bins = [
@@ -386,9 +386,7 @@ def _times(
 
 
 def _scaled(accesses: Sequence[Access], kind: Kind, count: int) -> list[Access]:
-    """Return *accesses* of one kind scaled to *count* bytes in all: a trace need not
-    hold the bytes of all layers.
-    """
+    """Scale *accesses* of one kind to *count* bytes: a trace may lack some layers."""
     held = sum(access.moved for access in accesses)
     if not held and not count:
         return []
@@ -410,9 +408,9 @@ def _lost(
     by_module: Mapping[str, list[Record]],
     segments: Sequence[Access],
 ) -> list[str]:
-    """Return warnings about data that should be there and are not.
+    """Return warnings about announced data that are missing.
 
-    Raises InstanceError where none of them are there.
+    Raises InstanceError if all of them are missing.
     """
     if segments and not by_module:
         return ["only DXT segments: what was read and written beside them is not known"]
@@ -432,9 +430,9 @@ def _lost(
 
 
 def _missing(raw: RawLog, by_module: Container[str]) -> list[str]:
-    """Return the modules that the header lists and that have no data.
+    """Return the modules that the header lists but that have no data.
 
-    Raises InstanceError where none of those listed has data.
+    Raises InstanceError if none of the listed ones has data.
     """
     announced = {
         module: size
@@ -452,7 +450,7 @@ def _missing(raw: RawLog, by_module: Container[str]) -> list[str]:
 
 
 def _cut_records(module: str, rows: Sequence[Record]) -> list[str]:
-    """Return a warning where some records of *module* lack counters."""
+    """Return a warning if some records of *module* lack counters."""
     sizes = Counter(len(counters) for _, counters in rows)
     if len(sizes) == 1:
         return []
@@ -462,9 +460,7 @@ def _cut_records(module: str, rows: Sequence[Record]) -> list[str]:
 
 
 def _amount(counters: Mapping[str, float], name: str) -> float:
-    """Return a counter; 0 where it overflowed, or Darshan did not record it (-1 or
-    none).
-    """
+    """Return a counter; 0 if it overflowed or was not recorded (-1 or missing)."""
     value = counters.get(name, 0.0)
     if not 0 <= value < OVERFLOW:
         return 0.0
@@ -474,8 +470,9 @@ def _amount(counters: Mapping[str, float], name: str) -> float:
 def _impossible(
     by_module: Mapping[str, list[Record]],
 ) -> list[str]:
-    """Return a warning for counters of bytes that overflowed, and one for negative
-    times; both count as 0.
+    """Return warnings for overflowed byte counters and negative times.
+
+    Both count as 0.
     """
     found: dict[str, list[str]] = {"counters that overflowed": [], "negative times": []}
     for module, rows in by_module.items():
@@ -539,8 +536,9 @@ def _within_run(
 
 
 def _layer_seconds(rows: Iterable[Record]) -> float:
-    """Return the I/O seconds of one layer: the slowest rank's on its own files, plus
-    those of each shared file.
+    """Return the I/O seconds of one layer.
+
+    It is the slowest rank's time on its own files, plus the time of each shared file.
     """
     shared = 0.0
     by_rank: dict[int, float] = defaultdict(float)
@@ -559,8 +557,9 @@ def _layer_seconds(rows: Iterable[Record]) -> float:
 def _seconds_by_kind(
     rows: Sequence[Mapping[str, float]], layers: Mapping[str, float]
 ) -> dict[Kind, float]:
-    """Split the I/O time of the layers into reading and writing, by the times of the
-    ranks or, without these, by bytes.
+    """Split the layers' I/O time into reading and writing by the ranks' times.
+
+    Without such times, split by bytes.
     """
     whole = max(layers.get("POSIX", 0.0), layers.get("MPI-IO", 0.0)) + layers.get(
         "STDIO", 0.0
@@ -579,7 +578,9 @@ def _seconds_by_kind(
 
 
 def _accesses(rows: Iterable[Mapping[str, float]]) -> list[Access]:
-    """Return what each record read and wrote, and when, if it says so."""
+    """Return the bytes that each record read and wrote, and the times if it has
+    them.
+    """
     accesses = []
     for counters in rows:
         for kind, what, total in _COUNTERS:

@@ -25,17 +25,17 @@ from ioopt.formats.rows import number_of
 from ioopt.problems.base import Record
 
 MODULES = {"POSIX": "POSIX_", "MPI-IO": "MPIIO_", "STDIO": "STDIO_"}
-"""The layers that are read, and the prefixes of their counters."""
+"""Layers that are read, and the prefixes of their counters."""
 LARGEST = float(1 << 128)
 """Largest value of a counter: variances of 64-bit numbers are below."""
 _HEAD_LINES = 5000
 _COLUMNS = 8
-"""A counter line has module, rank, record, counter, value, file, mount point and file
-system.
+"""Columns of a counter line: module, rank, record, counter, value, file, mount point
+and file system.
 """
 _DXT_LINE = re.compile(r"\s*X_(?:POSIX|MPIIO)\s")
 TIME_LIMIT_SECONDS = 300
-_HINT = "; the output of `darshan-parser` for it can be imported instead"
+_HINT = "; alternatively import the output of `darshan-parser` for it"
 
 Kind = Literal["read", "write"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -44,8 +44,9 @@ Seconds = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
 
 
 class Access(NamedTuple):
-    """Bytes read or written, and when in seconds since the job's start (None:
-    unknown).
+    """Hold bytes read or written, and when, in seconds since the job's start.
+
+    None: unknown.
     """
 
     kind: Kind
@@ -54,7 +55,9 @@ class Access(NamedTuple):
 
 
 class Header(Record, extra="ignore"):
-    """A log's header in numbers; its keys are those that ``darshan-parser`` prints."""
+    """Hold a log's header in numbers; its keys are those that ``darshan-parser``
+    prints.
+    """
 
     version: str = Field(alias="darshan log version")
     job_id: int = Field(alias="jobid")
@@ -72,7 +75,7 @@ class Header(Record, extra="ignore"):
 
 @dataclass(frozen=True, slots=True)
 class RawLog:
-    """What a parser (text or binary) found: header, counters by record, times, remarks.
+    """Hold a parsed log (text or binary): header, counters by record, times, remarks.
 
     ``records`` maps (module, rank, record) to its counters without the module's prefix,
     none for modules that are not read. ``listed`` are the modules that the header
@@ -126,7 +129,8 @@ def parse_text(text: str, name: str) -> RawLog:
             key, _, value = words.partition(": ")
             if key == "darshan log version" and key in header:
                 raise InstanceError(
-                    f"{name}: line {number}: a second log begins; import one log a file"
+                    f"{name}: line {number}: a second log begins; import one log "
+                    "per file"
                 )
             header.setdefault(key, value.strip())
         elif line.strip():
@@ -142,7 +146,7 @@ def parse_text(text: str, name: str) -> RawLog:
 
 
 def _counter(line: str, records: dict[tuple[str, int, str], dict[str, float]]) -> None:
-    """Add the counter of one line; ValueError says what is wrong with it."""
+    """Add the counter of one line; ValueError describes a faulty line."""
     if line.startswith("total_"):
         raise ValueError(
             "this is a summary (darshan-parser --total); import the output "
@@ -153,7 +157,7 @@ def _counter(line: str, records: dict[tuple[str, int, str], dict[str, float]]) -
             "a trace of darshan-dxt-parser; import the output of darshan-parser"
         )
     words = line.split("\t")
-    if len(words) < _COLUMNS:  # a file name with tabs adds columns
+    if len(words) < _COLUMNS:  # A file name with tabs adds columns.
         raise ValueError(
             f"fewer columns than a counter line has ({len(words)}, not {_COLUMNS}): "
             "cut off, or a line break in the name of a file"
@@ -252,7 +256,7 @@ def parse_binary(path: str, name: str) -> RawLog:
 
 
 def _records(report: Any, module: str) -> dict[tuple[str, int, str], dict[str, float]]:
-    """Return the counters of one module by (module, rank, record), without the module's
+    """Return the counters of one module by (module, rank, record), without its
     prefix.
     """
     report.mod_read_all_records(module)
@@ -286,14 +290,14 @@ def _segments(report: Any, module: str) -> list[Access]:
 
 
 def _bins(report: Any) -> tuple[dict[tuple[Kind, int], int], float]:
-    """Return the bytes of the HEATMAP module by kind and bin, and the width of a bin in
+    """Return the HEATMAP module's bytes by kind and bin, and a bin's width in
     seconds.
     """
     report.read_all_heatmap_records()
     bins: dict[tuple[Kind, int], int] = {}
     width = 0.0
     for name, heatmap in report.heatmaps.items():
-        if name == "heatmap:MPIIO":  # counted in POSIX
+        if name == "heatmap:MPIIO":  # These bytes are counted in POSIX.
             continue
         for kind in KINDS:
             frame = heatmap.to_df(ops=[kind])
@@ -307,7 +311,7 @@ def _bins(report: Any) -> tuple[dict[tuple[Kind, int], int], float]:
 
 
 if __name__ == "__main__":
-    # Imported, as classes of __main__ are not those of the caller.
+    # Imported anew, because classes of __main__ differ from those of the caller.
     from ioopt.formats.darshan import raw
 
     Path(sys.argv[2]).write_bytes(

@@ -1,10 +1,10 @@
 """Read task graphs of Estee (Böhm and Beránek 2022) as workflows.
 
 A file is a pandas table as JSON, often zipped under any name: columns ``graph_name``
-and ``graph``, the latter JSON text again. A task has a duration ``d``, an expected
-one ``e_d`` (null: unknown), ``cpus``, outputs with size ``s`` and expected size
-``e_s`` in MB, and inputs [task, output]. No input comes from outside, and nothing is
-said of where results go.
+and ``graph``, the latter JSON text again. A task has a duration ``d``, an expected one
+``e_d`` (null: unknown), ``cpus``, outputs with size ``s`` and expected size ``e_s`` in
+MB, and inputs [task, output]. No input comes from outside, and the destination of
+results is not given.
 """
 
 import math
@@ -52,14 +52,13 @@ def read_estee(
     machine: Machine = FOUR_NODES,
     keep: bool = False,
 ) -> tuple[ReplicationProblem, dict[str, float]]:
-    """Return the workflow called *graph* (its name or its place in the file), and
-    actual compute seconds by task.
+    """Return the workflow called *graph*, and actual compute seconds by task.
 
-    Planned times are the expected ones where the file has them, else the durations; the
-    actual seconds are those of tasks for which the two differ. Sizes are the actual
-    ones, as a plan knows no others. With *keep*, outputs that no task reads are to be
-    saved. Raises InstanceError for a file that is no such table, UsageError for a
-    graph that is not in it.
+    *graph* is a name or a place in the file. Planned times are the expected ones if the
+    file has them, else the durations; the actual seconds are those of tasks for which
+    the two differ. Sizes are the actual ones, as a plan has no others. With *keep*,
+    outputs that no task reads are to be saved. Raises InstanceError for a file that is
+    no such table, UsageError for a graph that is not in it.
     """
     name = named(source)
     table = validate(_Table, read_json(source), name)
@@ -71,7 +70,7 @@ def read_estee(
 
 
 def _chosen(table: _Table, graph: str | None, name: str) -> str:
-    """Return the key of the graph that is asked for."""
+    """Return the key of the requested graph."""
     keys = list(table.graph)
     known = [table.graph_name.get(key, key) for key in keys]
     if graph is None and len(keys) == 1:
@@ -137,14 +136,14 @@ def _problem(
 def _inputs(given: tuple[_Task, ...], warnings: list[str]) -> dict[str, list[str]]:
     """Return the files that each task reads, each once.
 
-    Raises InstanceError for an output that is not there.
+    Raises InstanceError for a missing output.
     """
     inputs: dict[str, list[str]] = {}
     for k, task in enumerate(given):
         for j, x in task.inputs:
             if j >= len(given) or x >= len(given[j].outputs):
                 raise InstanceError(
-                    f"task {k} reads {shown([j, x])}, which is not there"
+                    f"task {k} reads {shown([j, x])}, which does not exist"
                 )
         files = dict.fromkeys(f"t{j}.{x}" for j, x in task.inputs)
         inputs[f"t{k}"] = list(files)

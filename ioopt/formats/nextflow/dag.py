@@ -25,10 +25,10 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class Vertex:
-    """A vertex of the drawing.
+    """Represent a vertex of the drawing.
 
-    ``within`` are the subworkflows that it is drawn in, outermost first. ``may_run`` is
-    false for what the form marks as an operator, a channel or an output.
+    ``within`` are the subworkflows around it, outermost first. ``may_run`` is false for
+    an operator, a channel or an output.
     """
 
     label: str = ""
@@ -51,7 +51,7 @@ class Vertex:
 
 @dataclass
 class ProcessGraph:
-    """Vertices by their id, and the edges from each one, in the order of the file.
+    """Hold vertices by their id, and the edges from each one, in the order of the file.
 
     ``collapses`` is true for a form that may draw several operators as one.
     """
@@ -106,14 +106,14 @@ _CYTOSCAPE_BETWEEN = re.compile(
     r"(?:[\s{}\[\],]|[\"']?\b(?:nodes|edges)\b[\"']?\s*:"
     r"|[\"']?\b(?:classes|group)\b[\"']?\s*:\s*[\"'][\w ]*[\"'])*"
 )
-"""What may stand between two items; anything else is refused."""
+"""Text allowed between two items; anything else is refused."""
 
 
 def _from_page(text: str, name: str) -> ProcessGraph:
-    """Read the graph that stands in a page of HTML."""
+    """Read the graph in a page of HTML."""
     blocks = list(_MERMAID_BLOCK.finditer(text))
     if len(blocks) > 1:
-        raise InstanceError(f"{name}: {len(blocks)} Mermaid graphs; one is wanted")
+        raise InstanceError(f"{name}: {len(blocks)} Mermaid graphs; expected one")
     if blocks:
         above = text.count("\n", 0, blocks[0].start(2))
         return _from_mermaid("\n" * above + html.unescape(blocks[0][2]), name)
@@ -170,7 +170,7 @@ def _cytoscape_pairs(text: str, start: int) -> tuple[dict[str, str], int]:
 def _add_cytoscape_node(
     graph: ProcessGraph, given: dict[str, str], runs: bool, where: str
 ) -> None:
-    """Add the node that *given* describes; InstanceError where it is none."""
+    """Add the node that *given* describes; InstanceError if it is not a node."""
     node = given.get("id", "")
     if not node or "source" in given or "target" in given:
         raise InstanceError(f"{where}: neither a node nor an edge with both its ends")
@@ -180,12 +180,12 @@ def _add_cytoscape_node(
 
 
 def _line(text: str, at: int) -> int:
-    """Return the number of the line that *at* is in."""
+    """Return the number of the line that contains *at*."""
     return text.count("\n", 0, at) + 1
 
 
 def _past(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Return the end of what *pattern* matches at *at*, else *at*."""
+    """Return the end of the match of *pattern* at *at*, or *at* without a match."""
     found = pattern.match(text, at)
     if found is None:
         return at
@@ -225,7 +225,7 @@ _SHAPES = {
     "{": "}",
     ">": "]",
 }
-"""How each shape of a node opens and closes, longer marks first."""
+"""Opening and closing marks of each shape of a node, longer marks first."""
 _PROCESS_SHAPES = ("([", "(")
 _ARROW = re.compile(r"\s*(?:--+>|==+>|-\.+->)\s*(?:\|[^|]*\|\s*)?")
 _ARROW_WITH_TEXT = re.compile(r"\s*(?:--|==|-\.)\s[^|]*?\s(?:--+>|==+>|\.+->)\s*")
@@ -235,14 +235,12 @@ _SUBGRAPH = re.compile(r"subgraph\b\s*(?P<rest>.*)")
 
 
 def _blanked(found: re.Match[str]) -> str:
-    """Return the line ends in *found*, so that the lines below keep their numbers."""
+    """Return only the line ends in *found*, so that later lines keep their numbers."""
     return "\n" * found[0].count("\n")
 
 
 def _without_comments(text: str, name: str) -> str:
-    """Return the flowchart without front matter, comments and directives, which may
-    have several lines.
-    """
+    """Return the flowchart without front matter, comments and multi-line directives."""
     if text.lstrip().startswith("---"):
         text = _FRONT_MATTER.sub(_blanked, text, count=1)
     text = _DIRECTIVE.sub(_blanked, text)
@@ -278,7 +276,7 @@ def _from_mermaid(text: str, name: str) -> ProcessGraph:
 
 
 def _subworkflow(text: str) -> str:
-    """Return the last part of a subgraph's id, which may be quoted: ``RNA:ALIGN
+    """Return the last part of a subgraph's id, possibly quoted: ``RNA:ALIGN
     [ALIGN]``.
     """
     found = re.fullmatch(r"\s*\"?([^\[\"]*)(?:\[(.*)\])?\"?\s*", text)
@@ -291,9 +289,7 @@ def _subworkflow(text: str) -> str:
 def _read_statement(
     graph: ProcessGraph, statement: str, within: tuple[str, ...], where: str
 ) -> None:
-    """Add what one line says: nodes, joined by arrows, such as ``v1([A]) --> v2 &
-    v3``.
-    """
+    """Add the nodes and arrows of one line, such as ``v1([A]) --> v2 & v3``."""
     sources: list[str] = []
     at = 0
     while True:
@@ -345,8 +341,8 @@ def _read_shape(
     within: tuple[str, ...],
     where: str,
 ) -> int:
-    """Add the node *name* with the shape and the label that begin at *at*, if any;
-    return their end.
+    """Add the node *name* with the shape and label at *at*, if any; return their
+    end.
     """
     opening = next((mark for mark in _SHAPES if statement.startswith(mark, at)), None)
     if opening is None:
@@ -386,7 +382,7 @@ _DOT_TOKEN = re.compile(
 
 
 class _Dot:
-    """The tokens of a Graphviz file, each with its line, and a parser of its
+    """Hold the tokens of a Graphviz file, each with its line, and parse its
     statements.
     """
 
@@ -414,8 +410,8 @@ class _Dot:
         return self._tokens[self._next][0]
 
     def take(self, wanted: str = "") -> str:
-        """Return the next token and move past it; raise an error where it is not
-        *wanted*, if that is given.
+        """Return the next token and move past it; raise an error if it is not
+        *wanted*.
         """
         token = self.peek()
         if not token and not wanted:
@@ -464,7 +460,7 @@ class _Dot:
             self._end()
             return []
         sources = self._operand()
-        if self.peek() == "=":  # a setting of the graph, such as rankdir=TB
+        if self.peek() == "=":  # This is a setting of the graph, such as rankdir=TB.
             self.take()
             self.take()
             self._end()
@@ -489,7 +485,7 @@ class _Dot:
         return found
 
     def _operand(self) -> list[str]:
-        """Read a node, or a subgraph with all that it names."""
+        """Read a node, or a subgraph with all nodes that it names."""
         if self.peek() == "subgraph":
             self.take()
             if self.peek() != "{":
@@ -497,7 +493,7 @@ class _Dot:
         if self.peek() == "{":
             return self._block()
         name = _unquoted(self._value())
-        while self.peek() == ":":  # a port of the node
+        while self.peek() == ":":  # This is a port of the node.
             self.take()
             self._value()
         return [name]
@@ -523,13 +519,13 @@ class _Dot:
         return self.take()
 
     def _end(self) -> None:
-        """Move past what may end a statement."""
+        """Move past an optional end of a statement."""
         if self.peek() in (";", ","):
             self.take()
 
 
 def _unquoted(token: str) -> str:
-    """Return the text that a token of DOT stands for."""
+    """Return the text of a DOT token without quotes."""
     if not token.startswith('"'):
         return token
     return token[1:-1].replace('\\"', '"')
@@ -545,16 +541,17 @@ def _from_dot(text: str, name: str) -> ProcessGraph:
         ) from None
 
 
-# From vertices to processes
+# Reduce vertices to processes.
 
 
 def earlier_processes(
     graph: ProcessGraph, processes: Collection[str], warnings: Warnings
 ) -> dict[str, list[str]]:
-    """Return the processes that each of *processes*, the names in a trace, waits for.
+    """Return the earlier processes that each of *processes* waits for.
 
-    Between two of them lie operators, channels and processes that did not run. Raises
-    InstanceError when the processes wait for each other.
+    *processes* are the names in a trace. Between two of them lie operators, channels
+    and processes that did not run. Raises InstanceError if the processes wait for each
+    other.
     """
     process_of = _matched(graph, processes, warnings)
     named_in_dag = set(process_of.values())
@@ -588,7 +585,9 @@ _DRAWN_AS_ONE = (
 def _reached(
     graph: ProcessGraph, vertex: str, process_of: dict[str, str]
 ) -> Iterator[str]:
-    """Yield the processes next to *vertex*, past all that is no process that ran."""
+    """Yield the processes next to *vertex*, skipping vertices that are no process
+    that ran.
+    """
     stack = list(graph.after[vertex])
     seen: set[str] = set()
     while stack:
@@ -605,12 +604,11 @@ def _reached(
 def _matched(
     graph: ProcessGraph, processes: Collection[str], warnings: Warnings
 ) -> dict[str, str]:
-    """Return the process that each vertex stands for, of those that ran.
+    """Return the process that each vertex stands for, among those that ran.
 
-    Names agree when one ends with the other, part by part: ``b`` or ``sub:b`` and
-    ``main:sub:b``. A process is the vertex that agrees in most parts, so
-    ``sub_2:b`` is not taken for ``sub_1:b``, nor ``sub:b`` for ``b`` where one of
-    that name stands at the top.
+    Names agree if one ends with the other, part by part: ``b`` or ``sub:b`` and
+    ``main:sub:b``. A process gets the vertex that agrees in most parts, so ``sub_2:b``
+    is not taken for ``sub_1:b``, nor ``sub:b`` for a top-level ``b``.
     """
     by_last: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     for process in processes:
@@ -642,12 +640,12 @@ _NAMED_TWICE = (
 
 
 _Agreement = tuple[int, bool]
-"""How many parts of two names agree, and whether the names are equal."""
+"""Number of parts of two names that agree, and whether the names are equal."""
 NO_AGREEMENT: _Agreement = (0, False)
 
 
 def _agreement(one: tuple[str, ...], other: tuple[str, ...]) -> _Agreement:
-    """Return how many parts the shorter name has if the longer one ends with it.
+    """Return the number of parts of the shorter name if the longer name ends with it.
 
     >>> _agreement(("sub", "b"), ("main", "sub", "b"))
     (2, False)
@@ -678,7 +676,7 @@ def _best_agreed(
 def _check_no_cycle(
     graph: ProcessGraph, earlier: dict[str, list[str]], direct: set[tuple[str, str]]
 ) -> None:
-    """Raise InstanceError for processes that wait for each other, with the likely
+    """Raise InstanceError for processes that wait for each other; name the likely
     cause.
     """
     try:

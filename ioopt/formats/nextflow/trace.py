@@ -1,7 +1,7 @@
 """Read traces of Nextflow runs (``-with-trace``) as workflows.
 
-A trace has one row a task, with its run time and the bytes that it read and wrote, but
-no files and no edges. So every task gets one output of the bytes it wrote, and one
+A trace has one row per task, with its run time and the bytes that it read and wrote,
+but no files and no edges. So every task gets one output of the bytes it wrote, and one
 input of its own of the bytes it read; tasks are independent. With the run's DAG
 (``-with-dag``, ``dag.html``, ``.mmd`` or ``.dot``), which joins processes and not
 tasks, a task waits for the tasks of each earlier process that have its tag or, where
@@ -34,7 +34,7 @@ from ioopt.problems.replication import ReplicationProblem
 
 DONE = ("COMPLETED", "CACHED")
 MAX_EDGES = 2_000_000
-"""Most reads of outputs: with more, a graph of processes says too little of tasks."""
+"""Most edges from tasks to outputs; with more, the graph of processes is too coarse."""
 _DURATION = re.compile(
     r"(?:([0-9.]+)\s*d\s*)?(?:([0-9.]+)\s*h\s*)?(?:([0-9.]+)\s*m(?!s)\s*)?"
     r"(?:([0-9.]+)\s*s\s*)?(?:([0-9.]+)\s*ms)?",
@@ -46,7 +46,7 @@ _SIZE = re.compile(r"([^A-Za-z\s]+)\s*([KMGTPE]?)B?", re.IGNORECASE)
 _NAME = re.compile(r"(?P<process>\S+)(?:\s+\((?P<tag>.*)\))?")
 Columns = Literal["rchar", "read_bytes"]
 _WRITTEN: dict[Columns, str] = {"rchar": "wchar", "read_bytes": "write_bytes"}
-"""The column of the bytes written, by that of the bytes read."""
+"""Column of the bytes written for each column of the bytes read."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,7 @@ def seconds_of(text: str, what: str) -> float:
 
 
 def bytes_of(text: str, what: str) -> int:
-    """Return the bytes of a size such as ``1.2 GB`` (units of powers of
-    1024) or of a number.
+    """Return the bytes of ``1.2 GB`` (units of powers of 1024) or of a plain number.
 
     >>> bytes_of("1.5 KB", "rchar"), bytes_of("0", "rchar")
     (1536, 0)
@@ -103,8 +102,8 @@ def read_nextflow_trace(
     read: Columns = "rchar",
     skip_bad: float | None = None,
 ) -> ReplicationProblem:
-    """Return the workflow of a trace (tabs, commas or semicolons), with the precedence
-    of *dag* where that is given.
+    """Return the workflow of a trace (tabs, commas or semicolons), ordered by *dag* if
+    given.
 
     *read* names the column of the bytes read: ``rchar`` (all that the task asked for)
     or ``read_bytes`` (what the disk delivered); the bytes written are ``wchar`` or
@@ -116,7 +115,7 @@ def read_nextflow_trace(
     warnings: Warnings = defaultdict(list)
     tasks, remarks = _tasks(source, read, warnings, skip_bad)
     if not tasks:
-        raise InstanceError(f"{name}: no task has ended well")
+        raise InstanceError(f"{name}: no task completed successfully")
     before: dict[str, list[str]] = {}
     why = "without a DAG"
     if dag is not None:
@@ -157,7 +156,7 @@ def read_nextflow_trace(
 def _inputs(
     tasks: list[_Task], before: Mapping[str, list[str]], sizes: dict[str, int]
 ) -> dict[str, list[str]]:
-    """Return the files that each task reads: outputs, and what it read beyond them."""
+    """Return the files that each task reads: outputs, and its private input."""
     inputs: dict[str, list[str]] = {}
     for task in tasks:
         files = [f"{other} wrote" for other in before.get(task.id, ())]
@@ -172,14 +171,14 @@ def _inputs(
 def _tasks(
     source: str, read: Columns, warnings: Warnings, skip_bad: float | None
 ) -> tuple[list[_Task], list[str]]:
-    """Return the tasks of a trace that have ended well, and remarks on its rows."""
+    """Return the successfully completed tasks of a trace, and remarks on its rows."""
     name = named(source)
     columns, rows = table(read_text(source), name, ("name", "realtime"))
 
     unnamed: set[tuple[str, ...]] = set()
 
     def key(cells: tuple[str, ...]) -> tuple[str, str] | None:
-        """Return what identifies the attempt of a row; None where nothing does."""
+        """Return the key that identifies the attempt of a row, or None."""
         row = dict(zip(columns, cells))
         name = row.get("name", "")
         attempt = _said(row, "hash") or _said(row, "task_id")
@@ -187,7 +186,7 @@ def _tasks(
             return name, attempt
         if cells in unnamed:
             warnings[
-                "equal rows without task_id or hash are tasks of their own"
+                "equal rows without task_id or hash count as separate tasks"
             ].append(name)
         unnamed.add(cells)
         return None
@@ -208,9 +207,7 @@ def _tasks(
 
 
 def _said(row: Mapping[str, str], column: str, default: str = "") -> str:
-    """Return the cell of a column; *default* where there is none, or ``-`` for no
-    value.
-    """
+    """Return the cell of a column; *default* if it is missing or ``-``."""
     cell = row.get(column, "")
     if cell in ("", "-"):
         return default
@@ -218,7 +215,7 @@ def _said(row: Mapping[str, str], column: str, default: str = "") -> str:
 
 
 def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | None:
-    """Return the task of a row; None: it did not complete."""
+    """Return the task of a row; None if it did not complete."""
     wrote = _WRITTEN[read]
     name = _said(row, "name")
     found = _NAME.fullmatch(name)
@@ -282,7 +279,7 @@ def _before(
 
 
 def _of_tag(tag: str | None, tasks: list[_Task]) -> list[_Task]:
-    """Return the *tasks* with *tag*; all of them where none has it."""
+    """Return the *tasks* with *tag*; all of them if none has it."""
     if tag is None:
         return tasks
     return [task for task in tasks if task.tag == tag] or tasks
@@ -295,10 +292,10 @@ _COUNTED = (
 
 
 def _paired_by_tag(readers: list[_Task], writers: list[_Task]) -> bool:
-    """Whether a task reads the outputs of tasks with its tag, rather than of all.
+    """Return whether a task reads the outputs of tasks with its tag, not of all.
 
-    Where a process has no tag, Nextflow puts the number of the task in its place. So
-    numbers pair tasks only where both processes have the same ones.
+    If a process has no tag, Nextflow puts the number of the task in its place. So
+    numbers pair tasks only if both processes have the same ones.
     """
     tags = {task.tag for task in readers}
     counted = all(tag is not None and tag.isdigit() for tag in tags)

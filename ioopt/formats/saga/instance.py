@@ -43,7 +43,7 @@ class _File(Record, extra="ignore"):
 def read_saga(source: str, machine: Machine = FOUR_NODES) -> ReplicationProblem:
     """Return the workflow of a file.
 
-    A task whose edges have one size writes one file, else a file for each edge; none is
+    A task whose edges have one size writes one file, otherwise one per edge; no file is
     kept.
     """
     name = named(source)

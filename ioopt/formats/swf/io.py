@@ -1,6 +1,6 @@
 """Make batch-io problems of SWF traces: jobs that fit, walltimes, and their I/O.
 
-The I/O is that of a rule or of Darshan logs. Which log belongs to which job: Zhou et
+The I/O comes from a rule or from Darshan logs. Logs are matched to jobs as in Zhou et
 al., Section IV.B.
 """
 
@@ -19,7 +19,7 @@ from ioopt.problems.batch_io import BatchIoProblem, Machine
 SLACK = 60.0
 """Seconds by which the clocks of the batch system and of the nodes may differ."""
 THREADS = 4
-"""Most processes for each processor: hardware threads of one core."""
+"""Most processes per processor: hardware threads of one core."""
 
 
 def matched(
@@ -27,9 +27,9 @@ def matched(
 ) -> tuple[list[DarshanLog], list[str]]:
     """Return the logs that belong to *jobs*, and remarks on the others with counts.
 
-    A log and its job have the same number; the log starts while the job runs, where the
-    trace says when that was (*epoch*, its UnixStartTime, and the job's wait), and has
-    no more than ``THREADS`` processes a processor of the job.
+    A log and its job have the same number, the log has at most ``THREADS`` processes
+    per processor of the job, and it starts while the job runs. The last is checked only
+    if the trace gives the times (*epoch*, its UnixStartTime, and the job's wait).
     """
     by_id = {job.id: job for job in jobs}
     found: list[DarshanLog] = []
@@ -55,9 +55,7 @@ def matched(
 
 
 def _mismatch(log: DarshanLog, job: SwfJob, epoch: int | None) -> str | None:
-    """Return why the log does not belong to the job with its number; None where it
-    may.
-    """
+    """Return why the log cannot belong to the job with its number, or None."""
     if (
         epoch is not None
         and job.submit_seconds is not None
@@ -73,9 +71,7 @@ def _mismatch(log: DarshanLog, job: SwfJob, epoch: int | None) -> str | None:
 
 
 class Pairing:
-    """The I/O of the jobs of a trace: that of their log (in *own*), else that of a
-    rule.
-    """
+    """Give each job the I/O of its log (in *own*), or that of a rule."""
 
     def __init__(
         self, logs: Sequence[DarshanLog], rule: IoRule, own: Sequence[DarshanLog]
@@ -83,7 +79,7 @@ class Pairing:
         self._by_job = {log.job_id: log for log in own}
         self._any = bool(logs)
         self._rule = rule
-        # One draw a job, in the order of the trace.
+        # The rule makes one draw per job, in the order of the trace.
         self._rng = random.Random(rule.seed)
         self._used: list[DarshanLog] = []
         self._ruled = 0
@@ -104,7 +100,7 @@ class Pairing:
         return {"phases": phases}
 
     def invented(self) -> str:
-        """Return which I/O is not that of the job itself; empty where all is."""
+        """Return which I/O is not the job's own; empty text if all is."""
         if not self._ruled or not self._rule.fraction:
             return ""
         if self._any:
@@ -144,9 +140,9 @@ def batch_io_from_swf(
     Submit times count from the first job kept. A job without a requested time has its
     run time (at least a second) as walltime. Jobs larger than the machine are left out
     with a warning. *requested_size* prefers the requested to the allocated processors.
-    The I/O is that of the rule *io*, of jobs with one of the *darshan* logs that of the
-    log (:class:`Pairing`); *skipped* says which logs could not be read. *max_jobs*
-    keeps the first jobs. Raises InstanceError when no job is left.
+    The I/O follows the rule *io*, or for jobs with one of the *darshan* logs that log
+    (:class:`Pairing`); *skipped* lists the unreadable logs. *max_jobs* keeps only the
+    first jobs. Raises InstanceError when no job is left.
     """
     jobs, left_out = trace.usable_jobs()
     said = [*trace.warnings, *left_out]
@@ -196,8 +192,8 @@ def _processors(trace: SwfTrace, machine: MachineRule, said: list[str]) -> int:
 def _fitting(
     sized: Sequence[tuple[SwfJob, int]], nodes: int, most: int | None
 ) -> tuple[list[tuple[SwfJob, int]], list[str]]:
-    """Return the first jobs, *most* at most, that fit on so many *nodes*, and remarks
-    on the others.
+    """Return the first jobs that fit on *nodes*, at most *most*, and remarks on the
+    others.
     """
     said = []
     too_large = [job.id for job, wanted in sized if wanted > nodes]

@@ -25,12 +25,12 @@ PARTIAL_STATUSES = frozenset({2, 3, 4})
 CANCELLED_STATUS = 5
 START = "UnixStartTime"
 LARGEST = 1e12
-"""Numbers of real logs stay far below; larger ones are refused."""
+"""Largest accepted number; those of real logs are far below."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwfJob:
-    """One line of a log; None where the log says ``-1`` or the line ends early.
+    """Hold one line of a log; None for ``-1`` or a line that ends early.
 
     The fields stand in the order of the format (1 to 18). ``processors`` is the number
     allocated. Logs of other formats name users, groups, queues and partitions.
@@ -56,10 +56,9 @@ class SwfJob:
     think_seconds: float | None = None
 
     def size(self, requested: bool = False) -> int | None:
-        """Return the allocated processors of the job, else the requested ones;
-        *requested* reverses that.
+        """Return the allocated processors of the job, else the requested ones.
 
-        None where neither is known.
+        *requested* reverses the preference. None if neither is known.
         """
         if requested:
             return self.requested_processors or self.processors
@@ -86,9 +85,9 @@ _WHOLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SwfTrace:
-    """A log: its name, header, jobs and warnings.
+    """Hold a log: its name, header, jobs and warnings.
 
-    A header key that occurs more than once has its values in order.
+    A repeated header key has all its values in order.
     """
 
     name: str
@@ -97,8 +96,7 @@ class SwfTrace:
     warnings: tuple[str, ...] = ()
 
     def header_number(self, *keys: str) -> int | None:
-        """Return the first positive whole number that a header line of one of *keys*
-        begins with.
+        """Return the first positive whole number in the header lines of *keys*.
 
         Raises InstanceError for one that is not clear, such as ``1 024``.
         """
@@ -117,12 +115,12 @@ class SwfTrace:
 
     @property
     def epoch(self) -> int | None:
-        """Return the Unix time of second 0, where the header says it clearly."""
+        """Return the Unix time of second 0, if the header gives it clearly."""
         stated = map(_header_number, self.header.get(START, ()))
         return next(filter(None, stated), None)
 
     def machine_processors(self) -> tuple[int, str | None]:
-        """Return the processors of the machine, and a warning where they are a guess.
+        """Return the processors of the machine, and a warning if they are a guess.
 
         These are ``MaxProcs``, else ``MaxNodes``, else the size of the largest job.
         """
@@ -137,11 +135,14 @@ class SwfTrace:
             )
         return (
             largest,
-            f"no MaxProcs or MaxNodes in the header: machine of {largest} processors",
+            (
+                "no MaxProcs or MaxNodes in the header: assumed a machine of "
+                f"{largest} processors"
+            ),
         )
 
     def unused(self, jobs: Iterable[SwfJob]) -> list[str]:
-        """Return a line for each thing that the log says of *jobs* and no instance
+        """Return a line for each property of *jobs* in the log that no instance
         keeps.
         """
         listed = tuple(jobs)
@@ -162,8 +163,8 @@ class SwfTrace:
         return said
 
     def usable_jobs(self) -> tuple[tuple[SwfJob, ...], list[str]]:
-        """Return the jobs that ran, by submission, and a warning for each kind left
-        out.
+        """Return the jobs that ran, by submission, and a warning for each reason of
+        omission.
 
         Rule 37 of batch I/O. Left out are parts of a job that the log also has as a
         whole (status 2 to 4), jobs without submit time, run time or size, and cancelled
@@ -196,17 +197,17 @@ class SwfTrace:
         return tuple(kept), warnings
 
 
-PART = "pieces of a job that stands whole (status 2-4)"
+PART = "parts of a job that is also listed as a whole (status 2-4)"
 CANCELLED = "cancelled before they ran"
 NO_SUBMIT = "without a submit time"
 NO_RUN = "without a run time"
 NO_SIZE = "without a size"
 REASONS = (PART, CANCELLED, NO_SUBMIT, NO_RUN, NO_SIZE)
-"""Why jobs are left out, in the order of the warnings."""
+"""Reasons why jobs are left out, in the order of the warnings."""
 
 
 def _unusable(job: SwfJob, whole: Container[int]) -> str | None:
-    """Return why *job* is left out; *whole* are the jobs that stand as a whole."""
+    """Return why *job* is left out; *whole* are the jobs listed as a whole."""
     if job.status in PARTIAL_STATUSES and job.id in whole:
         return PART
     if job.status == CANCELLED_STATUS and not job.run_seconds:
@@ -221,9 +222,9 @@ def _unusable(job: SwfJob, whole: Container[int]) -> str | None:
 
 
 def _header_number(text: str) -> int | None:
-    """Return the whole number that *text* begins with, also ``1,024``.
+    """Return the whole number at the beginning of *text*, also ``1,024``.
 
-    0: there is none; None: it is not clear, as ``1 024`` may be one number or two.
+    0: there is none; None: unclear, as ``1 024`` may be one number or two.
     """
     if not text[:1].isdigit():
         return 0
@@ -242,8 +243,9 @@ def _header_number(text: str) -> int | None:
 def _with_unique_numbers(
     jobs: Sequence[SwfJob], free: int
 ) -> tuple[list[SwfJob], list[int]]:
-    """Give new numbers from *free* on to jobs with repeated ones; return the jobs and
-    the repeated numbers.
+    """Give jobs with repeated numbers new ones from *free* on.
+
+    Return the jobs and the repeated numbers.
     """
     seen: set[int] = set()
     out: list[SwfJob] = []
@@ -266,7 +268,7 @@ def read_swf(source: str | os.PathLike[str], skip_bad: float | None = None) -> S
 
 
 def log_text(source: str | os.PathLike[str]) -> str:
-    """Return the text of a log, as Latin-1 where it is not UTF-8."""
+    """Return the text of a log, decoded as Latin-1 if it is not UTF-8."""
     return decoded(read_bytes(source), named(source), "latin-1")
 
 
@@ -329,7 +331,7 @@ def _header_line(text: str, header: dict[str, list[str]]) -> None:
 
 
 def _job(words: Sequence[str], width: int) -> SwfJob:
-    """Return the job of one line, which has *width* fields; BadRow for another one."""
+    """Return the job of a line with *width* fields; BadRow for another width."""
     if len(words) != width:
         how = "longer" if len(words) > width else "shorter"
         counts = f"{len(words)} fields, but most rows have {width}"
@@ -341,8 +343,8 @@ def _job(words: Sequence[str], width: int) -> SwfJob:
 
 
 def _number(word: str, field: str) -> float | int | None:
-    """Return the value of a field; None for a negative one (``-1``, and ``-1.00`` or
-    ``-2`` in some logs).
+    """Return the value of a field; None if negative (``-1``; some logs: ``-1.00``,
+    ``-2``).
     """
     value = number_of(word, field)
     if abs(value) > LARGEST:
@@ -353,5 +355,5 @@ def _number(word: str, field: str) -> float | int | None:
         return value
     if value != math.floor(value) and field == "id":
         raise bad_value("job number", word, "is not a whole number of 0 or more")
-    # Some logs give averages (3.5 processors); the job held the next whole number.
+    # Some logs give averages (3.5 processors); round up to a whole number.
     return math.ceil(value)

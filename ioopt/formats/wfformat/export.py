@@ -7,11 +7,11 @@ from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 
 EPOCH = "1970-01-01T00:00:00+00:00"
-"""The date of creation and of the run, which the schema requires."""
+"""Date of creation and of the run, which the schema requires."""
 
 
 def left_out(problem: ReplicationProblem) -> list[str]:
-    """Return what the instance states and WfFormat cannot."""
+    """Return what the instance contains but WfFormat cannot express."""
     given = {
         "rates of links and storage": True,
         "disks": any(node.disk_bytes is not None for node in problem.nodes),
@@ -28,8 +28,8 @@ def export_wfformat(problem: ReplicationProblem) -> Json:
     """Return a WfFormat 1.5 workflow of the problem's tasks and files.
 
     The run time is the compute time at speed 1. Characters that the schema does not
-    allow in references become ``-`` (kept unique by a number). What has no place in
-    WfFormat is left out: see :func:`left_out`.
+    allow in references become ``-`` (kept unique by a number). For omissions see
+    :func:`left_out`.
     """
     files = _plain_ids([file.id for file in problem.files])
     tasks = _plain_ids([task.id for task in problem.tasks])

@@ -2,9 +2,9 @@
 
 Files become inputs and outputs with their sizes, run times become compute seconds, and
 core counts are kept; outputs that no task reads are to be kept. The machines that the
-file names are the nodes unless others are asked for. Disks and rates are not in such a
-file and have to be given. Flattened to a batch there are no dependencies: files that an
-earlier task of the workflow wrote count as lying on remote storage.
+file names are the nodes unless others are asked for. Such a file has no disks and
+rates, so they must be given. A workflow flattened to a batch has no dependencies: files
+that an earlier task wrote count as inputs on remote storage.
 
 Schema: https://github.com/wfcommons/WfFormat, whose wfcommons-migrate-instance.py
 brings older files up to date. What 1.6 adds is optional and is not read.
@@ -62,7 +62,7 @@ def problem_from_wfformat(
     machine: Machine = FOUR_NODES,
     flatten: bool = False,
 ) -> ReplicationProblem:
-    """Like :func:`read_wfformat` for parsed JSON *data*; *name* is used in messages."""
+    """Convert parsed JSON *data* like :func:`read_wfformat`; *name* is for messages."""
     workflow = parse_workflow(data, name)
     machines = workflow.machines
     rows: list[Json] = [
@@ -117,7 +117,7 @@ def _flat_part(workflow: Workflow) -> Part:
 
 
 def _waits(task: WorkflowTask, writers: Counter[str]) -> bool:
-    """Whether *task* waits for others; *writers* counts those that write a file."""
+    """Return whether *task* waits for others; *writers* counts each file's writers."""
     if task.declared:
         return True
     for file in task.inputs:
@@ -166,9 +166,10 @@ def _precedence_files(
     writes: dict[str, Files],
     sizes: dict[str, int],
 ) -> list[str]:
-    """Add a file of 0 bytes for each task that others only wait for; return the names.
+    """Add a file of 0 bytes for each task that others wait for without reading its
+    files.
 
-    Others only wait for a task where they read none of its files.
+    Return the names of these files.
     """
     tokens: dict[str, str] = {}
     for task in tasks:
@@ -188,8 +189,8 @@ def _versions(
 ) -> tuple[dict[str, Files], dict[str, Files]]:
     """Return the files that each task reads and those that it writes, in order.
 
-    Each file is written by one task at most: where several tasks write a file, or its
-    writer reads it, each version of it becomes a file of its own.
+    In the result at most one task writes a file: if several tasks write it, or its
+    writer reads it, each version becomes a file of its own.
     """
     reads = {task.id: dict.fromkeys(task.inputs) for task in tasks}
     writes = {task.id: dict.fromkeys(task.outputs) for task in tasks}
@@ -215,11 +216,14 @@ def _versions(
             versions.insert(0, None)
         labels = _labels(file, versions, sizes)
         if len(names) == 1:
-            what = "a file that its writer reads became two, as it was before and after"
+            what = (
+                "a file that its writer reads was split into two, before and "
+                "after the write"
+            )
         else:
             what = (
-                "a file written by several tasks became one file a version, all of its "
-                "last size"
+                "a file written by several tasks was split into one file per "
+                "version, all of its last size"
             )
         warnings[what].append(file)
         for name in names:
@@ -246,9 +250,9 @@ def _writer_read(
 ) -> str | None:
     """Return the writer whose version of a file *reader* reads.
 
-    That is the last of *writers* before it; where the file does not say which is before
-    it, the first one that does not wait for it. None stands for the version that was
-    there before all tasks.
+    That is the last of *writers* before it; if none is known to be before it, the first
+    one that does not wait for it. None stands for the version that existed before all
+    tasks.
     """
     others = [name for name in writers if name != reader]
     earlier = [name for name in others if before[reader] >> place[name] & 1]
@@ -278,7 +282,7 @@ def _labels(
 
 
 def _renamed(files: Files, old: str, new: str) -> Files:
-    """Return *files* in the same order with *new* in the place of *old*."""
+    """Return *files* in the same order with *old* replaced by *new*."""
     renamed: Files = {}
     for file in files:
         if file == old:
@@ -296,8 +300,8 @@ def _ancestors(
 ) -> dict[str, int]:
     """Return the tasks that must end before each one begins, as bits of a number.
 
-    These are the declared parents, the writers of files that one task alone writes, and
-    all that come before them.
+    These are the declared parents, the sole writers of its files, and all their
+    ancestors.
     """
     parents: dict[str, set[str]] = {}
     for task in tasks:

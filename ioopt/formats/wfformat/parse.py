@@ -1,4 +1,4 @@
-"""Read the tasks and file sizes of WfFormat JSON; oddities are warned of or refused."""
+"""Read the tasks and file sizes of WfFormat JSON; warn of or refuse oddities."""
 
 import math
 from collections import Counter, defaultdict
@@ -17,7 +17,7 @@ VERSIONS = ("1.4", "1.5", "1.6")
 
 @dataclass(frozen=True)
 class WorkflowTask:
-    """One task: its run time in seconds, its files, cores, and parents.
+    """Hold one task: its run time in seconds, its files, cores, and parents.
 
     ``inputs`` and ``outputs`` name each file once. ``declared`` are the parents that
     the file of the workflow names.
@@ -33,9 +33,7 @@ class WorkflowTask:
 
 @dataclass(frozen=True)
 class Workflow:
-    """A parsed file: its tasks in order, bytes of every file, machines, and
-    warnings.
-    """
+    """Hold a parsed file: its tasks in order, file sizes, machines, and warnings."""
 
     name: str
     version: str
@@ -78,7 +76,7 @@ def parse_workflow(data: object, name: str) -> Workflow:
 
 
 def _version(given: object, name: str) -> str:
-    """Return the version of a file, which is text or, against the schema, a number."""
+    """Return the version of a file: text or, against the schema, a number."""
     said = given
     if isinstance(given, float):
         said = str(given)
@@ -100,7 +98,7 @@ def _structure(data: object, version: str, where: str, warnings: Warnings) -> St
 
 
 def _check_tasks(tasks: list[Task]) -> None:
-    """Raise ValueError where there are no tasks, or a task is given twice."""
+    """Raise ValueError if there are no tasks, or a task is given twice."""
     if not tasks:
         raise ValueError("no tasks")
     for name, count in Counter(task.id for task in tasks).items():
@@ -162,9 +160,7 @@ def _warn_of_repeats(ids: Iterable[str], what: str, warnings: Warnings) -> None:
 
 
 def _machines(workflow: Structure, warnings: Warnings) -> tuple[RecordedNode, ...]:
-    """Return the machines of the execution, each once, with their cores where they are
-    recorded.
-    """
+    """Return the machines of the execution, each once, with their cores if recorded."""
     given = [] if workflow.execution is None else workflow.execution.machines
     found: dict[str, RecordedNode] = {}
     names = [machine.name or f"n{place}" for place, machine in enumerate(given)]
@@ -179,7 +175,7 @@ def _machines(workflow: Structure, warnings: Warnings) -> tuple[RecordedNode, ..
 
 
 def _machine_cores(machine: Machine, name: str, warnings: Warnings) -> int | None:
-    """Return the cores that a file records of *machine*; None where it does not."""
+    """Return the cores recorded for *machine*, or None."""
     if machine.cpu is None or machine.cpu.cores is None:
         return None
     cores = machine.cpu.cores
@@ -222,7 +218,7 @@ def _resolve(
 
 
 def _run_seconds(task: Task, warnings: Warnings) -> float:
-    """Return the run time of *task*; 0 where it is missing or negative."""
+    """Return the run time of *task*; 0 if missing or negative."""
     if task.runtime is None:
         warnings["a task without a run time counts as 0 s"].append(task.id)
         return 0.0
@@ -246,7 +242,7 @@ def _cores(task: Task, warnings: Warnings) -> int:
 
 
 def _declared(given: list[Task], warnings: Warnings) -> dict[str, dict[str, None]]:
-    """Return the parents of each task, in order, that either end declares."""
+    """Return the parents of each task, in order, that parent or child declares."""
     parents: dict[str, dict[str, None]] = {task.id: {} for task in given}
     for task in given:
         for other in task.waits:

@@ -23,13 +23,14 @@ Listed = Annotated[list[T], BeforeValidator(_no_null)]
 
 
 class Form(BaseModel, populate_by_name=True):
-    """Base of the parts; code makes them by the names of their fields, files by the
-    aliases.
+    """Define the base of the parts.
+
+    Code builds them by field names, files by the aliases.
     """
 
 
 class Task(Form):
-    """A task of the specification, of the execution, or of both together."""
+    """Describe a task of the specification, of the execution, or of both together."""
 
     id: Id
     reads: Listed[Id] = Field([], alias="inputFiles")
@@ -41,27 +42,27 @@ class Task(Form):
 
 
 class File(Form):
-    """A file and its size."""
+    """Describe a file and its size."""
 
     id: Id
     size: Size | None = Field(None, alias="sizeInBytes")
 
 
 class Cpu(Form):
-    """The processors of a machine."""
+    """Describe the processors of a machine."""
 
     cores: Number | None = Field(None, alias="coreCount")
 
 
 class Machine(Form):
-    """A machine that tasks ran on."""
+    """Describe a machine that tasks ran on."""
 
     name: Id | None = Field(None, alias="nodeName")
     cpu: Cpu | None = None
 
 
 class Parts(Form):
-    """The lists of a specification or of an execution."""
+    """Hold the lists of a specification or of an execution."""
 
     tasks: Listed[Task] = []
     files: Listed[File] = []
@@ -69,7 +70,7 @@ class Parts(Form):
 
 
 class Structure(Form):
-    """Structure in ``specification``, run times in ``execution``."""
+    """Hold the structure in ``specification``, run times in ``execution``."""
 
     specification: Parts
     execution: Parts | None = None

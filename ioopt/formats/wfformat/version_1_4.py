@@ -1,9 +1,9 @@
 """Turn WfFormat 1.4 into the form of 1.5: a specification and an execution.
 
-In 1.4 a task has its files, cores and run time with it, and names its parents and
-children by their names; in 1.5 files are listed once and tasks refer to each other by
-ids. A task's new id is what WfCommons' own migration gives it: its name, with the old
-id added where the name lacks it.
+In 1.4 a task contains its files, cores and run time, and names its parents and children
+by their names; in 1.5 files are listed once and tasks refer to each other by ids. A
+task's new id is what WfCommons' own migration gives it: its name, with the old id added
+where the name lacks it.
 """
 
 from collections import Counter
@@ -49,7 +49,7 @@ class _Task(Form):
     cores: Number | None = None
 
     def new_id(self, place: int) -> str:
-        """Return the id of the task in the form of 1.5; *place* stands for a missing
+        """Return the id of the task in the form of 1.5; *place* replaces a missing
         one.
         """
         if self.id is None:
@@ -79,7 +79,7 @@ class _Workflow(Form):
 
 
 def upgraded(data: object, where: str, warnings: Warnings) -> Structure:
-    """Return the ``workflow`` of a 1.4 file, *data*, in the form of 1.5.
+    """Return *data*, the ``workflow`` of a 1.4 file, in the form of 1.5.
 
     Raises InstanceError for another form, ValueError for a reference to a name that
     several tasks have.
@@ -114,9 +114,7 @@ def upgraded(data: object, where: str, warnings: Warnings) -> Structure:
 
 
 def _references(tasks: list[_Task], ids: list[str]) -> dict[str, str]:
-    """Return the new id of each name and old id by which tasks may refer to each
-    other.
-    """
+    """Return the new id of each name and old id that tasks may use as a reference."""
     found: dict[str, str] = {}
     for task, name in zip(tasks, ids, strict=True):
         found[task.name] = name
@@ -135,9 +133,7 @@ def _references(tasks: list[_Task], ids: list[str]) -> dict[str, str]:
 
 
 def _sizes(tasks: list[_Task], warnings: Warnings) -> dict[str, float | None]:
-    """Return the bytes of each file; the largest, with a warning, where tasks state
-    several.
-    """
+    """Return the bytes of each file; if tasks differ, the largest, with a warning."""
     found: dict[str, float | None] = {}
     for task in tasks:
         for file in task.files:

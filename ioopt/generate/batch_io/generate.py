@@ -1,9 +1,9 @@
 """Generate batch I/O workloads from seeds: months like those of Mira, small instances.
 
 The paper's traces are not public. The default month was chosen among about 30 mixes of
-sizes, I/O shares and periods, by comparing FILL with ADAPTIVE. Other plausible mixes
-have ratios of their I/O delays in open loop from .33 to 1.05, so a ratio measured on
-the default month is an example and no forecast.
+sizes, I/O shares and periods, by comparing FILL with ADAPTIVE. On other plausible mixes
+the ratio of their I/O delays in the open loop is between .33 and 1.05, so a ratio
+measured on the default month is an example and no forecast.
 """
 
 import math
@@ -35,14 +35,15 @@ MIRA = Machine(
     storage_bytes_per_second=250e9,
 )
 
-# Share of jobs by size. Zhou et al., Section II.A: 512 nodes are the least, 8,192 and
-# 16,384 are common, and jobs up to the whole machine run; the numbers are ours.
+# Share of jobs by size. In Zhou et al., Section II.A, jobs have at least 512 nodes,
+# 8,192 and 16,384 are common, and some take the whole machine; the numbers are ours.
 SIZES = (512, 1024, 2048, 4096, 8192, 16_384, 32_768, 49_152)
 SIZE_SHARES = (0.50, 0.28, 0.10, 0.06, 0.045, 0.01, 0.004, 0.001)
 
 
 class MiraSettings(Record):
-    """A month on Mira (Zhou et al., Sections II and IV): 49,152 nodes, 250 GB/s.
+    """Describe a month on Mira (Zhou et al., Sections II and IV): 49,152 nodes, 250
+    GB/s.
 
     ``load`` is the jobs' uncongested node-seconds over those of the machine in ``days``
     days, before cuts. ``runtime_sigma`` is the deviation of the logarithm of run times,
@@ -77,10 +78,11 @@ class MiraSettings(Record):
 
 
 class CongestedMiraSettings(MiraSettings):
-    """A month with congestion, as the three of Zhou et al., Section IV.B, must have.
+    """Describe a month with congestion, which the three of Zhou et al., Section IV.B,
+    must have.
 
     The share of jobs of a size is multiplied by (nodes / 512)^``tilt``. ``campaign``
-    jobs in a row are an application run on several inputs: alike and submitted
+    consecutive jobs are one application run on several inputs: equal and submitted
     together, so that they write at the same time. docs/batch-io.md says how the presets
     were chosen and which workload each stands for.
     """
@@ -159,7 +161,7 @@ def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
             max(run * scale, settings.shortest_seconds), settings.longest_seconds
         )
         share = rng.uniform(settings.io_share_from, settings.io_share_to)
-        # Walltimes are multiples of five minutes, 1 to 3.3 times what the job needs.
+        # Walltimes are multiples of five minutes, 1 to 3.3 times the run time.
         walltime = 300.0 * math.ceil(seconds / rng.uniform(0.3, 1.0) / 300.0)
         phases = _phases(seconds, share, MIRA.peak(nodes), settings, rng)
         jobs.append(

@@ -25,19 +25,18 @@ from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 GAMMAS = (0.0, 0.2, 0.4, 0.7, 1.0)
 SIZE_PARTS = (4, 2, 2, 1, 1)
-"""A job takes the machine divided by one of these, all with the same probability."""
+"""Divisors of the machine that give a job's size, all with the same probability."""
 NARROW_PARTS = (32, 16, 8)
-"""Narrower jobs that the setting ``narrowest`` adds, for machines in more columns."""
+"""Divisors for narrower jobs, added by ``narrowest`` for machines with more columns."""
 COORDINATED_EVERY = 4
-"""Of every so many I/O jobs, the last one is coordinated."""
+"""Number of I/O jobs of which the last one is coordinated."""
 
 
 class HeavyMix(Record):
-    """A mix of ``jobs`` of which the fraction ``io_fraction`` does I/O (see the
-    module).
+    """Describe a mix of ``jobs``, the fraction ``io_fraction`` of which does I/O.
 
-    The smallest job takes the machine divided by ``narrowest``, which needs as many
-    columns.
+    The smallest job takes the machine divided by ``narrowest``, so the machine has at
+    least that many columns.
     """
 
     jobs: Annotated[int, Field(ge=2, le=1000)] = 10

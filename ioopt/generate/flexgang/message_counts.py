@@ -30,20 +30,20 @@ TABLE_3 = {
     "LU": (2.85, 1.40, 0.89),
     "Barnes": (28.44, 2.53, 1.80),
 }
-"""Mean messages of gang quanta, and of disturbed quanta those of running and of
+"""Mean messages in gang quanta, and in disturbed quanta of running and of
 non-running processors.
 """
 
 
 class Table3Settings(Record):
-    """No settings."""
+    """Accept no settings."""
 
 
 class LaboratorySettings(Record):
-    """Blocking applications, barriers and messages in phases, on ``processors``
-    processors.
+    """Describe the laboratory's applications on ``processors`` processors.
 
-    32 perturbations in 192 quanta are as dense as the laboratory's own 20 in 120.
+    These are blocking applications, barriers, and messages in phases. 32 perturbations
+    in 192 quanta are as dense as 20 in 120, the laboratory's default.
     """
 
     processors: Annotated[int, Field(ge=2)] = 4
@@ -91,7 +91,7 @@ def _laboratory(settings: LaboratorySettings, seed: int) -> MessageCountsProblem
     for quanta in settings.barrier_quanta:
         apps.append(Barrier(id=f"Barrier-{quanta:g}", interval_quanta=quanta))
     for quanta in settings.phase_quanta:
-        # Short phases exchange messages once, long ones all the time.
+        # Short phases exchange messages once, long ones continuously.
         requests = 1
         if quanta >= 1:
             requests = settings.requests_per_phase

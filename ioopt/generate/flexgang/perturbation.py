@@ -21,7 +21,7 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Settings(Record):
-    """The machine and the perturbations of the paper."""
+    """Configure the machine and the perturbations of the paper."""
 
     processors: Annotated[int, Field(ge=2)] = 4
     work_quanta: Annotated[int, Field(ge=1)] = 120
@@ -32,14 +32,18 @@ class Settings(Record):
 
 
 class Table2Settings(Settings):
-    """Three intervals of 50 quanta, perturbed "across the run time" (Section 4)."""
+    """Configure three intervals of 50 quanta, perturbed "across the run time"
+    (Section 4).
+    """
 
     work_quanta: Annotated[int, Field(ge=1)] = 150
     window: Annotated[float, Field(gt=0, le=1)] = 1.0
 
 
 def _bottleneck(processor: int, others: float) -> tuple[float, ...]:
-    """Return the loads of four processors: 1 of *processor*, *others* of the others."""
+    """Return the loads of four processors: 1 for *processor*, *others* for the
+    others.
+    """
     loads = [others] * 4
     loads[processor] = 1.0
     return tuple(loads)
@@ -97,11 +101,10 @@ PRESETS["table-2"] = Table2Settings
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> PerturbationProblem:
-    """Generate the instance of *preset* (default ``table-1``), in which nothing is
-    random.
+    """Generate the instance of *preset* (default ``table-1``) without random numbers.
 
-    Its runs are. Raises UsageError for an unknown preset or setting, or when the
-    perturbations do not fit.
+    Only its runs are random. Raises UsageError for an unknown preset or setting, or if
+    the perturbations do not fit.
     """
     name, chosen = chosen_preset("perturbation", PRESETS, preset or "table-1", settings)
     section = "4.2" if name == "table-2" else "4.1"

@@ -22,7 +22,8 @@ from ioopt.problems.flexgang.quantum_model import (
 
 
 class Settings(Record):
-    """The workload of the paper: Erlang-5 bursts of 5 ms, I/O of 20 ms, 32 processors.
+    """Configure the workload of the paper: Erlang-5 bursts of 5 ms, I/O of 20 ms, 32
+    processors.
 
     The quantum on the x axis goes from ``step_seconds`` to ``longest_seconds``.
     """
@@ -76,8 +77,7 @@ PRESETS: dict[str, type[Settings]] = {
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> QuantumModelProblem:
-    """Generate the instance of *preset* (default ``figure-2``), in which nothing is
-    random.
+    """Generate the instance of *preset* (default ``figure-2``) without random numbers.
 
     Raises UsageError for an unknown preset or setting.
     """

@@ -1,8 +1,8 @@
 """Generate instances of quantum selection (ours): I/O and compute jobs on one machine.
 
 I/O jobs have the bursts of Lee et al., Section 3.2 (5 ms, then 20 ms of I/O), in
-``mixed`` drawn around them; compute jobs share the floor so that they get at least
-``compute_share`` of the cycle.
+``mixed`` drawn around them; the floors of compute jobs add up to ``compute_share`` of
+the cycle.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ IO_SECONDS = (0.010, 0.020, 0.040)
 
 
 class Plain(Record):
-    """``io_jobs`` equal jobs with the bursts of the paper, and ``compute_jobs``.
+    """Describe ``io_jobs`` equal jobs with the paper's bursts, and ``compute_jobs``.
 
     ``visits`` is the most visits in a cycle; with ``mixed`` the I/O jobs differ in
     bursts, I/O time and weight.

@@ -1,7 +1,7 @@
 """Make gang workloads from SWF traces: sizes, gaps and run times come from the log.
 
 A log has no files: their placement and the I/O intensity come from the generator's
-settings. The logged run time is taken as the job's time with all input local (L, up to
+settings. The logged run time counts as the job's time with all input local (L, up to
 the rounding of requests).
 """
 
@@ -69,7 +69,9 @@ def _small_jobs(trace: SwfTrace, settings: Settings) -> tuple[list[SwfJob], list
     ran = [job for job in usable if job.run_seconds]
     small = [job for job in ran if (job.size() or 0) <= settings.nodes]
     if len(ran) < len(usable):
-        warnings.append(f"{len(usable) - len(ran)} jobs left out, they ran for no time")
+        warnings.append(
+            f"{len(usable) - len(ran)} jobs left out because they ran for no time"
+        )
     if len(small) < len(ran):
         warnings.append(
             f"{len(ran) - len(small)} jobs left out, larger than the machine of "
@@ -79,7 +81,7 @@ def _small_jobs(trace: SwfTrace, settings: Settings) -> tuple[list[SwfJob], list
 
 
 def _said(trace: SwfTrace, settings: Settings, jobs: Sequence[SwfJob]) -> list[str]:
-    """Return warnings about what of the log is not used, and how its numbers are
+    """Return warnings about unused data of the log, and about how its numbers are
     read.
     """
     said = ["run times of the log are taken as those with all input local"]

@@ -37,8 +37,7 @@ Intensity = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Settings(Record):
-    """``--set`` keys of all gang presets: the machine, the load, the I/O and the
-    placement.
+    """Configure any gang preset (``--set``): the machine, load, I/O and placement.
 
     ``mean_local_seconds`` is t_e, the load axis; ``intensity`` is r, or ``mixed`` for
     jobs that are equally likely to have 0.5, 0.33 and 0.1.
@@ -62,7 +61,7 @@ class Settings(Record):
 
 
 class BluePacificLike(Settings):
-    """Sizes, gaps and run times of the calibrated assumption."""
+    """Configure sizes, gaps and run times of the calibrated assumption."""
 
     class_centre: float = 4.79
     class_width: Above = 1.25
@@ -72,8 +71,7 @@ class BluePacificLike(Settings):
 
 
 class Lublin(Settings):
-    """Sizes, gaps and run times of Lublin and Feitelson 1999, for a machine of this
-    many nodes.
+    """Set sizes, gaps and run times of Lublin and Feitelson 1999 for this many nodes.
 
     ``mean_local_seconds`` and ``interarrival_seconds`` rescale the means of the model.
     """
@@ -106,7 +104,7 @@ def generate(
 
 @dataclass(frozen=True)
 class JobTable:
-    """Jobs in FCFS order as arrays, with times in seconds.
+    """Hold jobs in FCFS order as arrays, with times in seconds.
 
     ``files`` has a boolean for each job and node, the other arrays a number for each
     job.
@@ -119,7 +117,7 @@ class JobTable:
     remote: Array
 
     def gangs(self) -> list[Gang]:
-        """Return the jobs as simulators take them, keyed by position."""
+        """Return the jobs in the simulators' form, keyed by position."""
         masks = [
             int.from_bytes(row.tobytes(), "little")
             for row in np.packbits(self.files, axis=1, bitorder="little")
@@ -130,9 +128,7 @@ class JobTable:
 
 
 def make_table(settings: BluePacificLike | Lublin, seed: int) -> JobTable:
-    """Generate the jobs of a workload as arrays, which takes milliseconds for 10,000
-    jobs.
-    """
+    """Generate the jobs of a workload as arrays (milliseconds for 10,000 jobs)."""
     streams = [
         np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(5)
     ]
@@ -154,7 +150,7 @@ def make_table(settings: BluePacificLike | Lublin, seed: int) -> JobTable:
 
 
 def _rescaled(settings: Lublin, size: Array, length: Array, arrival: Array) -> Sample:
-    """Scale run times and gaps to the means in *settings*, where these are set."""
+    """Scale run times and gaps to the means in *settings* that are set."""
     if settings.mean_local_seconds is not None:
         length = length * (settings.mean_local_seconds / length.mean())
     if settings.interarrival_seconds is not None:
@@ -170,8 +166,9 @@ def assemble(
     places: Generator,
     intensities: Generator,
 ) -> JobTable:
-    """Give jobs (arrival, size, intended L: arrays) their files and their times L and
-    R.
+    """Return the table of jobs with files, and with their times L and R.
+
+    The arrays give arrival, size and intended L of each job.
     """
     if settings.intensity == "mixed":
         ratio = np.array(INTENSITIES)[intensities.integers(0, 3, len(size))]
@@ -216,8 +213,9 @@ def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
 def _balanced_hyperexponential(
     random: Generator, count: int, variation: float
 ) -> Array:
-    """Draw from a hyper-Erlang distribution of order 1 with balanced means, mean 1, and
-    coefficient of variation *variation*.
+    """Draw from a hyper-Erlang distribution of order 1 with balanced means and mean 1.
+
+    *variation* is its coefficient of variation.
     """
     square = variation * variation
     share = (1.0 + math.sqrt((square - 1.0) / (square + 1.0))) / 2.0
@@ -229,9 +227,7 @@ def _balanced_hyperexponential(
 def place_files(
     placement: Placement, size: Array, nodes: int, random: Generator
 ) -> Array:
-    """Return whether each node has files of each job (jobs, nodes), for jobs of *size*
-    tasks.
-    """
+    """Return whether each node has files of each job of *size* tasks (jobs, nodes)."""
     if placement == "uniform":
         rank = random.random((len(size), nodes)).argsort(axis=1).argsort(axis=1)
         return rank < size[:, None]
@@ -249,9 +245,7 @@ def place_files(
 def problem_of(
     table: JobTable, machine: Machine, name: str, meta: Json | None = None
 ) -> GangProblem:
-    """Return the problem that a job table describes, with jobs numbered in FCFS
-    order.
-    """
+    """Return the problem of a job table, with jobs numbered in FCFS order."""
     arrivals = table.arrival.tolist()
     local_times = table.local.tolist()
     remote_times = table.remote.tolist()

@@ -20,15 +20,15 @@ MAX_LN_GAP = 13.0
 BUCKETS = 48
 BUCKET_SECONDS = 1800.0
 DAY_START_BUCKET = 11
-"""The half hour of the day with which the cycle begins."""
+"""Half hour of the day with which the cycle begins."""
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """The 17 parameters of a job class, named as in the authors' program.
+    """Hold the 17 parameters of a job class, named as in the authors' program.
 
-    ``pow2_prob`` is the share of all jobs (not of the parallel ones), as
-    that program uses it.
+    ``pow2_prob`` is the share of all jobs (not of the parallel ones), as in that
+    program.
     """
 
     serial_prob: float
@@ -112,8 +112,8 @@ PARAMETERS = {
 
 
 def sample(model: str, jobs: int, nodes: int, random: Generator) -> Sample:
-    """Draw sizes, run times in seconds and arrival times in seconds of *jobs* jobs on
-    *nodes* nodes.
+    """Draw sizes, run times and arrival times in seconds of *jobs* jobs on *nodes*
+    nodes.
     """
     parameters = PARAMETERS[model]
     size = sample_sizes(parameters, jobs, nodes, random)
@@ -153,8 +153,9 @@ def sample_runtimes(model: Parameters, size: Array, random: Generator) -> Array:
 
 
 def sample_arrivals(model: Parameters, count: int, random: Generator) -> Array:
-    """Draw arrival times in seconds from midnight; gaps beyond e^13 seconds of points
-    are drawn again.
+    """Draw arrival times in seconds from midnight.
+
+    Gaps above e^13 seconds of points are drawn again.
     """
     log = np.full(count, np.inf)
     while (again := np.flatnonzero(log > MAX_LN_GAP)).size:
@@ -167,8 +168,9 @@ def sample_arrivals(model: Parameters, count: int, random: Generator) -> Array:
 
 
 def daily_weights(model: Parameters) -> Array:
-    """Return the points of each half hour of the day, mean 1: increments of the
-    gamma(anum, bnum) cdf.
+    """Return the points of each half hour of the day, with mean 1.
+
+    They are increments of the gamma(anum, bnum) cdf.
     """
     from scipy.special import gammainc
 

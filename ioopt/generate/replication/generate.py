@@ -5,14 +5,13 @@ stretch of chunks along a Hilbert curve through a hot spot, one of PPA a single 
 file. "Varying the values of patient and time attributes" is read in two ways for IMAGE:
 a larger batch follows the same patients over more dates, or more patients over the same
 dates (``image-85-follow-up``). The tasks are spread so that the overlap is as near to
-the wanted one as the draw allows. The paper does not define overlap; ``meta`` of every
-instance has two statistics of it:
+the requested one as the draw allows. The paper does not define overlap; ``meta`` of
+every instance has two statistics of it:
 
-- A = 1 - distinct files / requests, over the whole batch (the wanted one of IMAGE and
-  PPA);
-- B = mean number of files that two tasks of one hot spot share / mean files a task (the
-  wanted one of SAT, where A = 40 % would need 840 files of the 500 there are). IMAGE
-  and PPA count as one hot spot.
+- A = 1 - distinct files / requests, over the whole batch (requested for IMAGE and PPA);
+- B = mean number of files that two tasks of one hot spot share / mean files a task
+(requested for SAT, where A = 40 % would need 840 files, but there are 500). IMAGE and
+PPA count as one hot spot.
 """
 
 from collections import Counter
@@ -50,11 +49,11 @@ LARGE_BYTES = 64_000_000
 CHUNK_BYTES = 50_000_000
 HOT_SPOTS = 4
 FINE = 8
-"""The number of boxes to choose from grows in steps of one over this; a fraction of a
-box is chosen less often by that fraction.
+"""Subdivision of a step in the number of boxes; a fraction of a box is chosen
+proportionally less often.
 """
-# A 5 x 5 map of cells: four 3 x 2 regions around the middle cell,
-# none of which overlap.
+# A 5 x 5 map of cells has four 3 x 2 regions around the middle cell, none of which
+# overlap.
 _REGIONS = (
     ((0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)),
     ((3, 0), (4, 0), (3, 1), (4, 1), (3, 2), (4, 2)),
@@ -70,7 +69,7 @@ ScanFile = tuple[str, int, int]
 
 
 class Workload(NamedTuple):
-    """Files and requests before they become an instance.
+    """Hold files and requests before they become an instance.
 
     ``requests`` are positions in ``files`` for each task; ``groups`` is the hot spot of
     each task.
@@ -84,8 +83,7 @@ class Workload(NamedTuple):
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> ReplicationProblem:
-    """Generate an instance of *preset* (None: ``image-85``) with the *settings*
-    changed.
+    """Generate an instance of *preset* (None: ``image-85``) with changed *settings*.
 
     The same arguments give the same instance. Raises UsageError for an unknown preset
     or setting and for settings that contradict each other.
@@ -100,14 +98,14 @@ def generate(
 def make(
     preset: str, settings: Settings, rng: np.random.Generator, seed: int | None = None
 ) -> ReplicationProblem:
-    """Return the instance that *settings* and *rng* give; ``meta`` records *preset* and
-    *seed*.
+    """Return the instance of *settings* and *rng*; record *preset* and *seed* in
+    ``meta``.
     """
     maker = next(make for kind, make in _MAKERS.items() if isinstance(settings, kind))
     files, requests, groups = maker(settings, rng)
     if settings.order == "submission":
-        # Hot spot by hot spot; files lie date by date, along the curve,
-        # or event by event.
+        # Order the tasks by hot spot; order files by date, along the curve, or by
+        # event.
         groups, requests = zip(*sorted(zip(groups, requests)))
     name = f"{preset}-{settings.tasks}x{settings.nodes}"
     if seed is not None:
@@ -184,8 +182,8 @@ def _tasks(
 
 
 def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
-    """Follow a cohort over dates, with one image each; a task reads some patients' over
-    some dates.
+    """Follow a cohort over dates, one image each; a task reads some patients and
+    dates.
     """
     patients = min(settings.patients_per_task, settings.cohort)
     lengths = _lengths(settings, rng)
@@ -222,12 +220,11 @@ def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
 
 
 def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload:
-    """Follow patients over the same few dates; the wanted overlap sets how many
-    patients there are.
+    """Follow patients over the same few dates; the overlap sets the number of patients.
 
     The patients of a task are drawn without repetition, with odds 1 / rank **
-    popularity (the least of exponential times), or are neighbours (``together``) from
-    an evenly drawn one on; its dates start evenly over the follow-up.
+    popularity (the least of exponential times), or with ``together`` are neighbours
+    beginning at an evenly drawn one; its dates start evenly over the follow-up.
     """
     patients = min(settings.patients_per_task, settings.cohort)
     lengths = _lengths(settings, rng)
@@ -262,9 +259,7 @@ def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload
 def _scans(
     settings: ImageSettings, dates: int, rng: np.random.Generator
 ) -> tuple[ScanFile, ...]:
-    """Return one image for each of *dates* and each patient of the cohort, date by
-    date.
-    """
+    """Return one image for each of *dates* and each patient of the cohort, by date."""
     cohort = settings.cohort
     large = _shares(dates * cohort, settings.ct_share, rng)
     names = rng.permutation(max(2000, cohort))[:cohort].tolist()
@@ -281,8 +276,8 @@ def _scans(
 
 
 def _window(cohort: int, patients: Sequence[int], start: int, dates: int) -> list[int]:
-    """Return the images of *patients* over *dates* dates from *start* on, as positions
-    in the scans.
+    """Return the positions of the images of *patients* over *dates* dates from
+    *start* on.
     """
     window: list[int] = []
     for date in range(start, start + dates):
@@ -291,8 +286,9 @@ def _window(cohort: int, patients: Sequence[int], start: int, dates: int) -> lis
 
 
 def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
-    """Cover cells and days with one 50 MB chunk each (500 = 25 GB), declustered along a
-    Hilbert curve.
+    """Cover cells and days with one 50 MB chunk each (500 = 25 GB), on a Hilbert curve.
+
+    The curve declusters the chunks over the storage nodes.
     """
     bits = max(3, (settings.days - 1).bit_length())
     cells = list(product(range(5), range(5), range(settings.days)))
@@ -361,8 +357,9 @@ def _stratified(groups: Sequence[int], rng: np.random.Generator) -> list[float]:
 def _boxes(
     region: Sequence[tuple[int, int]], settings: SatSettings, files: int
 ) -> list[list[tuple[int, int, int]]]:
-    """Return all windows of at least *files* chunks in a hot spot, by first day: some
-    cells over some days.
+    """Return all windows of at least *files* chunks in a hot spot, by first day.
+
+    A window is some cells over some days.
     """
     right, up = {1: (1, 1), 2: (2, 1), 4: (2, 2)}[settings.window_cells]
     inside: list[list[tuple[int, int]]] = []
@@ -379,7 +376,7 @@ def _boxes(
 
 
 def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
-    """Make event files of 4 and 64 MB, round robin over the storages; each task reads
+    """Make event files of 4 and 64 MB, dealt to the storages in turn; a task reads
     one.
     """
     files: list[ScanFile] = []
@@ -403,8 +400,9 @@ def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
 
 
 def _shares(number: int, share: float, rng: np.random.Generator) -> list[bool]:
-    """Return which of *number* files are large: *share* of every 30 in a row, in random
-    order.
+    """Return which of *number* files are large.
+
+    *share* of every 30 consecutive files are, in random order.
     """
     large = round(share * 30)
     flags: list[bool] = []
@@ -423,7 +421,7 @@ def _lengths(
 
 
 def _cap_bytes(settings: ImageSettings | SatSettings) -> int | None:
-    """Return the largest total input of a task; None: any."""
+    """Return the largest total input of a task; None for no limit."""
     if settings.cap == "disk":
         return settings.disk
     if settings.cap == "none":
@@ -441,7 +439,7 @@ def _too_small(file_bytes: int, room: int) -> str:
 def _stretch(
     line: Sequence[int], sizes: Sequence[int], cap: int | None
 ) -> tuple[int, ...]:
-    """Return *line*, shortened at its end until its bytes fit *cap*."""
+    """Return *line*, cut at its end until its bytes fit *cap*."""
     files: list[int] = []
     total = 0
     for file in line:
@@ -467,8 +465,8 @@ def overlap_a(requests: Sequence[Sequence[int]]) -> float:
 
 
 def overlap_b(requests: Sequence[Sequence[int]], groups: Sequence[int]) -> float:
-    """Return the files that two tasks of a group share / mean files of its tasks, mean
-    over groups (rule 10).
+    """Return the mean over groups of shared files of two tasks / files of a task (rule
+    10).
 
     >>> overlap_b([(0, 1), (1, 2)], (0, 0))
     0.5
@@ -495,8 +493,9 @@ def nearest(
     overlap: Callable[[Requests], float],
     wanted: float,
 ) -> Requests:
-    """Return the draw whose overlap is nearest to *wanted*; the overlap falls as the
-    width grows.
+    """Return the draw whose overlap is nearest to *wanted*.
+
+    The overlap falls as the width grows.
     """
     first = low
     last = high

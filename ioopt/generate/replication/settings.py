@@ -50,11 +50,11 @@ class Settings(Record):
     overlap: Overlap = 0.85
     compute_seconds_per_mb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.001
     order: Literal["random", "submission"] = "random"
-    """``submission``: tasks hot spot by hot spot, in each by what they read first."""
+    """``submission``: tasks by hot spot, then by the first file that they read."""
 
 
 class ImageSettings(Settings):
-    """IMAGE: a task reads the images of some patients of a cohort over a range of
+    """Configure IMAGE: a task reads images of some patients of a cohort over a range of
     dates.
     """
 
@@ -63,15 +63,16 @@ class ImageSettings(Settings):
     patients_per_task: Number = 2
     files_per_task: Number = 6
     spread: Annotated[int, Field(ge=0)] = 2
-    """Files of a task lie between ``files_per_task`` - spread and + spread, evenly."""
+    """Files per task are drawn evenly from ``files_per_task`` - spread to + spread."""
     ct_share: Annotated[float, Field(ge=0, le=1)] = 0.77
     """Share of 64 MB images; 0.77 x 64 MB + 0.23 x 4 MB = 50 MB, so 300 MB a task."""
     cap: Cap = "disk"
 
 
 class FollowUpSettings(ImageSettings):
-    """IMAGE in its other reading: as many patients as the overlap asks for, over the
-    same dates.
+    """Configure the other reading of IMAGE: more patients over the same dates.
+
+    The overlap determines the number of patients.
     """
 
     cohort: Number = 2000
@@ -79,19 +80,24 @@ class FollowUpSettings(ImageSettings):
     dates: Number = 15
     """Dates of the follow-up; each patient has one image a date."""
     popularity: Annotated[float, Field(ge=0, le=4)] = 1.0
-    """The r-th patient is drawn with odds 1 / r ** popularity (Zipf); 0 is evenly."""
+    """Exponent of popularity: patient r is drawn with odds 1 / r ** popularity
+    (Zipf); 0: evenly.
+    """
     together: bool = False
-    """A task's patients are neighbours from an evenly drawn first one on: a window."""
+    """Whether a task's patients are a window: neighbours beginning at an evenly
+    drawn one.
+    """
 
 
 class SatSettings(Settings):
-    """SAT: a task reads the chunks of a window in space and time near one of four hot
-    spots.
+    """Configure SAT: a task reads the chunks of a window near a hot spot.
+
+    There are four hot spots.
     """
 
     disk: Disk = 1_500_000_000
     windows: Literal["curve", "box"] = "curve"
-    """A window is a stretch of the Hilbert curve, or cells over some days."""
+    """Form of a window: a stretch of the Hilbert curve, or cells over some days."""
     window_cells: Literal[1, 2, 4] = 4
     """Cells of a box; few cells over many days overlap less."""
     files_per_task: Number = 8
@@ -101,7 +107,7 @@ class SatSettings(Settings):
 
 
 class PpaSettings(Settings):
-    """PPA: a task reads one file."""
+    """Configure PPA: a task reads one file."""
 
     tasks: Number = 500
     large_share: Annotated[float, Field(ge=0, le=1)] = 0.5
@@ -121,7 +127,7 @@ PRESETS: dict[str, type[Settings]] = {
     "ppa": PpaSettings,
     # Figure 6
     "ppa-2000": variant(PpaSettings, tasks=2000, nodes=8),
-    # small enough to be solved to optimality at once
+    # This preset is small enough to be solved to optimality at once.
     "tiny": variant(ImageSettings, tasks=8, nodes=2, disk=None, overlap=0.5),
 }
 """Preset name -> settings class; its field defaults are the preset."""

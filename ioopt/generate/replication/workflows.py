@@ -2,8 +2,8 @@
 
 Sizes and compute times are lognormal around their means. First tasks read files from
 remote storage; files that no task reads are to be kept. ``disk_share`` gives every node
-a disk of that many times the bytes of the largest task: on small disks orders of tasks
-differ most.
+a disk of that many times the bytes of the largest task, because the order of tasks
+matters most on small disks.
 """
 
 import math
@@ -33,18 +33,18 @@ MAX_TASKS = 200_000
 
 
 class Shape(Record):
-    """Settings of the tasks and files of all shapes."""
+    """Configure the tasks and files of all shapes."""
 
     mean_seconds: Mean = 30.0
     mean_mb: Mean = 50.0
     spread: Annotated[float, Field(ge=0, le=3)] = 0.5
     """Sigma of the lognormal distributions of sizes and compute times."""
     task_cores: Few = 1
-    """Cores of a task are drawn evenly from 1 to this."""
+    """Largest number of cores of a task, drawn evenly from 1."""
 
 
 class Settings(Shape):
-    """Settings of all workflows; ``disk_share`` takes precedence over ``disk``."""
+    """Configure any workflow; ``disk_share`` takes precedence over ``disk``."""
 
     nodes: Number = 4
     cores: Few = 4
@@ -56,15 +56,17 @@ class Settings(Shape):
 
 
 class Chains(Settings):
-    """Independent chains, each of tasks that read what the one before wrote."""
+    """Configure independent chains, in which each task reads what the previous one
+    wrote.
+    """
 
     chains: Few = 12
     length: Few = 8
 
 
 class ForkJoin(Settings):
-    """Rounds of one task that splits, some that work on its pieces, and one that joins
-    them.
+    """Set rounds of a task that splits, tasks that work on its pieces, and one that
+    joins.
     """
 
     rounds: Few = 3
@@ -72,8 +74,8 @@ class ForkJoin(Settings):
 
 
 class InTree(Settings):
-    """Leaves read remote files; every task above reads what the ``arity`` below it
-    wrote.
+    """Set leaves that read remote files, and tasks that each read ``arity`` outputs
+    below.
     """
 
     leaves: Few = 64
@@ -81,15 +83,16 @@ class InTree(Settings):
 
 
 class Mosaic(Settings):
-    """Like Montage: images in a row are projected, compared with neighbours, corrected
-    and added.
+    """Configure a workflow like Montage.
+
+    Images in a row are projected, compared with neighbours, corrected and added.
     """
 
     images: Annotated[int, Field(ge=2, le=10_000)] = 20
 
 
 class Groups(Settings):
-    """Many small fork-joins that share nothing; a new one arrives every
+    """Configure many small independent fork-joins; one arrives every
     ``every_seconds``.
     """
 
@@ -99,7 +102,7 @@ class Groups(Settings):
 
 
 class Draft:
-    """A workflow that is being made."""
+    """Build a workflow step by step."""
 
     def __init__(self, settings: Shape, rng: np.random.Generator) -> None:
         self.settings = settings
@@ -154,7 +157,9 @@ class Draft:
         return name
 
     def _about(self, mean: float) -> float:
-        """Return a lognormal number of this mean, at most a thousand times as large."""
+        """Return a lognormal number with mean *mean*, at most a thousand times as
+        large.
+        """
         sigma = self.settings.spread
         drawn = float(self.rng.lognormal(-sigma * sigma / 2, sigma))
         return mean * min(drawn, 1000.0)
@@ -262,8 +267,8 @@ def _bytes(task: Task, sizes: Mapping[str, int]) -> int:
 def make(
     preset: str, settings: Settings, rng: np.random.Generator, seed: int
 ) -> ReplicationProblem:
-    """Return the workflow that *settings* and *rng* give; ``meta`` records *preset* and
-    *seed*.
+    """Return the workflow of *settings* and *rng*; record *preset* and *seed* in
+    ``meta``.
     """
     draft = Draft(settings, rng)
     _MAKERS[type(settings)](draft, settings)

@@ -20,8 +20,9 @@ from ioopt.problems import base
 
 @dataclass(frozen=True, order=True)
 class Pattern:
-    """A frame of ``rows`` quanta with ``k`` loose slots in ``d`` windows (k = 0:
-    none).
+    """Describe a frame of ``rows`` quanta with ``k`` loose slots in ``d`` windows.
+
+    k = 0: none.
     """
 
     k: int
@@ -31,27 +32,27 @@ class Pattern:
 
     @property
     def key(self) -> str:
-        """``k,d``, as reports name the pattern."""
+        """Return ``k,d``, the name of the pattern in reports."""
         return f"{self.k},{self.d}"
 
     @property
     def frame_seconds(self) -> float:
-        """L = K q."""
+        """Return L = K q."""
         return self.rows * self.quantum_seconds
 
     @property
     def strict_rows(self) -> int:
-        """K - k."""
+        """Return K - k."""
         return self.rows - self.k
 
     @property
     def on_seconds(self) -> float:
-        """Length of one loose window, k q / d (0 without windows)."""
+        """Return the length of one loose window, k q / d (0 without windows)."""
         return self.k * self.quantum_seconds / self.d
 
     @property
     def off_seconds(self) -> float:
-        """Gap between loose windows, (L - k q) / d."""
+        """Return the gap between loose windows, (L - k q) / d."""
         return self.strict_rows * self.quantum_seconds / self.d
 
     def windows(self) -> tuple[tuple[float, float], ...]:
@@ -77,7 +78,7 @@ Fraction01 = Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False
 """A number from 0 to 1."""
 
 NO_LOOSE_GAMMA = 0.95
-"""Gangedness from which a job makes no use of loose or fragmented time (F5)."""
+"""Gangedness from which a job cannot use loose or fragmented time (F5)."""
 WINDOW_COUNTS = (1, 2, 4, 8)
 """Numbers of loose windows that a frame may have (F5)."""
 
@@ -115,12 +116,12 @@ class FlexibleMachine(base.Record):
 
     @property
     def num_columns(self) -> int:
-        """C, the number of columns."""
+        """Return C, the number of columns."""
         return self.columns or min(self.processors, 8)
 
 
 class IoBehaviour(base.Record):
-    """A process of an I/O job: Erlang CPU bursts, each followed by an I/O.
+    """Describe a process of an I/O job: Erlang CPU bursts, each followed by an I/O.
 
     Lee et al., Section 3.2.
     ``burst_seconds`` is the mean of a burst of ``burst_shape`` phases; the I/O takes
@@ -133,7 +134,7 @@ class IoBehaviour(base.Record):
 
     @property
     def dedicated_seconds(self) -> float:
-        """Mean time of an iteration on a machine of its own."""
+        """Return the mean time of an iteration on a machine of its own."""
         return self.burst_seconds + self.io_seconds
 
 
@@ -141,16 +142,14 @@ IO_KEYS = tuple(IoBehaviour.model_fields)
 
 
 class GangJob(IoBehaviour):
-    """A job of a gang-scheduled machine: a compute job, or an I/O job that behaves
-    so.
-    """
+    """Describe a job of a gang-scheduled machine: a compute job, or an I/O job."""
 
     id: base.Name
     kind: Literal["compute", "io"]
 
     @property
     def is_io(self) -> bool:
-        """True for an I/O job."""
+        """Return whether the job is an I/O job."""
         return self.kind == "io"
 
     def refuse(self, keys: tuple[str, ...]) -> None:
@@ -192,7 +191,7 @@ class FlexibleJob(GangJob):
 
     @property
     def takes_loose_cpu(self) -> bool:
-        """True for a compute job that can use loose or fragmented CPU time."""
+        """Return whether the job can use loose or fragmented CPU time."""
         return self.gamma is not None and self.gamma < NO_LOOSE_GAMMA
 
 
@@ -310,7 +309,7 @@ class FlexibleGangProblem(base.Problem):
 
     @cached_property
     def num_rows(self) -> int:
-        """K: as given, or the row count of the strict packing."""
+        """Return K: as given, or the row count of the strict packing."""
         return self.machine.rows or 1 + max(row for row, _ in self.strict_packing)
 
     def patterns(self) -> tuple[Pattern, ...]:
@@ -330,9 +329,7 @@ class FlexibleGangProblem(base.Problem):
         return tuple(found)
 
     def pattern(self, k: int, d: int) -> Pattern | None:
-        """Return the pattern with these numbers; None when the rules do not allow
-        it.
-        """
+        """Return the pattern with these numbers, or None if the rules forbid it."""
         for pattern in self.patterns():
             if (pattern.k, pattern.d) == (k, d):
                 return pattern
@@ -366,7 +363,7 @@ class FlexibleGangPlan(base.Plan):
                 base.require_known(f"plan.{where}", name, problem.job_index, "job")
 
     def granted_seconds(self, job: str, width: int) -> tuple[float, ...]:
-        """Return t[j,c], by column of a job: CPU seconds a frame for a process.
+        """Return t[j,c] by column of a job: CPU seconds per frame for a process.
 
         The job has *width* columns.
         """
@@ -380,7 +377,7 @@ def useful_seconds(
 ) -> float:
     """Return the useful progress of processes that received these CPU seconds (F5).
 
-    It is n times the least of them, for a self-balancing job their sum.
+    This is n times the least of them, or for a self-balancing job their sum.
 
     >>> useful_seconds([10, 10, 10, 0], False), useful_seconds([10, 10, 10, 0], True)
     (0, 30)

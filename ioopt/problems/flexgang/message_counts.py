@@ -1,9 +1,8 @@
 """Message counts of gangs (Lee et al., Section 5), and verdicts on gangedness.
 
 A count is the number of messages that one processor received in one quantum. Gang
-quanta are those in which all processes run; in a disturbed quantum some do not, and
-counts of the processors that run are kept apart from those of the processors that do
-not.
+quanta are those in which all processes run; in a disturbed quantum some do not. Then
+counts of running and of absent processors are kept separately.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ class MessageCounts(base.Record):
 
     ``gang`` are counts of gang quanta, ``running`` and ``nonrunning`` of the processors
     that ran and did not run in disturbed quanta. Each is a list, or all are single
-    numbers, their means; what was not recorded is left out. ``absent``, where all was
-    recorded, has for each quantum in order the processors that did not run; the lists
-    are then by quantum, and in it by processor.
+    numbers, their means; what was not recorded is left out. In a complete recording
+    ``absent`` lists, quantum by quantum, the processors that did not run; the other
+    lists are then ordered by quantum, then by processor.
     """
 
     id: base.Name
@@ -89,11 +88,11 @@ class MessageCounts(base.Record):
 
     @property
     def means_only(self) -> bool:
-        """Whether only means are known."""
+        """Return whether only means are known."""
         return isinstance(self.gang, float)
 
     def counts(self, quanta: Quanta) -> tuple[float, ...]:
-        """Return the counts of one kind of quanta; none where only a mean is known."""
+        """Return the counts of one kind of quanta; empty if only a mean is known."""
         value = getattr(self, quanta)
         if isinstance(value, tuple):
             return value
@@ -148,16 +147,16 @@ class MessageCountsProblem(base.Problem):
 
 
 class Verdict(base.Record):
-    """A class with its evidence.
+    """Hold a class with its evidence.
 
     ``ratio`` is the mean count of the samples used over that of gang quanta (times
     (P-1)/(P-2) for running processors), ``low`` and ``high`` its 90 % interval; the
-    class is decided against ``threshold``. ``one_each`` and ``running_threshold`` are
-    there where running processors decide: the share of non-running samples that are one
-    message from every other process (or one more) or none, and the threshold of the
-    running ones. ``gamma`` is gamma_sub as far as the messages of ``stretches`` of
-    quanta show it, ``gamma_low`` and ``gamma_high`` its 90 % interval. ``reason`` says
-    in words why. What could not be computed is None.
+    class is decided against ``threshold``. If running processors decide, ``one_each``
+    is the share of non-running samples with one message from every other process (or
+    one more) or none, and ``running_threshold`` the threshold of the running ones.
+    ``gamma`` is gamma_sub as estimated from the messages of ``stretches`` of quanta,
+    ``gamma_low`` and ``gamma_high`` its 90 % interval. ``reason`` says in words why.
+    What could not be computed is None.
     """
 
     gangedness: Gangedness

@@ -1,7 +1,7 @@
-"""The perturbation laboratory (Lee et al., Section 4): applications and environments.
+"""Define the perturbation laboratory (Lee et al., Section 4): programs, environments.
 
-P processes of one gang run alone; every now and then one processor loses a quantum
-(Sub) or gets an extra one (Add), always the same (FX) or in turn (RR). Times in quanta.
+P processes of one gang run alone; from time to time one processor loses a quantum (Sub)
+or gets an extra one (Add), always the same (FX) or in turn (RR). Times in quanta.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Workpile(base.Record):
 
 
 class Msg(base.Record):
-    """Phases of request and reply between barriers.
+    """Exchange requests and replies in phases between barriers.
 
-    ``requests_per_phase`` times in a phase, evenly spread from its start, a process
-    sends a request to each partner that ``pattern`` gives it and goes on; at the end it
-    waits for all replies.
+    A process sends ``requests_per_phase`` requests per phase, evenly spaced from its
+    start, to each partner that ``pattern`` names, without waiting; at the end of the
+    phase it waits for all replies.
     """
 
     kind: Literal["msg"] = "msg"
@@ -62,7 +62,9 @@ class Msg(base.Record):
 
 
 class Blocking(base.Record):
-    """Requests at rate ``requests_per_quantum`` of work (lambda), each with a wait."""
+    """Send requests at rate ``requests_per_quantum`` of work (lambda); wait for each
+    reply.
+    """
 
     kind: Literal["blocking"] = "blocking"
     id: base.Name = "Blocking"
@@ -72,12 +74,12 @@ class Blocking(base.Record):
 class Program(base.Record):
     """Unequal work between barriers, with messages, as in Table 2 (rule 13).
 
-    In interval k, ``interval_quanta`` long, process p has work for the share
-    ``loads[k % len(loads)][p]`` of it; where ``loads`` is empty, for all of it. Each
-    process receives ``messages_per_quantum`` of the run, sent by the others at random
-    in the first ``active_share`` of their work of an interval. Where they are
-    ``blocking``, half are requests, whose senders wait, and half are replies. A message
-    to an absent process is buffered, which costs ``buffer_instructions`` more.
+    In interval k, ``interval_quanta`` long, process p works for the share ``loads[k %
+    len(loads)][p]`` of it; if ``loads`` is empty, for all of it. Each process receives
+    ``messages_per_quantum`` of the run, sent by the others at random in the first
+    ``active_share`` of their work of an interval. Where they are ``blocking``, half are
+    requests, whose senders wait, and half are replies. A message to an absent process
+    is buffered, which costs ``buffer_instructions`` more.
     """
 
     kind: Literal["program"] = "program"
@@ -96,7 +98,7 @@ Application = Annotated[
 
 
 def events_per_quantum(app: Application) -> float:
-    """Return how often a process of *app* synchronises in a quantum."""
+    """Return how often a process of *app* synchronises per quantum."""
     match app:
         case Emp():
             return 1.0
@@ -161,8 +163,8 @@ class PerturbationProblem(base.Problem):
         return self
 
     def _require_runnable(self) -> None:
-        """Raise ValueError where times exceed 64 bits, tables the memory, or runs
-        last.
+        """Raise ValueError if times exceed 64 bits, tables the memory, or runs last
+        too long.
         """
         quanta = float(self.processors) * self.work_quanta
         instructions = quanta * self.quantum_instructions
@@ -182,22 +184,24 @@ class PerturbationProblem(base.Problem):
 
     @property
     def num_batches(self) -> int:
-        """Batches in a run, the last perhaps not full."""
+        """Return the number of batches in a run; the last may not be full."""
         return -(-self.perturbations // self.batch)
 
     @property
     def reserved_quanta(self) -> int:
-        """Quanta of a batch, from its first to its last perturbation."""
+        """Return the quanta of a batch, from its first to its last perturbation."""
         return (self.batch - 1) * self.spacing_quanta + 1
 
     @property
     def window_quanta(self) -> int:
-        """Whole quanta of the unperturbed run in which perturbations may lie."""
+        """Return the whole quanta of the unperturbed run in which perturbations may
+        lie.
+        """
         return int(self.window * self.work_quanta + 1e-9)
 
 
 class ApplicationSlopes(base.Record):
-    """What was measured of one application.
+    """Hold the measurements of one application.
 
     ``slopes`` is (T - T_gang) / perturbations by environment, the mean over the
     runs, and ``deviations`` its standard deviation among them; ``gang_quanta`` is
@@ -216,7 +220,9 @@ class ApplicationSlopes(base.Record):
 
 
 class PerturbationSlopes(base.Record):
-    """The slopes of the applications, in the instance's order, on P ``processors``."""
+    """Hold the slopes of the applications, in the instance's order, on P
+    ``processors``.
+    """
 
     processors: base.PositiveCount
     applications: tuple[ApplicationSlopes, ...]

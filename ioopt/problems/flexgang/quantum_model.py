@@ -23,7 +23,7 @@ class TwoJobMeasures(NamedTuple):
     ``slowdown`` is the mean wall time of an iteration over that on a dedicated machine;
     ``beta`` the fraction of a CPU that one I/O process uses; ``fragmentation`` and
     ``useful`` are fractions of all P CPUs over whole cycles; ``response_seconds`` is
-    ready to next request.
+    the time from ready to the next request.
     """
 
     slowdown: float
@@ -34,7 +34,9 @@ class TwoJobMeasures(NamedTuple):
 
 
 class QuantumPoint(base.Record):
-    """One pair of quanta, of I/O and compute job; ``qc`` 0 is a dedicated machine."""
+    """Hold one pair of quanta, of I/O and compute job; ``qc`` 0 is a dedicated
+    machine.
+    """
 
     qi_seconds: base.PositiveSeconds
     qc_seconds: base.Seconds
@@ -77,7 +79,7 @@ class QuantumModelProblem(base.Problem):
 
 
 class MeasuredPoint(QuantumPoint):
-    """A pair of quanta with what was measured there (see :class:`TwoJobMeasures`)."""
+    """Hold a pair of quanta with its measures (see :class:`TwoJobMeasures`)."""
 
     slowdown: base.Positive
     response_seconds: base.Amount

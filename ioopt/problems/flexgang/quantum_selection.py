@@ -25,9 +25,9 @@ from ioopt.problems.flexgang.flexible_gang import (
 from ioopt.units import exact
 
 MOST_TICKS = 100_000
-"""Steps of the time grid in the longest cycle."""
+"""Most steps of the time grid in the longest cycle."""
 MAX_DEFAULT_CYCLES = 48
-"""Lengths in the default grid of cycle lengths, before the greedy's own are added."""
+"""Most lengths in the default grid of cycle lengths, before the greedy's are added."""
 
 
 class QuantumMachine(base.Record):
@@ -124,7 +124,9 @@ class QuantumSelectionProblem(base.Problem):
 
     @cached_property
     def grid(self) -> Fraction:
-        """The time grid in seconds: the greatest time that divides every quantum."""
+        """Return the time grid in seconds: the greatest time that divides every
+        quantum.
+        """
         quanta = {exact(q) for q in self.quanta_seconds}
         for job in self.jobs:
             quanta.update(exact(q) for q in job.quanta_seconds or ())
@@ -155,8 +157,8 @@ class QuantumSelectionProblem(base.Problem):
         return tuple(product(quanta, visits))
 
     def one_visit(self) -> QuantumSelectionProblem | None:
-        """Return the problem with every job visiting once; None where a menu lacks
-        that.
+        """Return the problem with every job visiting once; None if a menu lacks one
+        visit.
         """
         for job in range(len(self.jobs)):
             if all(visits != 1 for _, visits in self.options(job)):
@@ -168,7 +170,7 @@ class QuantumSelectionProblem(base.Problem):
         """Return the cycle lengths in ticks: as given, else those that options can
         fill.
 
-        The latter are evenly thinned to at most :data:`MAX_DEFAULT_CYCLES`.
+        The latter are thinned evenly to at most :data:`MAX_DEFAULT_CYCLES`.
         """
         if self.cycles_seconds is not None:
             return tuple(sorted({self.ticks(length) for length in self.cycles_seconds}))
@@ -181,14 +183,14 @@ class QuantumSelectionProblem(base.Problem):
 
 
 class Choice(base.Record):
-    """The option of one job: a quantum in seconds and visits a cycle."""
+    """Hold the option of one job: a quantum in seconds and visits per cycle."""
 
     quantum_seconds: base.PositiveSeconds
     visits: base.PositiveCount = 1
 
 
 class QuantumPlan(base.Plan):
-    """The cycle length and every job's option; the slot sequence follows from them."""
+    """Hold the cycle length and every job's option, from which the slots follow."""
 
     cycle_seconds: base.PositiveSeconds
     options: dict[base.Name, Choice]

@@ -1,1 +1,1 @@
-"""The batch I/O simulator: one source for plain Python and for numba (see state)."""
+"""Simulate batch I/O; plain Python and numba run the same code (see :mod:`.state`)."""

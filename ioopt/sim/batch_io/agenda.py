@@ -1,6 +1,6 @@
-"""The running jobs by slot, and the time of each one's next event.
+"""Keep the running jobs by slot, and the time of each one's next event.
 
-The next event is found by scanning the times of all running jobs, which stand in one
+The next event is found by scanning the times of all running jobs, which are in one
 array; at the sizes of real machines this is faster than a heap. ``times`` and
 ``targets`` are indexed by the ``slot`` of a job in ``running``.
 """
@@ -12,7 +12,7 @@ from ioopt.sim.batch_io.state import COMPUTING, Clock, Job, Tables
 
 
 def next_time(run: Tables, clock: Clock) -> Number:
-    """Return the time of the next event of a running job; infinity without one.
+    """Return the time of the next event of a running job; infinity if none runs.
 
     An event is the end of a compute or of a request, or with ``kill`` of a walltime.
     """
@@ -28,7 +28,7 @@ def next_time(run: Tables, clock: Clock) -> Number:
 
 
 def collect(run: Tables, clock: Clock, slack: Number) -> int:
-    """Put the jobs that are due into ``due`` and return how many they are.
+    """Put the jobs with an event due into ``due``; return their number.
 
     Requests come first, by job id, then computes, by time.
     """
@@ -53,7 +53,7 @@ def put_due(run: Tables, count: int, j: int) -> None:
 
 
 def comes_before(one: Job, other: Job) -> bool:
-    """Return whether *one* comes before *other*, due at the same instant (rule 1)."""
+    """Return whether *one* comes before *other* at the same instant (rule 1)."""
     if one.status != other.status:
         return one.status > other.status
     if one.status == COMPUTING and one.due != other.due:
@@ -90,7 +90,7 @@ def take_slot(run: Tables, slot: int, job: Job) -> None:
 
 
 def leave_slot(run: Tables, job: Job, last: int) -> None:
-    """Free the slot of *job*, and move the job in slot *last* there."""
+    """Free the slot of *job*, and move the job in slot *last* into it."""
     slot = int(job.slot)
     run.running[slot] = run.running[last]
     run.jobs[run.running[slot]].slot = slot

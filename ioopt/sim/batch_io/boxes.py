@@ -1,9 +1,9 @@
-"""Boxes of units over time, and where a waiting job fits among them.
+"""Keep boxes of units over time, and find where a waiting job fits among them.
 
 Rules 20, 31 and 36. The profile of free units is a step function: ``step_free[k]``
 units are free from ``step_times[k]`` on; the first step begins now, the last never
 ends. The box [s, e) of a job begins and ends at steps; a job without one has -infinity
-for both. Times within the tolerance of rule 2 are one step, so that rounding leaves no
+for both. Times within the tolerance of rule 2 form one step, so that rounding leaves no
 short gaps between boxes. Numbered units are found from the boxes themselves; sets of
 them are bits in words of ``WORD`` bits, those chosen for a job in its row of
 ``chosen``.
@@ -16,7 +16,7 @@ from ioopt.decisions.ordering import Number, sort_by, time_tolerance
 from ioopt.sim.batch_io.state import NOBODY, WORD, Clock, Job, Tables
 
 OVERDUE_SECONDS = 300
-"""Predicted rest of a job that is past its walltime (rule 20)."""
+"""Predicted remaining seconds of a job past its walltime (rule 20)."""
 
 
 def tolerance(run: Tables, time: Number) -> Number:
@@ -25,18 +25,21 @@ def tolerance(run: Tables, time: Number) -> Number:
 
 
 def passed(run: Tables, clock: Clock) -> Number:
-    """Return the time up to which predicted ends have passed.
+    """Return the latest time at which a predicted end counts as passed.
 
-    With a pass after every event, an end of now has not passed (rule 36).
+    With a pass after every event, an end at the present time has not passed (rule 36).
     """
     if run.event:
-        # Also in exact runs, where no other end is that close to now.
+        # The margin is also kept in exact runs, where no other end is that close to
+        # now.
         return clock.now - time_tolerance(clock.now)
     return clock.now + tolerance(run, clock.now)
 
 
 def predicted_end(run: Tables, clock: Clock, job: Job) -> Number:
-    """Predict the end of the running *job*: its walltime, or later when that passed."""
+    """Predict the end of the running *job*: its walltime, or later if that has
+    passed.
+    """
     end = job.start + job.walltime
     if end > passed(run, clock):
         return end
@@ -45,7 +48,9 @@ def predicted_end(run: Tables, clock: Clock, job: Job) -> Number:
 
 @apart
 def lay_out(run: Tables, clock: Clock) -> None:
-    """Build the profile from the running jobs and the boxes of the jobs in ``line``."""
+    """Build the profile from the running jobs and from the boxes of the jobs in
+    ``line``.
+    """
     jobs = run.jobs
     now = clock.now
     free = run.total
@@ -112,7 +117,7 @@ def step_from(run: Tables, clock: Clock, time: Number) -> int:
 def put(run: Tables, clock: Clock, job: Job, at: int, length: Number) -> None:
     """Give *job* a box of *length* seconds from step *at* on.
 
-    A box of length 0 occupies nothing.
+    A box of length 0 occupies no units.
     """
     start = run.step_times[at]
     end = start + length
@@ -153,7 +158,7 @@ def blocked_at(run: Tables, clock: Clock, job: Job, at: int) -> int:
     free = run.step_free
     units = job.units
     steps = clock.steps
-    # The profile counts units of overlapping boxes twice, so it cannot be used then.
+    # Overlapping boxes count twice in the profile, so it cannot be used then.
     counted = not (run.numbered and run.overlaps)
     start = times[at]
     stop = start + job.length
@@ -170,7 +175,7 @@ def blocked_at(run: Tables, clock: Clock, job: Job, at: int) -> int:
 
 @apart
 def first_fit(run: Tables, clock: Clock, job: Job) -> int:
-    """Return the first step from which *job* fits; numbered units are chosen."""
+    """Return the first step from which *job* fits; choose its numbered units."""
     at = 0
     blocked = blocked_at(run, clock, job, at)
     while blocked != NOBODY:
@@ -221,7 +226,7 @@ def choose_units(
 ) -> bool:
     """Choose the lowest units that are free for *job* in [*start*, *stop*).
 
-    Returns False when there are not enough.
+    Return False if there are not enough.
     """
     for word in range(len(run.taken)):
         run.taken[word] = 0

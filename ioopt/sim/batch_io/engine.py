@@ -1,8 +1,8 @@
-"""The engine of the batch I/O simulator: its instants and its batch queue.
+"""Advance the batch I/O simulator: its instants and its batch queue.
 
-Rules 1, 2 and 9. The engine keeps time and feasibility, the policy decides which jobs
-transfer. The cost of an instant depends on the outstanding requests and the waiting
-jobs, not on the length of the trace.
+Rules 1, 2 and 9. The engine keeps the time and enforces feasibility; the policy decides
+which jobs transfer. The cost of an instant depends on the outstanding requests and the
+waiting jobs, not on the length of the trace.
 """
 
 import math
@@ -33,7 +33,9 @@ from ioopt.sim.batch_io.waiting import (
 
 @apart
 def run_queue(run: Tables, clock: Clock) -> None:
-    """Make a pass over the queue, again while a started job ended at once (rule 1)."""
+    """Make a pass over the queue; repeat it while a started job ends at once (rule
+    1).
+    """
     again = True
     while again and clock.waiting and (clock.free or run.keeps):
         if run.boxed:
@@ -46,7 +48,7 @@ def run_queue(run: Tables, clock: Clock) -> None:
 def batch_pass(run: Tables, clock: Clock) -> bool:
     """Make one pass over the queue (rules 19 and 20).
 
-    Returns whether a job that it started ended at once.
+    Return whether a job that it started ended at once.
     """
     least = smallest(run, clock)
     if find_place(run, clock, least, 0, 0) < 0:
@@ -76,12 +78,12 @@ def begin(run: Tables, clock: Clock, job: Job, place: int) -> bool:
 
 @apart
 def backfill(run: Tables, clock: Clock, turn: int, least: int) -> bool:
-    """Start jobs behind the one at *turn* that leave its reservation alone (rule 20).
+    """Start jobs behind the one at *turn* that do not delay its reservation (rule 20).
 
-    Returns whether one of them ended at once. No job needs fewer than *least* units.
-    The reservation is made when the first candidate needs it. Jobs that are predicted
-    to end before the reserved time are *short*. A size for which no place was found
-    rules out larger ones of its kind, short or long, because aligned blocks nest.
+    Return whether one of them ended at once. No job needs fewer than *least* units. The
+    reservation is made when the first candidate needs it. Jobs that are predicted to
+    end before the reserved time are *short*. A size that found no place rules out
+    larger sizes of its kind, short or long, because aligned blocks nest.
     """
     head = run.jobs[run.line[turn]]
     now = clock.now
@@ -133,7 +135,7 @@ def backfill(run: Tables, clock: Clock, turn: int, least: int) -> bool:
 
 
 def reserve_flat(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
-    """Return when *units* are predicted to be free, and how many are free beside."""
+    """Return when *units* are predicted to be free, and how many more are free then."""
     free = clock.free
     time = clock.now
     for turn in range(line_up_ends(run, clock)):
@@ -149,7 +151,7 @@ def reserve_flat(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
 def reserve_block(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
     """Return when a block of *units* is predicted to be free, and its first unit.
 
-    The earliest time counts, then the lowest block.
+    Take the earliest time, then the lowest block.
     """
     line_up_units(run, clock)
     best = clock.now
@@ -165,7 +167,7 @@ def reserve_block(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
 
 
 def advance(run: Tables, clock: Clock, decide: GrantFunction, instants: int) -> bool:
-    """Simulate at most that many *instants*; return whether events are left."""
+    """Simulate at most *instants* instants; return whether events are left."""
     for _ in range(instants):
         if run.record and clock.num_spans > run.span_room:
             return True
@@ -191,7 +193,7 @@ def advance(run: Tables, clock: Clock, decide: GrantFunction, instants: int) -> 
 def open_instant(run: Tables, clock: Clock, instant: Number) -> None:
     """Set the clock to *instant*, or to the last arrival within its tolerance.
 
-    Arrival times are inputs without rounding, so they are preferred.
+    Arrival times are preferred because they are inputs without rounding.
     """
     until = instant + tolerance(run, instant)
     k = clock.arrived
@@ -204,7 +206,7 @@ def open_instant(run: Tables, clock: Clock, instant: Number) -> None:
 
 
 def end_due(run: Tables, clock: Clock) -> None:
-    """End the requests and computes that are due, and those that this makes due."""
+    """End the due requests and computes, and those that become due by that."""
     slack = 0.0
     clock.more = 1
     while clock.more:
@@ -247,9 +249,9 @@ def take_arrivals(run: Tables, clock: Clock) -> None:
 
 
 def look(run: Tables, clock: Clock) -> None:
-    """Make a pass over the queue, and note that none is due (rules 1 and 36).
+    """Make a pass over the queue, and record that none is due (rules 1 and 36).
 
-    Jobs that end within the pass do not call for another one.
+    Jobs that end within the pass do not cause another one.
     """
     if run.closed:
         run_queue(run, clock)

@@ -1,4 +1,4 @@
-"""The life of a running job: its phases one after the other (rules 1, 3 and 21)."""
+"""Run a job through its phases, one after the other (rules 1, 3 and 21)."""
 
 from ioopt.sim.batch_io import state
 from ioopt.sim.batch_io.agenda import leave_slot, take_slot
@@ -18,7 +18,7 @@ def start(run: Tables, clock: Clock, job: Job) -> None:
 def begin_phase(run: Tables, clock: Clock, job: Job, place: int) -> None:
     """Begin the next compute or request of *job* from phase *place* on, or end the job.
 
-    Phases that neither compute nor move bytes are passed over (rule 3).
+    Skip phases that neither compute nor move bytes (rule 3).
     """
     last = job.last_place
     while place < last:

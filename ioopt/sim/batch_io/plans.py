@@ -1,4 +1,4 @@
-"""Passes over the queue that plan waiting jobs in boxes (rules 32 to 34)."""
+"""Plan waiting jobs in boxes, in passes over the queue (rules 32 to 34)."""
 
 import math
 
@@ -34,7 +34,7 @@ def boxed_pass(run: Tables, clock: Clock) -> bool:
 
 @apart
 def can_start(run: Tables, clock: Clock, job: Job) -> bool:
-    """Return whether the units of *job* are free now, whatever boxes say (rule 36)."""
+    """Return whether the units of *job* are free now, regardless of boxes (rule 36)."""
     if job.units > clock.free:
         return False
     return not run.numbered or units_free(run, job)
@@ -63,7 +63,7 @@ def drop_boxes(run: Tables, clock: Clock) -> None:
 
 @apart
 def numbered_pass(run: Tables, clock: Clock) -> bool:
-    """Make a pass of EASY, or without backfilling, with numbered units (rule 32)."""
+    """Make a pass of EASY or of plain FCFS with numbered units (rule 32)."""
     drop_boxes(run, clock)
     lay_out(run, clock)
     again = False
@@ -90,9 +90,9 @@ def numbered_pass(run: Tables, clock: Clock) -> bool:
 def conservative_pass(run: Tables, clock: Clock) -> bool:
     """Give every waiting job a box, kept or rebuilt (rules 33 and 34).
 
-    Of a rebuilt plan only the starts of this pass matter, so the pass ends after the
-    last job that could start. With rebuilt plans, a job that starts behind a waiting
-    one keeps the box of its estimate to the end of the pass (rule 35).
+    Only the starts of a rebuilt plan matter, so the pass ends after the last job that
+    could start. With rebuilt plans, a job that starts behind a waiting one keeps the
+    box of its estimate to the end of the pass (rule 35).
     """
     jobs = run.jobs
     again = False
@@ -125,9 +125,9 @@ def conservative_pass(run: Tables, clock: Clock) -> bool:
 
 
 def startable(run: Tables, clock: Clock, last: int) -> int:
-    """Return how many of the first *last* jobs a pass has to look at.
+    """Return how many of the first *last* jobs a pass must examine.
 
-    All with kept plans; with rebuilt ones up to the last job that fits now.
+    With kept plans all; with rebuilt ones up to the last job that fits now.
     """
     if run.rebuild:
         while last > 0 and run.jobs[run.line[last - 1]].units > clock.free:
@@ -137,7 +137,9 @@ def startable(run: Tables, clock: Clock, last: int) -> int:
 
 @apart
 def missed(run: Tables, clock: Clock) -> bool:
-    """Return whether a box begins before now or a running job passed its walltime."""
+    """Return whether a box begins before now or a running job has passed its
+    walltime.
+    """
     before = clock.now - tolerance(run, clock.now)
     for turn in range(clock.lined_up):
         if -math.inf < run.jobs[run.line[turn]].box_start < before:

@@ -18,10 +18,10 @@ def schedule_of(trace: Trace, run: Run) -> Json:
     """Return the schedule: jobs in the order of the problem, times in seconds.
 
     Beside the required keys a job has ``allocated_nodes`` and ``first_node`` (of its
-    partition; null on flat machines), and ``nodes`` where units are numbered. Where the
+    partition; null on flat machines), and ``nodes`` where units are numbered. If the
     run recorded rates, a request has ``rates``, a row [from, until, bytes per second]
-    for each span above 0, and the schedule states ``storage_bytes_per_second``. Exact
-    runs add ``exact`` with rationals as text.
+    for each span above 0, and the schedule has ``storage_bytes_per_second``. Exact runs
+    add ``exact`` with rationals as text.
     """
     rates = _by_place(run)
     times: list[Seconds] = [
@@ -44,7 +44,7 @@ def schedule_of(trace: Trace, run: Run) -> Json:
 
 
 def _by_place(run: Run) -> Rates | None:
-    """Return the time spans of every request in order of time."""
+    """Return the time spans of each request, ordered by time."""
     if run.rates is None:
         return None
     rows = np.array(run.rates, float).reshape(-1, 4)
@@ -89,7 +89,7 @@ def _requests(
     times: list[Seconds],
     places: range,
 ) -> list[Json]:
-    """Return the requests of the phases of one job, which stand at *places*."""
+    """Return the requests of a job's phases, which are at *places*."""
     found: list[Json] = []
     columns = (column[places.start : places.stop] for column in times)
     for place, request, grant, finish in zip(places, *columns):
@@ -112,7 +112,7 @@ def _requests(
 
 
 def _text(value: Number) -> str | None:
-    """Return *value* as a fraction in text; None when it is unknown."""
+    """Return *value* as a fraction in text; None if unknown."""
     if value is None or not known(value):
         return None
     return str(Fraction(value))
@@ -160,7 +160,9 @@ def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
 
 
 def _delays(trace: Trace, run: Run) -> list[Number]:
-    """Return the I/O delay of each job: its finished requests' time above the ideal."""
+    """Return the I/O delay of each job: time of its finished requests minus the
+    ideal.
+    """
     delays = []
     for j, peak in enumerate(trace.peak):
         phases = slice(trace.offset[j], trace.offset[j + 1])
@@ -175,7 +177,7 @@ def _delays(trace: Trace, run: Run) -> list[Number]:
 
 
 def _sum(values: list[Number], zero: Number) -> Number:
-    """Return the sum of *values*, which has no rounding but in its result."""
+    """Return the sum of *values*, rounded only once at the end."""
     if isinstance(zero, Fraction):
         return sum(values, zero)
     return math.fsum(values)

@@ -1,6 +1,7 @@
-"""Run the batch I/O simulator: in plain Python, on floats or Fractions, or compiled.
+"""Run the batch I/O simulator in plain Python, on floats or Fractions, or compiled.
 
-Both have one source (:mod:`ioopt.sim.batch_io.engine`) and give equal times to the bit.
+All run the same code (:mod:`ioopt.sim.batch_io.engine`), and the times are equal to the
+bit.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,9 +27,9 @@ from ioopt.sim.batch_io.trace import Run, Spans, Trace
 from ioopt.sim.pace import Pace
 
 FAST_INSTANTS = 4_000
-"""Instants of compiled code between two looks at the deadline."""
+"""Instants of compiled code between two checks of the deadline."""
 PLAIN_INSTANTS = 64
-"""The same in plain Python."""
+"""Instants of plain Python between two checks of the deadline."""
 
 
 def simulate_trace(
@@ -87,7 +88,7 @@ def simulate_trace(
 
 
 def _columns(tables: Tables, fast: bool) -> dict[str, list[Any]]:
-    """Return the times of all requests and what became of all jobs, as lists."""
+    """Return the times of all requests and the outcome of all jobs, as lists."""
     columns: dict[str, Box] = {
         "request": tables.asked,
         "grant": tables.grant,
@@ -105,11 +106,11 @@ def _columns(tables: Tables, fast: bool) -> dict[str, list[Any]]:
 
 
 def never_asked(view: KernelView, rates: Box) -> None:
-    """Stand in for the policy that grants every peak, which is never called."""
+    """Stand in for the policy that grants every peak rate, which is never called."""
 
 
 def _units(tables: Tables) -> list[Sequence[int]] | None:
-    """Return the numbers of each job's units, where units are numbered (rule 32)."""
+    """Return the numbers of each job's units if units are numbered (rule 32)."""
     if not tables.boxed or not len(tables.chosen) or not len(tables.chosen[0]):
         return None
     return [_members(row) for row in tables.chosen]
@@ -157,7 +158,7 @@ def machine_code(
 
 
 def compile_for(policies: Iterable[IoPolicy]) -> None:
-    """Compile or load the engine and the *policies*, by a run of one job for each."""
+    """Compile or load the engine and the *policies* by running one job under each."""
     machine = Machine(
         nodes=1,
         unit_nodes=1,

@@ -1,8 +1,9 @@
-"""State of a batch I/O run: its jobs, its clock, its settings and work arrays.
+"""Hold the state of a batch I/O run: its jobs, clock, settings and work arrays.
 
-The rules (:mod:`~ioopt.sim.batch_io.engine`, :mod:`~ioopt.sim.batch_io.storage`) have
-one source. Plain Python runs it on these objects and on lists of floats or Fractions,
-numba on records and arrays with the same field names. The rules allocate no memory.
+The rules (:mod:`~ioopt.sim.batch_io.engine`, :mod:`~ioopt.sim.batch_io.storage`) are
+written once. Plain Python runs them on these objects and on lists of floats or
+Fractions, numba on records and arrays with the same field names. The rules allocate no
+memory.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ from ioopt.sim.batch_io.trace import Trace
 if TYPE_CHECKING:
     from ioopt.compiled import Floats, Ints
 
-# States of a job. Of jobs due at one instant, the higher state comes first (rule 1).
+# States of a job. Of jobs with an event at the same instant, the higher state goes
+# first (rule 1).
 WAITING = 0
 COMPUTING = 1
 TRANSFERRING = 2
 ENDED = 3
 
 NOBODY = -1
-"""In place of a job or a unit where there is none."""
+"""Index that stands for no job or no unit."""
 JOB_NUMBERS = (
     "job",
     "id",
@@ -51,7 +53,7 @@ JOB_NUMBERS = (
     "killed",
     "slot",
 )
-"""Whole numbers of a job."""
+"""Integer fields of a job."""
 JOB_AMOUNTS = (
     "base",
     "rate",
@@ -75,7 +77,7 @@ JOB_AMOUNTS = (
     "box_start",
     "box_end",
 )
-"""Times, bytes and rates of a job."""
+"""Fields of a job that are times, bytes or rates."""
 CLOCK_NUMBERS = (
     "arrived",
     "ended",
@@ -117,11 +119,11 @@ BEGINNING = {
     "box_start": -math.inf,
     "box_end": -math.inf,
 }
-"""Values at time 0, of those that are not 0."""
+"""Initial values of the fields that do not begin at 0."""
 
 
 class Job(Request):
-    """A job of the run, with the request that it has while it is TRANSFERRING.
+    """Represent a job of the run, and its request while it is TRANSFERRING.
 
     At the time ``anchor`` the request had ``base`` bytes left; since then its ``rate``
     is constant, so that it finishes at ``due``. ``place`` is the index of the current
@@ -147,7 +149,7 @@ class Job(Request):
 
 
 class Clock:
-    """The counters and times that change from instant to instant; all begin at 0.
+    """Hold the counters and times that change from instant to instant; all begin at 0.
 
     Times from ``now`` to ``until`` are one instant. ``turned`` (bytes moved by each
     node), ``since``, ``rho``, ``weight`` and ``nodes`` belong to the virtual clock of
@@ -176,7 +178,7 @@ Starts = tuple[Sequence[Number], Sequence[int]]
 def _columns(
     trace: Trace, policy: IoPolicy, starts: Starts | None
 ) -> dict[str, Sequence[Number]]:
-    """Return the jobs at time 0, a column for each field that differs between them."""
+    """Return the jobs at time 0 as columns of the fields that differ between jobs."""
     count = len(trace)
     zeros = [trace.limits.zero] * count
     columns: dict[str, Sequence[Number]] = {
@@ -203,7 +205,7 @@ def _columns(
 
 
 def _held(columns: dict[str, Sequence[Number]], fast: bool) -> Box:
-    """Return the jobs in *columns*: objects, or records of one array when *fast*."""
+    """Return the jobs of *columns*: objects, or records of one array if *fast*."""
     if not fast:
         return [Job(**dict(zip(columns, row))) for row in zip(*columns.values())]
     records = _records(len(columns["job"]), JOB_NUMBERS, JOB_AMOUNTS)
@@ -232,7 +234,7 @@ WORD = 62
 
 
 class Tables(NamedTuple):
-    """The settings of machine, queue and policy, and the arrays that a run works on.
+    """Hold the settings of machine, queue and policy, and the work arrays of a run.
 
     ``total`` is the number of units. ``boxed``: passes plan waiting jobs in boxes.
     ``numbered``: boxes name their units. ``overlaps``: boxes may overlap, because a
@@ -272,7 +274,7 @@ class Tables(NamedTuple):
     record: bool
     span_room: int
     spans: Box
-    # Running jobs by slot, and when each has its next event: module agenda.
+    # Running jobs by slot, and the time of each one's next event: module agenda.
     running: Ints
     times: Floats
     targets: Floats
@@ -307,7 +309,7 @@ def tables_of(
     record: bool = False,
     fast: bool = False,
 ) -> Tables:
-    """Return the tables of a run at time 0: arrays when *fast*, else lists."""
+    """Return the tables of a run at time 0: arrays if *fast*, else lists."""
     limits = trace.limits
     machine = trace.machine
     box = boxes(fast)
@@ -339,7 +341,7 @@ def tables_of(
             return np.full((count, length), value)
         return [[value] * length for _ in range(count)]
 
-    # Each job marks at most two ends, and opens another step when it is fitted and
+    # Each job marks at most two ends, and opens one more step when it is fitted and one
     # when it starts.
     steps = 4 * boxed + 8
     order, arrivals = _arrivals(trace, starts)
@@ -363,7 +365,7 @@ def tables_of(
         full_when_fits=policy.full_when_fits,
         shared=policy.by_clock(limits),
         record=record,
-        # In an instant each job ends at most two spans: when it leaves, and by a
+        # At an instant each job ends at most two spans: one when it leaves, one by a
         # decision.
         span_room=spans - 4 * (records + 64) if record else 1,
         spans=np.empty((4, spans)) if fast else [Growing() for _ in range(4)],
@@ -395,7 +397,7 @@ def _knapsack(trace: Trace, policy: IoPolicy, closed: bool, fast: bool) -> Knaps
     states = 0
     if policy.tabulates and limits.own_peaks:
         states = trace.most_states(closed)
-    # The system gives memory when it is first written, and few runs have that many
+    # The system allocates memory at the first write, and few runs have that many
     # requests at once.
     parts = min(most_units, limits.capacity_units) // WORD + 1
     bits = np.empty((most + 1, parts), np.int64)

@@ -1,11 +1,11 @@
-"""The storage of the batch I/O simulator: which job transfers at what rate.
+"""Share the storage of the batch I/O simulator: which job transfers at what rate.
 
 Rules 5 to 10. Progress is updated lazily: a request keeps the bytes that were left when
 its own rate last changed and the time at which it will finish. A decision touches the
-outstanding requests only while their peak rates do not all fit. Where all share by
-nodes (rule 7), every node moves the same number of bytes: a virtual clock counts the
-bytes a node has moved since the storage was last idle, and an event or a decision
-touches only its own request.
+outstanding requests only if their peak rates do not all fit. If all share by nodes
+(rule 7), every node moves the same number of bytes: a virtual clock counts the bytes a
+node has moved since the storage was last idle, and an event or a decision touches only
+its own request.
 """
 
 import math
@@ -17,9 +17,10 @@ from ioopt.sim.batch_io.state import NOBODY, TRANSFERRING, Clock, Job, Tables
 
 
 def use(run: Tables, clock: Clock, since: Number, until: Number, nodes: Number) -> None:
-    """Count useful work of *nodes* from *since* to *until*, in node-seconds (rule 22).
+    """Add the useful work of *nodes* from *since* to *until*, in node-seconds (rule
+    22).
 
-    Slowed I/O counts by a fraction of the nodes.
+    Slowed I/O counts with a fraction of the nodes.
     """
     first = run.window_first
     last = run.window_last
@@ -61,7 +62,7 @@ def issue(run: Tables, clock: Clock, job: Job, place: int) -> None:
 def leave(run: Tables, clock: Clock, job: Job) -> None:
     """Remove the request of *job*, which finished or was killed.
 
-    When the storage becomes idle its sums are set to exactly 0.
+    When the storage becomes idle, reset its sums to exactly 0.
     """
     clock.changed = 1
     if run.shared:
@@ -107,7 +108,7 @@ def all_fit(run: Tables, clock: Clock) -> bool:
 
 
 def grant_peaks(run: Tables, clock: Clock) -> None:
-    """Give every request its peak rate without asking the policy."""
+    """Give every request its peak rate without calling the policy."""
     jobs = run.jobs
     now = clock.now
     if clock.crowded:
@@ -120,7 +121,7 @@ def grant_peaks(run: Tables, clock: Clock) -> None:
     for k in range(clock.num_fresh):
         job = jobs[run.fresh[k]]
         if job.status == TRANSFERRING:
-            # Issued at this instant, it has moved nothing yet.
+            # A request issued at this instant has moved nothing yet.
             job.rate = job.peak
             job.granted = 1
             run.grant[job.place] = now
@@ -128,7 +129,7 @@ def grant_peaks(run: Tables, clock: Clock) -> None:
 
 
 def update_progress(run: Tables, clock: Clock) -> None:
-    """Update the bytes left and moved, which the policy may read."""
+    """Update the bytes left and moved that the policy may read."""
     jobs = run.jobs
     now = clock.now
     for k in range(clock.outstanding):
@@ -157,7 +158,7 @@ def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction) -> None:
 
 
 def change(run: Tables, clock: Clock, job: Job, rate: Number) -> None:
-    """Let *job* transfer at *rate* from now on, and set when it is ``due``."""
+    """Let *job* transfer at *rate* from now on; set the time ``due`` of its end."""
     settle(run, clock, job)
     job.rate = rate
     if rate > 0:
@@ -186,9 +187,10 @@ def settle(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def set_clock(run: Tables, clock: Clock) -> None:
-    """Advance the virtual clock of shared storage, which counts bytes per node, to now.
+    """Advance the virtual clock of shared storage, in bytes per node, to now.
 
-    ``weight`` is the sum of N_i^2 / r_i: rho times it are the nodes at useful work.
+    ``weight`` is the sum of N_i^2 / r_i; rho times it is the number of nodes at useful
+    work.
     """
     now = clock.now
     since = clock.since
@@ -200,7 +202,7 @@ def set_clock(run: Tables, clock: Clock) -> None:
 
 
 def set_rho(run: Tables, clock: Clock) -> None:
-    """Set rho = min(b, BW_max / N_S) (rule 7) and note first grants."""
+    """Set rho = min(b, BW_max / N_S) (rule 7) and record first grants."""
     now = clock.now
     before = clock.rho
     for k in range(clock.num_fresh):

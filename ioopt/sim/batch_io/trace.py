@@ -1,4 +1,4 @@
-"""The trace that both engines run, and what a run returns.
+"""Define the trace that both engines run, and the result of a run.
 
 Phases are expanded, and numbers are in the arithmetic of the run.
 """
@@ -16,12 +16,13 @@ from ioopt.decisions.ordering import Number
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, QueueOptions
 
 Piece = tuple[Number, Number, int]
-"""Equal phases in a row: compute seconds, bytes, and how many there are."""
+"""Equal consecutive phases: compute seconds, bytes, and number of phases."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Jobs in the order (submit, id), by which the batch queue breaks ties (rule 19).
+    """Hold the jobs in the order (submit, id), which breaks ties in the queue (rule
+    19).
 
     ``position`` holds the index of each job in the problem; ``rank`` the index of its
     id among all sorted ids (rule 10). The phases of job j are ``offset[j]`` to
@@ -88,7 +89,7 @@ class Trace:
 
     @property
     def num_phases(self) -> int:
-        """Phases of all jobs."""
+        """Return the number of phases of all jobs."""
         return self.offset[-1]
 
     def most_at_once(self, closed: bool) -> tuple[int, int]:
@@ -103,13 +104,13 @@ class Trace:
         return jobs, units
 
     def most_states(self, closed: bool) -> int:
-        """Return a bound on the table of rule 26: jobs looked at times units."""
+        """Return a bound on the table of rule 26: examined jobs times units."""
         jobs, units = self.most_at_once(closed)
         return (jobs + 2) * (units + 1)
 
     @cached_property
     def compute(self) -> list[Number]:
-        """Compute seconds of every phase."""
+        """Return the compute seconds of every phase."""
         found: list[Number] = []
         for seconds, _, repeat in self.pieces:
             found += [seconds] * repeat
@@ -117,7 +118,7 @@ class Trace:
 
     @cached_property
     def volume(self) -> list[Number]:
-        """Bytes of every phase."""
+        """Return the bytes of every phase."""
         found: list[Number] = []
         for _, volume, repeat in self.pieces:
             found += [volume] * repeat
@@ -125,7 +126,7 @@ class Trace:
 
     @cached_property
     def ideal(self) -> list[Number]:
-        """Uncongested run time of each job on its allocation (rule 22)."""
+        """Return the uncongested run time of each job on its allocation (rule 22)."""
         zero = self.limits.zero
         sums = []
         for j, peak in enumerate(self.peak):
@@ -137,7 +138,7 @@ class Trace:
 
     @cached_property
     def iteration(self) -> list[Number]:
-        """w_iter of rule 16: mean uncongested seconds of a job's phases."""
+        """Return w_iter of rule 16: mean uncongested seconds of a job's phases."""
         return [
             total / (self.offset[j + 1] - self.offset[j])
             for j, total in enumerate(self.ideal)
@@ -145,16 +146,16 @@ class Trace:
 
     @property
     def length(self) -> Sequence[Number]:
-        """Estimated run time of each job while it waits (rule 35)."""
+        """Return the estimated run time of each job while it waits (rule 35)."""
         if self.options.estimate == "uncongested":
             return self.ideal
         return self.walltime
 
     @cached_property
     def window(self) -> tuple[Number, Number]:
-        """The time over which utilisation is measured.
+        """Return the time interval over which utilisation is measured (rule 22).
 
-        From 10 % of the span of the submissions to the last of them (rule 22).
+        From 10 % of the span of the submissions to the last of them.
         """
         if not self.ids:
             return self.limits.zero, self.limits.zero
@@ -194,18 +195,18 @@ def _pieces(
 Spans = Any
 """Rows (index of a phase, from, until, bytes per second).
 
-A list, or an array in runs on floats.
+The rows are a list, or an array if the run uses floats.
 """
 
 
 def known(value: Number) -> bool:
-    """Return whether a time of a run was ever set, that is, is not NaN."""
+    """Return whether a time of a run was set, that is, is not NaN."""
     return bool(value == value)
 
 
 @dataclass
 class Run:
-    """What an engine found; jobs in the order of the trace, requests by phase.
+    """Hold the result of an engine: jobs in the order of the trace, requests by phase.
 
     ``block`` is the first unit of a job's partition (-1 on flat machines), ``units``
     are the numbers of its units where flat machines number them (rule 32).

@@ -1,4 +1,4 @@
-"""The waiting jobs in the order of the queue, and the units of the machine."""
+"""Keep the waiting jobs in queue order, and the units of the machine."""
 
 from ioopt.compiled import Box, apart
 from ioopt.decisions.ordering import Number, below, close, sort_by
@@ -13,7 +13,7 @@ def arrive(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def smallest(run: Tables, clock: Clock) -> int:
-    """Return the units of the smallest waiting job."""
+    """Return the number of units of the smallest waiting job."""
     units = run.jobs[run.line[0]].units
     for k in range(1, clock.waiting):
         units = min(units, run.jobs[run.line[k]].units)
@@ -22,9 +22,9 @@ def smallest(run: Tables, clock: Clock) -> int:
 
 @apart
 def line_up(run: Tables, clock: Clock) -> None:
-    """Sort the waiting jobs in the order of the queue, ties by (submit, id).
+    """Sort the waiting jobs in queue order, ties by (submit, id).
 
-    The numbers of jobs are in that order.
+    Job numbers follow (submit, id).
     """
     clock.lined_up = clock.waiting
     if not run.wfp:
@@ -43,8 +43,8 @@ def line_up_scores(run: Tables, clock: Clock) -> None:
     """Sort the waiting jobs by WFP score.
 
     The order changes little from one pass to the next, so it is kept and repaired by
-    insertion. Keys are rounded only where some are close, in a second loop: in this
-    one compilers would compute the logarithms of rounding for every key.
+    insertion. Keys are rounded only if some are close, and in a second loop: otherwise
+    compilers would compute the logarithms of rounding for every key.
     """
     jobs = run.line
     count = clock.waiting
@@ -121,7 +121,7 @@ def occupy(run: Tables, clock: Clock, job: Job, place: int) -> None:
 
 
 def vacate(run: Tables, clock: Clock, job: Job) -> None:
-    """Take the units of *job* back."""
+    """Free the units of *job*."""
     clock.free += job.units
     if run.numbered and not run.partition:
         for word in range(len(run.in_use)):
@@ -132,10 +132,10 @@ def vacate(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def find_place(run: Tables, clock: Clock, units: int, avoid: int, length: int) -> int:
-    """Return the first unit of the lowest free block of *units*, -1 without one.
+    """Return the first unit of the lowest free block of *units*; -1 if there is none.
 
-    Blocks that overlap the *length* units from *avoid* on do not count. Flat machines
-    have no blocks; there the answer is 0.
+    Blocks that overlap the *length* units from *avoid* on are excluded. On flat
+    machines, which have no blocks, return 0.
     """
     if units > clock.free:
         return -1
@@ -153,7 +153,7 @@ def find_place(run: Tables, clock: Clock, units: int, avoid: int, length: int) -
 
 
 def line_up_ends(run: Tables, clock: Clock) -> int:
-    """Sort the running jobs by predicted end and return how many they are."""
+    """Sort the running jobs by predicted end; return their number."""
     count = int(clock.num_running)
     for k in range(count):
         run.room.keys[k] = predicted_end(run, clock, run.jobs[run.running[k]])
@@ -163,7 +163,7 @@ def line_up_ends(run: Tables, clock: Clock) -> int:
 
 
 def next_end(run: Tables, turn: int) -> tuple[Number, int]:
-    """Return the predicted end number *turn*, and its job."""
+    """Return the predicted end number *turn* and its job."""
     place = run.room.order[turn]
     return run.room.keys[place], run.running[place]
 

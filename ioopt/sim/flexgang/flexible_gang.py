@@ -43,7 +43,8 @@ from ioopt.timeline import Interval, Timeline
 def frame_schedule(
     problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern: Pattern
 ) -> Json:
-    """Return the frame in seconds: strict rows, loose windows, and who may run there.
+    """Return the frame in seconds: strict rows, loose windows and the jobs of each
+    window.
 
     Columns are given as [first, one past the last].
     """
@@ -86,7 +87,9 @@ def frame_schedule(
 def frame_timeline(
     problem: FlexibleGangProblem, schedule: Json, pattern: Pattern
 ) -> Timeline:
-    """Return one frame as a timeline, a resource a column; windows are ``loose``."""
+    """Return one frame as a timeline with one resource per column; windows are
+    ``loose``.
+    """
     names = [f"column {c}" for c in range(problem.machine.num_columns)]
     intervals: list[Interval] = []
     for cell in schedule["rows"]:
@@ -114,20 +117,20 @@ def frame_timeline(
 
 DEFAULT_SECONDS = 40.0
 WARM_FRACTION = 0.1
-"""Share of the run left out at its start, where all processes ask at once."""
+"""Share of the run left out at its start, when all processes ask at once."""
 REPORT_SEEDS = tuple(range(70_001, 70_007))
-"""Seeds of reported figures; plans are selected on others."""
+"""Seeds of reported figures; plans are selected on other seeds."""
 FLOOR_TOLERANCE = 0.02
 """Relative tolerance with which simulated floors are reported (F6)."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Figures of one plan under one seed; progress and utilisation are shares of time.
+    """Hold the figures of one plan under one seed; progress and use are shares of time.
 
     ``objective`` is sum w (n/P) progress - lambda sum w (n/P)(S - 1);
     ``cpu_utilisation`` the time in which a process runs over all CPU time,
-    ``useful_utilisation`` without what gangedness loses.
+    ``useful_utilisation`` excludes the time lost to gangedness.
     """
 
     objective: float
@@ -147,9 +150,9 @@ def simulate(
 ) -> Simulation:
     """Run *plan* under every seed for *seconds*; metrics are means over the seeds.
 
-    Seeds that *deadline* leaves no time for are left out, and a note says so; with
-    none at all there are no metrics. Raises InstanceError when the instance does not
-    have the plan's pattern.
+    Seeds for which *deadline* leaves no time are left out, and a note says so; without
+    any seed there are no metrics. Raises InstanceError if the plan's pattern does not
+    fit the instance.
     """
     plan.require_jobs_of(problem)
     runs: list[Measured] = []
@@ -169,8 +172,8 @@ def simulate(
     notes: tuple[str, ...] = ()
     if not runs:
         notes = (
-            "not simulated: no time was left; give more, or run ioopt simulate on the "
-            "result",
+            "not simulated: no time was left; raise the time limit, or run ioopt "
+            "simulate on the result",
         )
     elif len(runs) < len(seeds):
         notes = (
@@ -184,7 +187,9 @@ def simulate(
 
 
 def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
-    """Return the pattern that *plan* names; InstanceError when the frame lacks it."""
+    """Return the pattern that *plan* names; InstanceError if the frame has no such
+    pattern.
+    """
     pattern = problem.pattern(plan.k, plan.d)
     if pattern is None:
         raise InstanceError(
@@ -237,7 +242,7 @@ def _means(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def num_bursts_drawn(problem: FlexibleGangProblem, seconds: float) -> float:
-    """Return about how many bursts a run of *seconds* draws."""
+    """Return the expected number of bursts in a run of *seconds*."""
     return sum(
         seconds / job.io_seconds * job.processes for job in problem.jobs if job.is_io
     )
@@ -252,7 +257,7 @@ def measure(
 ) -> Measured:
     """Run *plan* under one seed for whole frames, the first tenth left out.
 
-    *fast*: by machine code.
+    If *fast*, use machine code.
     """
     return _Run(problem, plan, seed, seconds, fast).measured()
 
@@ -263,8 +268,8 @@ _bursts = lru_cache(maxsize=4096)(draw_bursts)
 class _Run:
     """Run one plan under one seed.
 
-    I/O processes are served processor by processor; what they leave is shared by the
-    compute jobs.
+    I/O processes are served processor by processor; compute jobs share the remaining
+    time.
     """
 
     def __init__(
@@ -293,7 +298,7 @@ class _Run:
             self._column(column)
 
     def _column(self, column: int) -> None:
-        """Serve the processors of one column, and share what they leave free."""
+        """Serve the processors of one column, and share the time left on them."""
         problem = self.problem
         plan = self.plan
         pattern = self.pattern
@@ -421,7 +426,8 @@ class _Run:
         quantum = self.problem.machine.quantum_seconds
         rows = len(self.plan.rows.get(job.id, ())) * quantum
         received = list(self.received.get(j, []))
-        while len(received) < job.processes:  # processes in columns without a share
+        # Processes in columns without a share make no progress.
+        while len(received) < job.processes:
             received.append(0.0)
         useful = useful_seconds(received, job.self_balancing) / job.processes
         loose = (1.0 - (job.gamma or 0.0)) * useful / span

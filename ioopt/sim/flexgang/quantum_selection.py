@@ -35,9 +35,9 @@ from ioopt.timeline import Interval, Timeline
 DEFAULT_SECONDS = 100.0
 MIN_CYCLES = 200
 WARM_FRACTION = 0.05
-"""Share of the run left out at its start, where all processes ask at once."""
+"""Share of the run left out at its start, when all processes ask at once."""
 SIMULATION_SEED = 90_001
-"""Default seed of replays; no test or selection uses it."""
+"""Default seed of replays, used by no test and no selection."""
 
 
 def simulate(
@@ -71,8 +71,8 @@ def simulate(
     for at, job in io:
         if deadline is not None and deadline.expired():
             note = (
-                "not simulated: no time was left; give more, or run ioopt simulate on "
-                "the result"
+                "not simulated: no time was left; raise the time limit, or run "
+                "ioopt simulate on the result"
             )
             return Simulation(schedule, {}, timeline, (note,))
         windows = Windows.of(
@@ -127,7 +127,9 @@ def _measure(
 
 
 def _waste(runs: list[Served], windows: Windows, warm: int, horizon: int) -> float:
-    """Return donated CPU less what a strict compute job can use, over all CPU time."""
+    """Return donated CPU minus what a strict compute job can use, as a share of CPU
+    time.
+    """
     first = warm // windows.cycle * windows.open_per_cycle
     last = horizon // windows.cycle * windows.open_per_cycle
     begins = np.concatenate([run.begin for run in runs])

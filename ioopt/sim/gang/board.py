@@ -1,4 +1,4 @@
-"""The state of a gang simulation: flat lists, or arrays for machine code.
+"""Hold the state of a gang simulation in flat lists, or in arrays for machine code.
 
 Jobs are numbered by key (FCFS position). All changes are made in place, so that the
 kernels of :mod:`ioopt.sim.gang.phases` and :mod:`ioopt.sim.gang.clock` allocate no
@@ -12,9 +12,9 @@ from ioopt.decisions.gang.rules import Number, Rules
 from ioopt.decisions.gang.state import Gang
 from ioopt.sim.gang.nodes import Sets
 
-# Places of Board.tally.
+# Indices of Board.tally.
 RUNNING = 0
-"""Number of running jobs."""
+"""Index of the number of running jobs."""
 STARTED = 1
 """Number of jobs that ran before this update's starts."""
 HEAD = 2
@@ -42,7 +42,7 @@ SLOTS = 13
 """Number of occupied node slots."""
 DUE = 14
 """1 if an update is due."""
-# Places of Board.clock.
+# Indices of Board.clock.
 NOW = 0
 """The time."""
 SLOT_SECONDS = 1
@@ -50,11 +50,11 @@ SLOT_SECONDS = 1
 
 
 class Jobs(NamedTuple):
-    """The jobs by key; times in seconds. Fields from ``columns`` on change.
+    """Hold the jobs by key; times in seconds. Fields from ``columns`` on change.
 
-    ``packed`` jobs gain little from their files; ``span`` is the mask of rows that hold
-    the job, ``local`` whether its columns are its file nodes (rule 8), and ``need`` the
-    scheduled time still needed.
+    ``packed`` marks jobs that gain little from their files; ``span`` is the mask of
+    rows that hold the job, ``local`` whether its columns are its file nodes (rule 8),
+    and ``need`` the scheduled time still needed.
     """
 
     size: list[int]
@@ -74,7 +74,7 @@ class Jobs(NamedTuple):
 
 
 class Board(NamedTuple):
-    """The matrix and the queue; fields from ``group`` on are scratch space.
+    """Hold the matrix and the queue; fields from ``group`` on are scratch space.
 
     ``run`` are the keys of running jobs in start order (rule 10). ``homes`` are the
     occupied nodes of each row without replicas, ``population`` their number, and
@@ -100,9 +100,7 @@ class Board(NamedTuple):
 
 
 def make_jobs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
-    """Return the table of *gangs* for plain Python, keyed by position; none is
-    placed.
-    """
+    """Return the table of *gangs* for plain Python, by position; none is placed yet."""
     num = len(gangs)
     # All fields become columns in one step, because a live policy makes a table at
     # every event.

@@ -1,8 +1,9 @@
-"""The clock of a time-sliced machine (rules 1 to 5), in place on a board.
+"""Advance the clock of a time-sliced machine (rules 1 to 5), in place on a board.
 
-Plain Python and machine code run this one text. The row that runs at time t is
+Plain Python and machine code run the same code. The row that runs at time t is
 floor(t/T) mod M (rule 1). Arrivals and departures within the tolerance are one event
-(rule 3): departures, which cost nothing (rule 5), arrivals, one matrix update.
+(rule 3): first departures, which cost nothing (rule 5), then arrivals, then one matrix
+update.
 """
 
 import math
@@ -15,7 +16,7 @@ from ioopt.sim.gang.nodes import drop, in_row, num_rows
 from ioopt.sim.gang.phases import clean, compact, fill, migrate, schedule, take_out
 
 NEVER = 1 << 60
-"""A number of cycles that no run reaches."""
+"""A number of cycles larger than any run reaches."""
 
 
 def simulate(
@@ -30,8 +31,8 @@ def simulate(
 
 
 def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None:
-    """Update the matrix: finished jobs leave, the phases run, moves and starts
-    count.
+    """Update the matrix: remove finished jobs, run the phases, charge moves and
+    starts.
     """
     open_update(board, jobs, timing)
     now = board.clock[at.NOW]
@@ -45,8 +46,8 @@ def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None
 
 
 def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
-    """Take finished jobs out of the matrix and give a new slice its migration
-    budget.
+    """Remove finished jobs from the matrix; renew the migration budget in a new
+    slice.
     """
     tally = board.tally
     for j in board.gone[: tally[at.GONE]]:
@@ -63,7 +64,7 @@ def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
 
 
 def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
-    """Set the time that jobs need after an update: of those that moved or started."""
+    """Set the remaining times of the jobs that moved or started in an update."""
     tally = board.tally
     now = board.clock[at.NOW]
     for j in board.moved[: tally[at.MOVED]]:
@@ -81,9 +82,7 @@ def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
 
 
 def advance(board: Board, jobs: Jobs, timing: Timing, steps: int) -> int:
-    """Let time pass until an update is due or *steps* are made; return the steps
-    left.
-    """
+    """Advance until an update is due or *steps* are made; return the steps left."""
     tally = board.tally
     clock = board.clock
     arrival = jobs.arrival
@@ -125,7 +124,9 @@ def advance(board: Board, jobs: Jobs, timing: Timing, steps: int) -> int:
 
 
 def slice_of(instant: Number, timing: Timing) -> int:
-    """Return the slice of an instant; one on a boundary belongs to the later slice."""
+    """Return the slice of an instant; an instant on a boundary belongs to the later
+    slice.
+    """
     index = math.floor(instant / timing.quantum)
     if (index + 1) * timing.quantum - instant <= timing.tolerance:
         index += 1
@@ -133,7 +134,7 @@ def slice_of(instant: Number, timing: Timing) -> int:
 
 
 def skip_cycles(board: Board, jobs: Jobs, timing: Timing, gap: Number) -> int:
-    """Let whole cycles without an event pass; return the number of slices.
+    """Skip whole cycles without an event; return the number of slices.
 
     *gap* is the time to the next arrival.
     """
@@ -161,7 +162,7 @@ def skip_cycles(board: Board, jobs: Jobs, timing: Timing, gap: Number) -> int:
 def run_row(
     board: Board, jobs: Jobs, timing: Timing, now: Number, index: int, following: Number
 ) -> Number:
-    """Run the row of slice *index* to the next instant at which anything can change.
+    """Run the row of slice *index* to the next instant at which something can change.
 
     *following* is the next arrival. Finished jobs go to ``gone`` (rule 4). With
     ``at_boundary`` jobs end inside the slice, but the matrix changes at its end only

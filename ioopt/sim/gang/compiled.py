@@ -1,7 +1,7 @@
-"""Run the simulator of :mod:`ioopt.sim.gang.simulate` as machine code, equal to the
-bit.
+"""Run the simulator of :mod:`ioopt.sim.gang.simulate` as machine code.
 
-Sets of nodes are 64-bit words; a matrix has at most 62 rows.
+Results are equal to the bit. Sets of nodes are 64-bit words; a matrix has at most 62
+rows.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from ioopt.sim.gang.words import Words
 from ioopt.sim.pace import Pace
 
 STEPS_PER_CALL = 2_000
-"""Steps between two looks at the deadline."""
+"""Steps between two checks of the deadline."""
 MAX_LEVELS = 62
-"""Most rows of a matrix: their masks are signed 64-bit words."""
+"""Most rows of a matrix, because masks of rows are signed 64-bit words."""
 
 _KINDS: dict[type, frozenset[str]] = {
     np.uint64: frozenset({"homes", "filled", "layers", "files", "columns"}),
@@ -54,7 +54,7 @@ def run(
 ) -> Trajectory:
     """Run :class:`ioopt.sim.gang.simulate.GangSimulation` as machine code.
 
-    Raises OutOfTime where *pace* ends it.
+    Raises OutOfTime if *pace* ends it.
     """
     total = len(gangs)
     board = in_arrays(make_board(total, timing.nodes, timing.levels), timing.nodes)
@@ -76,12 +76,14 @@ def run(
 
 
 def compile_kernels() -> None:
-    """Compile or load the kernel by a run of one job."""
+    """Compile or load the kernel by running one job."""
     run([Gang(0, 1, 1, 1.0, 1.0)], Timing(1, 1, 1.0, 0.0, 0, 1e-7), Rules(BEST_FIT))
 
 
 def in_arrays(table: TableT, nodes: int) -> TableT:
-    """Return the board or the jobs of a machine of *nodes* with arrays for lists."""
+    """Return a board or a job table for *nodes* nodes, with arrays in place of
+    lists.
+    """
     found: dict[str, Any] = {}
     for name, value in table._asdict().items():
         kind = next((kind for kind, names in _KINDS.items() if name in names), np.int64)

@@ -1,4 +1,4 @@
-"""Operations on sets of nodes, and on lists of jobs, for the rules of the matrix.
+"""Operate on sets of nodes and lists of jobs, for the rules of the matrix.
 
 A list of sets is a list of whole numbers (bit k of one is node k).
 :mod:`ioopt.sim.gang.words` has the same operations for machine code, where a set is a
@@ -35,12 +35,12 @@ def assign(sets: Sets, j: int, source: Sets) -> None:
 
 
 def equal(sets: Sets, others: Sets, j: int) -> bool:
-    """Return whether both sets *j* are the same."""
+    """Return whether the sets number *j* are the same."""
     return sets[j] == others[j]
 
 
 def num_outside(sets: Sets, others: Sets, j: int) -> int:
-    """Count the nodes in set *j* that are not in that of *others*."""
+    """Count the nodes in set *j* that are not in set *j* of *others*."""
     return (sets[j] & ~others[j]).bit_count()
 
 
@@ -104,7 +104,7 @@ def in_row(
 
 
 def drop(keys: list[int], count: int, j: int) -> None:
-    """Take *j* out of the first *count* of the *keys*; those behind it move up."""
+    """Remove *j* from the first *count* of the *keys*; those behind it move up."""
     at = 0
     while keys[at] != j:
         at += 1
@@ -120,7 +120,9 @@ def sort_keys(
 
 
 def find_layers(rows: Sets, row: int, nodes: int, layers: Sets) -> None:
-    """Make *layers* [k] the nodes free in *row* and in at least k of the other rows."""
+    """Fill *layers* [k] with the nodes free in *row* and in at least k of the other
+    rows.
+    """
     layers[0] = ~rows[row] & (1 << nodes) - 1
     layers[1:] = [0] * len(rows)
     for other, taken in enumerate(rows):
@@ -135,9 +137,9 @@ def clear(sets: Sets, j: int) -> None:
 
 
 def take_lowest(layers: Sets, k: int, sets: Sets, j: int, most: int) -> int:
-    """Add to set *j* the lowest nodes of layer *k* that it lacks; return their number.
+    """Add to set *j* the lowest nodes of layer *k* that it lacks, at most *most*.
 
-    At most *most* are added.
+    Return how many were added.
     """
     fresh = layers[k] & ~sets[j]
     count = fresh.bit_count()

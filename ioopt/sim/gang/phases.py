@@ -1,7 +1,8 @@
-"""The phases of a matrix update (Section 3.1, rules 11 to 15), in place on a board.
+"""Run the phases of a matrix update (Section 3.1, rules 11 to 15), in place on a board.
 
-Plain Python and machine code run this one text. Rows, nodes and jobs tie to the lowest
-index. What differs between policies is in :class:`~ioopt.decisions.gang.rules.Rules`.
+Plain Python and machine code run the same code. Ties between rows, nodes and jobs go to
+the lowest index. The differences between policies are in
+:class:`~ioopt.decisions.gang.rules.Rules`.
 """
 
 from ioopt.decisions.gang.rules import (
@@ -45,9 +46,9 @@ from ioopt.sim.gang.nodes import (
 )
 
 NO_ROOM = -1
-"""Instead of a row: none fits."""
+"""Row number that stands for: no row fits."""
 REFUSED = -2
-"""Instead of a row: the guard refuses the job."""
+"""Row number that stands for: the guard refuses the job."""
 
 
 def take_out(board: Board, jobs: Jobs, j: int) -> None:
@@ -57,9 +58,7 @@ def take_out(board: Board, jobs: Jobs, j: int) -> None:
 
 
 def put(board: Board, jobs: Jobs, j: int, row: int) -> None:
-    """Put job *j* into *row*, without changing its columns; the row becomes its
-    home.
-    """
+    """Put job *j* into *row*, its new home, without changing its columns."""
     add(board.homes, row, jobs.columns, j)
     board.population[row] += jobs.size[j]
     jobs.home[j] = row
@@ -92,11 +91,11 @@ def sort_by_worth(board: Board, jobs: Jobs, rules: RuleNumbers, num: int) -> Non
 
 
 def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """MigrateMatrix: move remote jobs to their file nodes where a row has them free.
+    """MigrateMatrix (rule 12): move remote jobs to their file nodes, in a row where
+    these are free.
 
-    Rule 12.
-    A job's own columns in its home row count as free. A move that costs more tasks than
-    the budget is skipped whole; passes repeat until one changes nothing.
+    A job's own columns in its home row count as free. A move that would exceed the
+    budget of tasks is skipped as a whole; passes repeat until one changes nothing.
     """
     tally = board.tally
     group = board.group
@@ -131,17 +130,15 @@ def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 
 def compact(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """CompactMatrix: move jobs from sparse to full rows, columns unchanged (rule
-    13).
+    """CompactMatrix (rule 13): move jobs from sparse to full rows, columns
+    unchanged.
     """
     while move_one(board, jobs):
         pass
 
 
 def move_one(board: Board, jobs: Jobs) -> bool:
-    """Make the first feasible move of CompactMatrix; return False when there is
-    none.
-    """
+    """Make the first feasible move of CompactMatrix; return False if there is none."""
     population = board.population
     ascending = board.ascending
     descending = board.descending
@@ -170,7 +167,7 @@ def move_one(board: Board, jobs: Jobs) -> bool:
 
 
 def file_row(board: Board, jobs: Jobs, j: int) -> int:
-    """Return the IOGS row: all file nodes free, fewest free nodes; -1 for none."""
+    """Return the row for IOGS: all file nodes free, fewest free nodes; -1 for none."""
     best = -1
     fullest = -1
     for row in range(board.levels):
@@ -183,7 +180,7 @@ def file_row(board: Board, jobs: Jobs, j: int) -> int:
 
 
 def best_fit_row(board: Board, size: int) -> int:
-    """Return the GS row: fewest free nodes that suffice for *size*; -1 for none."""
+    """Return the row for GS: fewest free nodes that suffice for *size*; -1 for none."""
     best = -1
     fullest = -1
     for row in range(board.levels):
@@ -196,7 +193,7 @@ def best_fit_row(board: Board, size: int) -> int:
 def choose_nodes(
     rows: Sets, row: int, nodes: int, size: int, layers: Sets, columns: Sets, j: int
 ) -> None:
-    """Make *columns* [j] *size* nodes free in *row*.
+    """Choose *size* nodes free in *row* as *columns* [j].
 
     Nodes free in most rows come first, then the lowest.
     """
@@ -220,7 +217,7 @@ def rows_free(board: Board, sets: Sets, j: int) -> int:
 def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> int:
     """Choose columns for *j*; return its row, negative for none (rule 14).
 
-    A packed job is placed where it runs most.
+    A packed job is placed in the row that gives it the most run time.
     """
     row = NO_ROOM
     if rules.place != BEST_FIT:
@@ -255,9 +252,9 @@ def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> 
 
 
 def passes(jobs: Jobs, rules: RuleNumbers, now: Number, j: int, row: int) -> bool:
-    """Return whether the queue passes over *j*.
+    """Return whether the queue lets later jobs pass *j*.
 
-    A free queue does until the job is old, others where the guard refuses it.
+    A free queue does until *j* is old, other queues if the guard refuses *j*.
     """
     if rules.free_queue:
         return rules.age <= 0 or now - jobs.arrival[j] <= rules.age
@@ -265,9 +262,9 @@ def passes(jobs: Jobs, rules: RuleNumbers, now: Number, j: int, row: int) -> boo
 
 
 def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """Schedule: start jobs in FCFS order (rule 14).
+    """Schedule (rule 14): start jobs in FCFS order.
 
-    It stops at the first job that neither starts nor is passed over.
+    Stop at the first job that neither starts nor may be passed over.
     """
     queue = board.queue
     tally = board.tally
@@ -286,7 +283,7 @@ def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
         else:
             break
         at += 1
-    while kept > tally[HEAD]:  # jobs passed over move up to those behind them
+    while kept > tally[HEAD]:  # jobs passed over move up behind each other
         kept -= 1
         at -= 1
         queue[at] = queue[kept]
@@ -304,10 +301,10 @@ def fill(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 
 def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
-    """Fill the cells left with replicas: the heaviest job first, or all jobs in turn.
+    """Fill the free cells with replicas: the heaviest job first, or all jobs in turn.
 
-    The heaviest gets all replicas that it can have; in turn, each job gets one. A
-    replica is in the first row that has the job's columns free.
+    The heaviest job gets all replicas possible; in turn, each job gets one. A replica
+    goes to the first row where the job's columns are free.
     """
     running = board.run[: board.tally[RUNNING]]
     group = board.group

@@ -1,7 +1,7 @@
 """Simulate a time-sliced machine under a gang-scheduling policy.
 
 Policies made of rules (:class:`~ioopt.decisions.gang.rules.Rules`) run the phases in
-place; any other is asked with a :class:`~ioopt.decisions.gang.state.State` at every
+place; any other is called with a :class:`~ioopt.decisions.gang.state.State` at every
 event. The same code runs on floats and on Fractions; :mod:`ioopt.sim.gang.compiled`
 runs it as machine code.
 """
@@ -27,7 +27,7 @@ from ioopt.sim.pace import Pace
 from ioopt.timeline import Interval, Timeline
 
 STEPS_PER_LOOK = 64
-"""Steps between two looks at the deadline."""
+"""Steps between two checks of the deadline."""
 
 Observer = Callable[[Number, int, State, "tuple[int, ...]"], None]
 """Called after each update: (time, slice index, new state, keys of jobs that left)."""
@@ -35,7 +35,7 @@ Observer = Callable[[Number, int, State, "tuple[int, ...]"], None]
 
 @dataclass
 class Trajectory:
-    """The result of a simulation by job key (FCFS position); times in seconds.
+    """Hold the result of a simulation by job key (FCFS position); times in seconds.
 
     ``occupied`` is the integral of occupied node slots, replicas included, over time.
     """
@@ -49,7 +49,7 @@ class Trajectory:
 
 
 class GangSimulation:
-    """One run: jobs in FCFS order on a machine under a policy."""
+    """Simulate one run: jobs in FCFS order on a machine under a policy."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class GangSimulation:
         self.policy = policy
         self.observer = observer
         rules = policy.rules
-        # The order of a queue by HDF changes with the time that jobs need.
+        # The order of a queue by HDF changes with the remaining times of jobs.
         self.in_place = rules is not None and rules.weight != HDF
         self.rules = rules or Rules(ADAPTIVE)
         self.jobs = make_jobs(gangs, self.rules)
@@ -75,8 +75,8 @@ class GangSimulation:
     def run(self, pace: Pace | None = None) -> Trajectory:
         """Simulate to the last finish.
 
-        Raises SimulationError when the queue can never proceed, OutOfTime where
-        *pace* ends the run.
+        Raises SimulationError if the queue can never proceed, OutOfTime if *pace* ends
+        the run.
         """
         tally = self.board.tally
         total = len(self.gangs)
@@ -94,9 +94,7 @@ class GangSimulation:
         return Trajectory(jobs.start, jobs.finish, jobs.local, moved, occupied, updates)
 
     def _require_progress(self) -> None:
-        """Raise SimulationError where jobs wait for an empty matrix with none to
-        come.
-        """
+        """Raise SimulationError if jobs wait for an empty matrix and none will come."""
         tally = self.board.tally
         all_arrived = tally[at.TAIL] == len(self.gangs)
         waiting = tally[at.HEAD] < len(self.gangs)
@@ -132,7 +130,7 @@ class GangSimulation:
                 self.observer(board.clock[at.NOW], board.tally[at.SLICE], after, gone)
 
     def _state(self) -> State:
-        """Return what a policy sees; ``rows`` are without replicas."""
+        """Return the state that a policy sees; ``rows`` exclude replicas."""
         board = self.board
         jobs = self.jobs
         timing = self.timing
@@ -156,7 +154,7 @@ class GangSimulation:
         )
 
     def _ask(self) -> State:
-        """Make one update by the policy, from state to state."""
+        """Make one update by calling the policy with the state."""
         board = self.board
         jobs = self.jobs
         tally = self.board.tally
@@ -188,11 +186,11 @@ class GangSimulation:
 
 
 class History:
-    """Observer of a simulation; ``updates`` is the extra key of the schedule.
+    """Record the updates of a simulation for the extra key ``updates`` of the schedule.
 
     Each update is ``{"seconds", "left": [id], "placed": [{"id", "columns", "home_row",
-    "rows", "local"}]}`` and names only the jobs whose place differs from the one
-    before; *ids* are by job key.
+    "rows", "local"}]}`` and names only the jobs whose place changed; *ids* are by job
+    key.
     """
 
     def __init__(self, ids: Sequence[Any]) -> None:
@@ -203,7 +201,7 @@ class History:
     def __call__(
         self, now: Number, index: int, state: State, gone: tuple[int, ...]
     ) -> None:
-        """Note the changes of one update."""
+        """Record the changes of one update."""
         for key in gone:
             del self._places[key]
         placed = []
@@ -226,7 +224,7 @@ class History:
 
 
 BIG_JOB_TASKS = 64
-"""Tasks from which a job counts in ``big_job_slowdown``."""
+"""Least number of tasks of a job that counts in ``big_job_slowdown``."""
 
 
 def simulation_of(
@@ -266,8 +264,8 @@ def simulation_of(
 
 
 def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) -> Json:
-    """Return the metrics of start and finish times; slowdowns from arrival (rule
-    16).
+    """Return the metrics of start and finish times; slowdowns count from arrival
+    (rule 16).
     """
     import numpy as np
 
@@ -302,7 +300,7 @@ def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) ->
 
 
 def _timeline(jobs: list[Json]) -> Timeline:
-    """Return one interval a job, from start to finish, on a resource of its own."""
+    """Return one interval per job, from start to finish, each on its own resource."""
     rows = {f"job {job['id']}": job for job in jobs}
     intervals = []
     for name, job in rows.items():

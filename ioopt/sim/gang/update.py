@@ -1,6 +1,4 @@
-"""Run a matrix update, or some of its phases, from state to state: for live
-policies.
-"""
+"""Run a matrix update, or some of its phases, from state to state for live policies."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ def phases_of(rules: Rules) -> dict[str, Phase]:
 def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> State:
     """Return *state*, without its replicas, after *phases* under *rules*.
 
-    *full*: FillMatrix is the last of them.
+    If *full*, FillMatrix is the last of them.
     """
     gangs = [*state.jobs, *_queue(state, rules)]
     board, jobs = _begin(state, gangs, rules)
@@ -61,7 +59,9 @@ def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> 
 
 
 def with_replicas(state: State, rules: Rules) -> State:
-    """Return *state*, with its replicas, and the cells left filled under *rules*."""
+    """Return *state* with its replicas, and the number of cells filled, under
+    *rules*.
+    """
     board, jobs = _begin(state, state.jobs, rules)
     board.filled[:] = state.rows
     jobs.span[:] = state.spans
@@ -73,7 +73,7 @@ def with_replicas(state: State, rules: Rules) -> State:
 def state_of_board(
     board: Board, jobs: Jobs, gangs: Sequence[Gang], rows: Sequence[int], before: State
 ) -> State:
-    """Return the state of *board*, which began at *before*; *gangs* are jobs by key."""
+    """Return *board* as a state that follows *before*; *gangs* are the jobs by key."""
     tally = board.tally
     run = board.run[: tally[at.RUNNING]]
 
@@ -120,10 +120,10 @@ def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jo
 
 
 def _queue(state: State, rules: Rules) -> Sequence[Gang]:
-    """Return the waiting jobs that may start, in the order in which they may.
+    """Return the waiting jobs that may start, in that order.
 
     A free queue has overdue jobs first, then the heaviest. A queue that stops at the
-    first job that does not fit is cut after the jobs that together fill the free slots.
+    first misfit is cut after the jobs that together fill the free slots.
     """
     waiting = state.waiting
     clock = state.clock

@@ -1,6 +1,7 @@
-"""The operations of :mod:`ioopt.sim.gang.nodes` on 64-bit words, for machine code only.
+"""Operate on sets of nodes in 64-bit words, for machine code only.
 
-Nothing here may allocate an array: it is compiled without reference counts.
+The operations are those of :mod:`ioopt.sim.gang.nodes`. None may allocate an array,
+because they are compiled without reference counts.
 """
 
 from typing import Any
@@ -50,7 +51,7 @@ def assign(sets: Words, j: int, source: Words) -> None:
 
 
 def equal(sets: Words, others: Words, j: int) -> bool:
-    """Return whether both sets *j* are the same."""
+    """Return whether the sets number *j* are the same."""
     differing = np.uint64(0)
     for w in range(sets.shape[1]):
         differing |= sets[j, w] ^ others[j, w]
@@ -58,7 +59,7 @@ def equal(sets: Words, others: Words, j: int) -> bool:
 
 
 def num_outside(sets: Words, others: Words, j: int) -> int:
-    """Count the nodes in set *j* that are not in that of *others*."""
+    """Count the nodes in set *j* that are not in set *j* of *others*."""
     count = 0
     for w in range(sets.shape[1]):
         count += popcount(sets[j, w] & ~others[j, w])
@@ -140,7 +141,9 @@ def sort_keys(keys: Keys, count: int, value: NDArray[Any], descending: bool) -> 
 
 
 def find_layers(rows: Words, row: int, nodes: int, layers: Words) -> None:
-    """Make *layers* [k] the nodes free in *row* and in at least k of the other rows."""
+    """Fill *layers* [k] with the nodes free in *row* and in at least k of the other
+    rows.
+    """
     levels, words = rows.shape
     for w in range(words):
         inside = ~np.uint64(0)
@@ -162,8 +165,9 @@ def clear(sets: Words, j: int) -> None:
 
 
 def take_lowest(layers: Words, k: int, sets: Words, j: int, most: int) -> int:
-    """Add to set *j* the lowest nodes of layer *k* that it lacks, at most
-    *most*; their number.
+    """Add to set *j* the lowest nodes of layer *k* that it lacks, at most *most*.
+
+    Return how many were added.
     """
     count = 0
     for w in range(layers.shape[1]):

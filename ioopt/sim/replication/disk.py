@@ -1,5 +1,4 @@
-"""The disks of the timeline simulator: space, which files leave, and what is saved
-first.
+"""Manage the disks of the timeline simulator: space, evictions and saves.
 
 Plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`, which numba
 compiles too.
@@ -10,19 +9,19 @@ from ioopt.sim.replication import state as at
 from ioopt.sim.replication.state import Instance, Log, Queues, State
 
 CLASS_STEP = 1e12
-"""Distance between the classes of files in the order by which they leave."""
+"""Distance between the classes of files in the order of eviction."""
 NO_PLACE = -1
-"""Place of a reader that there is none of."""
+"""Place that stands for no reader."""
 UNASSIGNED = 1 << 39
-"""Distance of a file that only unassigned tasks read: farther than any place in
-a queue.
+"""Distance of a file that only unassigned tasks read; larger than any place in a
+queue.
 """
 DEAD = 1 << 40
-"""Distance of a file that no unstarted task reads, farther still."""
+"""Distance of a file that no unstarted task reads; larger still."""
 
 
 def settle_in(inst: Instance, st: State, i: int, f: int) -> None:
-    """Give file *f* its space on node *i*."""
+    """Allot space for file *f* on node *i*."""
     x = i * inst.num_files
     st.residents[x + st.num_residents[i]] = f
     st.seat[x + f] = st.num_residents[i]
@@ -53,10 +52,9 @@ def evict(inst: Instance, st: State, log: Log, i: int, f: int, now: float) -> No
 
 
 def at_risk(inst: Instance, st: State, f: int) -> bool:
-    """Return whether a complete copy of *f* is the last one and wanted (workflow rule
-    6).
+    """Return whether a complete copy of *f* is the last one and still needed.
 
-    The node asked about has one.
+    Workflow rule 6. The node in question has such a copy.
     """
     if st.saved[f] == 2 or st.copies[f] > 1:
         return False
@@ -66,7 +64,7 @@ def at_risk(inst: Instance, st: State, f: int) -> bool:
 def distance_to_use(inst: Instance, st: State, i: int, f: int) -> int:
     """Return the places from the head of the node's queue to the next reader.
 
-    Where none stands there, return the least over the other nodes.
+    Without a reader there, return the least over the other nodes.
     """
     x = i * inst.num_files + f
     if st.need[f] == 0:
@@ -82,7 +80,7 @@ def distance_to_use(inst: Instance, st: State, i: int, f: int) -> int:
 
 
 def victim_key(inst: Instance, plan: Queues, st: State, i: int, f: int) -> float:
-    """Return the key by which the policy evicts, least first (timeline rule 4).
+    """Return the key of the eviction policy, least first (timeline rule 4).
 
     Ties go to the lowest file index.
     """
@@ -102,12 +100,12 @@ def victim_key(inst: Instance, plan: Queues, st: State, i: int, f: int) -> float
 def list_victims(
     inst: Instance, st: State, i: int, limited: bool, risky: bool
 ) -> tuple[int, int]:
-    """List the files that may leave node *i* in ``st.victims``; return (how many,
-    bytes).
+    """List the files that may leave node *i* in ``st.victims``; return number and
+    bytes.
 
-    *limited*: the head waits for cores, so that only dead files, and duplicates that
-    the node's queue does not need any more, may go. *risky*: the files at risk, else
-    all others.
+    *limited*: the head waits for cores, so only files without readers, and duplicates
+    that the node's queue does not need, may leave. *risky*: list the files at risk,
+    else all others.
     """
     files = inst.num_files
     count = 0
@@ -128,7 +126,7 @@ def list_victims(
 
 
 def first_victim(st: State, count: int) -> int:
-    """Return where in ``st.victims`` the file with the least key stands."""
+    """Return the position in ``st.victims`` of the file with the least key."""
     best = 0
     for v in range(1, count):
         if st.keys[v] < st.keys[best] or (
@@ -141,8 +139,9 @@ def first_victim(st: State, count: int) -> int:
 def lacking(
     inst: Instance, plan: Queues, st: State, i: int, first: int, last: int
 ) -> int:
-    """Return the bytes that the entries in *first* to *last* - 1 of node *i*'s queue
-    still need on its disk.
+    """Return the bytes still missing on node *i*'s disk for a part of its queue.
+
+    The part is the entries at *first* to *last* - 1.
     """
     size = 0
     for p in range(first, last):
@@ -164,11 +163,11 @@ def make_room(
     now: float,
     aside: bool,
 ) -> bool:
-    """Evict from node *i* until *size* bytes fit, or nothing where they
-    cannot (workflow rule 7).
+    """Evict from node *i* until *size* bytes fit; evict nothing if they cannot.
 
-    Where it takes a file at risk, the first of those is requested for a save instead.
-    *aside*: not for the head, so that the limit holds and nothing is requested.
+    Workflow rule 7. If a file at risk would have to leave, request a save of the first
+    such file instead. *aside*: the space is not for the head, so the limit holds and no
+    save is requested.
     """
     short = st.used[i] + size - inst.disk[i]
     limited = aside or st.idle[i] < inst.cores[plan.entry[st.head[i]]]
@@ -186,8 +185,9 @@ def make_room(
 def clear_room(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, p: int, now: float
 ) -> bool:
-    """Make the bytes free that place *p* asks for, once node *i* computes nothing
-    (timeline rule 8).
+    """Free the bytes that place *p* asks for, once node *i* computes nothing.
+
+    Timeline rule 8.
     """
     if plan.clear[p] == 0:
         return True
@@ -211,8 +211,9 @@ def evict_some(
     short: int,
     now: float,
 ) -> None:
-    """Evict from the *count* victims of node *i*, as the policy orders them, until
-    *short* bytes are free.
+    """Evict from the *count* victims of node *i* in the policy's order.
+
+    Stop when *short* bytes are free.
     """
     for v in range(count):
         st.keys[v] = victim_key(inst, plan, st, i, st.victims[v])
@@ -229,7 +230,7 @@ def evict_some(
 def request_save(
     inst: Instance, plan: Queues, st: State, i: int, limited: bool, short: int
 ) -> None:
-    """Ask for a save of the first file at risk on node *i*, if all of them free *short*
+    """Request a save of node *i*'s first file at risk, if all of them free *short*
     bytes.
     """
     count, freeable = list_victims(inst, st, i, limited, True)
@@ -245,10 +246,8 @@ def request_save(
 
 
 def is_open(plan: Queues, st: State, i: int) -> int:
-    """Return the places between the head of node *i*'s growing queue and its undecided
-    end.
-
-    It is -1 where the queue is closed.
+    """Return the length of node *i*'s growing queue, from its head; -1 if it is
+    closed.
     """
     p = st.head[i]
     while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
@@ -259,8 +258,8 @@ def is_open(plan: Queues, st: State, i: int) -> int:
 
 
 def has_loose_reader(inst: Instance, plan: Queues, st: State, f: int) -> bool:
-    """Return whether some unstarted reader of *f* stands in none of the growing
-    queues yet.
+    """Return whether some unstarted reader of *f* is in none of the growing queues
+    yet.
     """
     loose = st.need[f]
     for j in range(inst.num_nodes):
@@ -277,11 +276,11 @@ def has_loose_reader(inst: Instance, plan: Queues, st: State, f: int) -> bool:
 def open_question(
     inst: Instance, plan: Queues, st: State, i: int, limited: bool
 ) -> bool:
-    """Return whether making room on node *i* depends on how the growing queues go on.
+    """Return whether eviction on node *i* depends on future entries of growing queues.
 
-    It is then noted in WANTED. It may depend where a file that could leave has a reader
-    in no queue yet: such files are ordered by something else than their next use, and
-    may leave beside a head that waits for cores, whoever reads them.
+    If so, note it in WANTED. It may depend on them if a file that could leave has a
+    reader in no queue yet: such files are not ordered by their next use, and may leave
+    while the head waits for cores, whoever reads them.
     """
     if plan.policy != 0 and not limited:
         return False

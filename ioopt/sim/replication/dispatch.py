@@ -1,4 +1,4 @@
-"""Runs whose queues a dispatcher fills while they go (workflow rules 11 and 12)."""
+"""Run tasks under a dispatcher that fills queues meanwhile (workflow rules 11, 12)."""
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Mapping, Sequence
@@ -56,15 +56,14 @@ def dispatch(
     actual: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
 ) -> tuple[ReplicationPlan, Simulation]:
-    """Run *problem* under *dispatcher*; return the plan that came about, and what
-    happened.
+    """Run *problem* under *dispatcher*; return the resulting plan and the replay.
 
-    The plan has the queues and the record. *actual* are compute seconds by task where
-    they differ from the planned ones, which are all that the dispatcher sees; *options*
-    are beyond the rules. Raises UnsolvableInstanceError for a task that fits no node,
+    The plan has the queues and the record. *actual* are compute seconds by task if they
+    differ from the planned ones, which are all that the dispatcher sees; *options* go
+    beyond the rules. Raises UnsolvableInstanceError for a task that fits no node,
     SimulationError for a pair that is not allowed and for ready tasks that the
-    dispatcher leaves waiting for ever, UsageError for *actual* times that are none, and
-    OutOfTime when *deadline* passes first.
+    dispatcher never assigns, UsageError for invalid *actual* times, and OutOfTime if
+    *deadline* passes first.
     """
     problem.require_room()
     require_actual(problem, actual)
@@ -78,7 +77,7 @@ def dispatch(
         makespan, code = run.to_the_end(dispatcher, deadline)
         if code != kernel.LOG_FULL:
             break
-        # The log was too short: the same run once more, by its own record.
+        # The log was too short: repeat the run by its own record.
         dispatcher = Recorded(run.record)
         room = 4 * room
     simulation = report(
@@ -95,9 +94,9 @@ def dispatch(
 def queues_of_run(
     problem: ReplicationProblem, dispatcher: Dispatcher, prefetch: bool, fast: bool
 ) -> list[list[int]]:
-    """Return the queues, by positions, that a run of *problem* makes.
+    """Return the queues, by positions, of a run of *problem*.
 
-    Nothing else of the run is written down.
+    No other result of the run is reported.
     """
     run = _Run(problem, (None, "farthest-next-use", prefetch, RULES, None), 1, fast)
     run.to_the_end(dispatcher, None)
@@ -107,9 +106,9 @@ def queues_of_run(
 def replay_record(
     problem: ReplicationProblem, plan: ReplicationPlan, **options: Any
 ) -> Simulation:
-    """Run a plan that a dispatcher made by its record.
+    """Replay a dispatcher's plan by its record.
 
-    Raises SimulationError where the record cannot be followed.
+    Raises SimulationError if the record cannot be followed.
     """
     nodes = {
         node.id: [str(entry) for entry in plan.order.get(node.id, ())]
@@ -135,13 +134,13 @@ def replay_record(
     )
     if {name: list(queue) for name, queue in ran.order.items()} != nodes:
         raise SimulationError(
-            "order: the queues are not those that the dispatches make"
+            "order: the queues differ from those that the dispatches make"
         )
     return simulation
 
 
 class _Run(DispatchView):
-    """One run over the kernel's arrays, which is also what its dispatcher sees."""
+    """Make one run on the kernel's arrays, and show its state to the dispatcher."""
 
     def __init__(
         self,
@@ -182,7 +181,7 @@ class _Run(DispatchView):
     def to_the_end(
         self, dispatcher: Dispatcher, deadline: Deadline | None
     ) -> tuple[float, int]:
-        """Return the makespan and FINISHED, or LOG_FULL where the log was too short."""
+        """Return the makespan and FINISHED, or LOG_FULL if the log was too short."""
         makespan, code = self._go(kernel.BEGIN, 0)
         while code == kernel.ASKING:
             if deadline is not None and deadline.expired():
@@ -202,12 +201,13 @@ class _Run(DispatchView):
         if code == kernel.STUCK:
             names = ", ".join(repr(self.problem.tasks[k].id) for k in self.ready)
             raise SimulationError(
-                f"nothing is under way, and nobody takes the ready tasks {names}"
+                "nothing is running or moving, and the dispatcher assigns none "
+                f"of the ready tasks {names}"
             )
         return float(makespan), code
 
     def plan(self, eviction: EvictionPolicy) -> ReplicationPlan:
-        """Return the queues as they came about, and the record."""
+        """Return the queues of the run, and the record."""
         tasks = [task.id for task in self.problem.tasks]
         nodes = [node.id for node in self.nodes]
         rows = [(seconds, n, tasks[k], nodes[i]) for seconds, n, k, i in self.record]
@@ -225,7 +225,7 @@ class _Run(DispatchView):
         )
 
     def _go(self, task: int, node: int) -> tuple[float, int]:
-        """Make one step of the run, and note what ended and arrived."""
+        """Make one step of the run, and record what ended and arrived."""
         makespan, code = self.step(
             self.inst, self.queues, self.state, self.log, 1 << 60, task, node
         )
@@ -255,7 +255,7 @@ class _Run(DispatchView):
             self._readers[f].discard(k)
 
     def _legal(self, pair: Pair) -> Pair:
-        """Return *pair* where rule 11 allows it, else raise SimulationError."""
+        """Return *pair* if rule 11 allows it, else raise SimulationError."""
         k, i = pair
         tasks = self.problem.tasks
         nodes = self.nodes
@@ -339,7 +339,7 @@ class _Run(DispatchView):
         return None
 
     def unstarted(self, i: int) -> int | None:
-        """Return the task that a node has been given and has not started."""
+        """Return the task that is assigned to a node but has not started."""
         if self.state.head[i] != i:
             return None
         return int(self.queues.entry[i])
@@ -353,7 +353,7 @@ class _Run(DispatchView):
         return [Computing(k, start, self._planned_end(k, i)) for k, start in starts]
 
     def _planned_end(self, k: int, i: int) -> float:
-        """Return when task *k*, which runs on node *i*, ends as planned."""
+        """Return the planned end of task *k*, which runs on node *i*."""
         seconds = self.problem.tasks[k].compute_seconds / self.nodes[i].speed
         return max(self.now, float(self.log.task_start[k]) + seconds)
 
@@ -362,8 +362,8 @@ class _Run(DispatchView):
         return int(self.state.idle[i])
 
     def core_times(self, i: int) -> Sequence[float]:
-        """Return, per core, since when it idles, or the planned end of its
-        task; ascending.
+        """Return, per core, since when it idles, or its task's planned end;
+        ascending.
         """
         if i not in self._times:
             cores = range(int(self.inst.core_ptr[i]), int(self.inst.core_ptr[i + 1]))

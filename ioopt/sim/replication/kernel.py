@@ -1,14 +1,13 @@
-"""The timeline rules of the replication family, over flat arrays.
+"""Apply the timeline rules of the replication family to flat arrays.
 
-Written in the part of Python that numba compiles, so that one text is both the plain
-simulator and the fast one (:mod:`ioopt.compiled`). Rules: each node computes its queue
-in order and stages the first unstarted task, one incoming transfer at a time. A file
-comes from the lowest-numbered complete copy, else from remote storage unless it is on
-its way to some node. Space is made file by file, on demand
-(:mod:`ioopt.sim.replication.disk`). Rates are max-min fair
-(:mod:`ioopt.sim.replication.moves`). At an instant all completions come first, then
-passes over the nodes until nothing changes. In workflows tasks also write files, take
-cores and arrive.
+The code uses the part of Python that numba compiles, so it is both the plain simulator
+and the fast one (:mod:`ioopt.compiled`). Rules: each node computes its queue in order
+and stages the first unstarted task, one incoming transfer at a time. A file comes from
+the lowest-numbered complete copy, else from remote storage unless it is on its way to
+some node. Space is freed file by file, on demand (:mod:`ioopt.sim.replication.disk`).
+Rates are max-min fair (:mod:`ioopt.sim.replication.moves`). At an instant all
+completions come first, then passes over the nodes until nothing changes. In workflows
+tasks also write files, take cores and arrive.
 """
 
 from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER
@@ -29,7 +28,7 @@ def start_task(
 ) -> bool:
     """Start the staged entry of node *i* if it can start (workflow rule 3).
 
-    Cores idle, its inputs are there, and its outputs fit.
+    It can start if cores idle, its inputs are present, and its outputs fit.
     """
     if not stage(inst, plan, st, log, i, now):
         return False
@@ -37,7 +36,7 @@ def start_task(
     e = plan.entry[st.head[i]]
     if st.idle[i] < inst.cores[e]:
         return False
-    # Staged inputs are pinned: those that were found on the disk stay there.
+    # Staged inputs are pinned, so those found on the disk stay there.
     x = inst.ptr[e] + st.staged[i] - 1
     while x < inst.ptr[e + 1] and st.has[i * files + inst.files[x]] == 1:
         x += 1
@@ -64,8 +63,9 @@ def start_task(
 
 
 def take_cores(inst: Instance, st: State, i: int, e: int, end: float) -> None:
-    """Give entry *e* the cores of node *i* that idle the longest, ties to the lowest
-    number.
+    """Give entry *e* the cores of node *i* that have idled longest.
+
+    Ties go to the lowest number.
     """
     st.idle[i] -= inst.cores[e]
     for n in range(inst.cores[e]):
@@ -125,8 +125,8 @@ ASKING = 5
 REPLAY = -3
 BEGIN = -2
 NOBODY = -1
-"""Values of *task* that name none: there are queues; a dispatch begins; no task is
-given, so time moves on.
+"""Special values of *task*: queues are given; a dispatch begins; no task is given,
+so time advances.
 """
 
 
@@ -191,8 +191,8 @@ def reset(inst: Instance, plan: Queues, st: State) -> None:
 
 
 def open_rounds(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
-    """Open the first round, and each next one when all before it have
-    ended on every node.
+    """Open the first round, and each next one once the previous one has ended
+    everywhere.
     """
     while st.counters[at.OPENED] < plan.num_rounds and (
         st.counters[at.OPENED] == 0 or st.round_left[st.counters[at.OPENED] - 1] == 0
@@ -207,7 +207,7 @@ def open_rounds(inst: Instance, plan: Queues, st: State, log: Log, now: float) -
 
 
 def hopeless(inst: Instance, st: State, now: float, horizon: float) -> bool:
-    """Return whether the bytes still owed by the shared link alone take the replay past
+    """Return whether the bytes left for the shared link alone take longer than
     *horizon*.
     """
     if not inst.shared:
@@ -221,8 +221,9 @@ def hopeless(inst: Instance, st: State, now: float, horizon: float) -> bool:
 
 
 def next_event(inst: Instance, st: State) -> float:
-    """Return the earliest end of anything under way, or arrival of a task; infinity
-    when there is none.
+    """Return the next end of a task or transfer, or arrival of a task.
+
+    Infinity if there is none.
     """
     soonest = float("inf")
     for c in range(len(inst.core_node)):
@@ -237,7 +238,7 @@ def next_event(inst: Instance, st: State) -> float:
 
 
 def complete(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
-    """Set the time to *now*, and end everything that is due at this instant."""
+    """Set the time to *now*, and end everything due at this instant."""
     if now > st.clock[2]:
         st.counters[at.ROUND] = -1
     st.counters[at.ROUND] += 1
@@ -290,8 +291,9 @@ def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> Non
 
 
 def over(inst: Instance, st: State, log: Log, total: int) -> int:
-    """Return FINISHED (or LOG_FULL) when all *total* entries and all saves have ended,
-    else PAUSED.
+    """Return FINISHED (or LOG_FULL) once all *total* entries and saves have ended.
+
+    Until then return PAUSED.
     """
     if st.counters[at.ENDED] < total or st.counters[at.SAVING] > 0:
         return PAUSED
@@ -306,10 +308,9 @@ def over(inst: Instance, st: State, log: Log, total: int) -> int:
 def replay(
     inst: Instance, plan: Queues, st: State, log: Log, horizon: float
 ) -> tuple[float, int]:
-    """Replay *plan*; return the end of the last entry in seconds, and one of the codes
-    above.
+    """Replay *plan*; return the end of the last entry in seconds, and a status code.
 
-    A replay that passes *horizon* seconds, or must, is given up with BEYOND.
+    A replay that must end after *horizon* seconds is given up with BEYOND.
     """
     reset(inst, plan, st)
     return advance(inst, plan, st, log, horizon, 1 << 60, REPLAY)
@@ -324,11 +325,11 @@ def begin_or_advance(
     task: int = REPLAY,
     i: int = 0,
 ) -> tuple[float, int]:
-    """Replay in pieces of *most* instants: begin where *st* is unused, else go on.
+    """Replay in pieces of *most* instants: begin if *st* is unused, else continue.
 
     With another *task* than REPLAY make one step of a dispatch (workflow rule 11): give
     the task to node *i*, or see BEGIN and NOBODY; return ASKING when the passes have
-    settled again. ``plan`` has one place a node. Both stand in one function so that
+    settled again. ``plan`` has one place per node. Both are in one function so that
     they are compiled once.
     """
     if task == BEGIN or (task == REPLAY and not st.counters[at.BEGUN]):
@@ -368,10 +369,9 @@ def advance(
     most: int,
     task: int,
 ) -> tuple[float, int]:
-    """Go on for *most* instants (timeline rule 6); return PAUSED where that was not
-    enough.
+    """Continue for *most* instants (timeline rule 6); return PAUSED if more are needed.
 
-    A dispatch goes on up to the next question: at once, or with NOBODY after the next
+    A dispatch continues up to the next question: at once, or with NOBODY after the next
     instant.
     """
     total = inst.num_tasks if task != REPLAY else len(plan.entry)

@@ -1,5 +1,4 @@
-"""The transfers of the timeline simulator: what starts to move, at which rate, and what
-arrives.
+"""Carry out the transfers of the timeline simulator: starts, rates and arrivals.
 
 Flow i < num_nodes is the incoming transfer of node i; in workflows flow num_nodes + i
 is what it saves. Nodes that receive several files at once have further flows. Plain
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from ioopt.compiled import Floats, Ints
 
 FASTER = 1e-9
-"""Rates that differ by a smaller share count as equal."""
+"""Relative difference below which rates count as equal."""
 
 
 def fill(
@@ -81,10 +80,9 @@ def fill(
 def stage(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Pin the inputs of the first unstarted entry of node *i* (timeline rules 1, 3 and
-    8).
+    """Pin the inputs of the first unstarted entry of node *i* (timeline rules 1, 3, 8).
 
-    Return False where there is none to stage.
+    Return False if there is no entry to stage.
     """
     if st.staged[i]:
         return True
@@ -118,7 +116,7 @@ def set_off(
     target: int,
     now: float,
 ) -> None:
-    """Start to move file *f* as flow *y* from *source* to *target* (-1: the remote
+    """Start moving file *f* as flow *y* from *source* to *target* (-1: remote
     storage).
     """
     st.recv[y] = f
@@ -142,11 +140,10 @@ def set_off(
 def start_transfer(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Start the first missing file of node *i*'s staged entry that can start now
-    (timeline rule 2).
+    """Start the first possible transfer for node *i*'s staged entry (timeline rule 2).
 
-    With several files at once (workflow rule 21), the entries behind it are looked at
-    too, in turn.
+    If several files can arrive at once (workflow rule 21), look at later entries too,
+    in turn.
     """
     if plan.carried:
         return carry(inst, plan, st, log, i, now)
@@ -171,9 +168,7 @@ def start_transfer(
 
 
 def free_slot(inst: Instance, st: State, i: int) -> int:
-    """Return a flow by which node *i* can receive another file; -1 where there
-    is none.
-    """
+    """Return a flow on which node *i* can receive another file; -1 if there is none."""
     if st.recv[i] < 0:
         return i
     for y in range(inst.slot_ptr[i], inst.slot_ptr[i + 1]):
@@ -195,11 +190,10 @@ def bring(
     now: float,
     ahead: bool,
 ) -> bool:
-    """Start the first missing file of entry *e* that can start now, to node *i* as flow
-    *y*.
+    """Start the first possible transfer for entry *e*, to node *i* as flow *y*.
 
-    *ahead*: the entry stands behind the head, beside *kept* bytes that those before it
-    still need.
+    *ahead*: the entry is behind the head, and *kept* bytes are reserved for earlier
+    entries.
     """
     files = inst.num_files
     for x in range(inst.ptr[e] + (0 if ahead else st.staged[i] - 1), inst.ptr[e + 1]):
@@ -247,8 +241,9 @@ def send(
 def carry(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Start the first of the moves to node *i* whose source has the file
-    (timeline rule 7).
+    """Start the first planned transfer to node *i* whose source has the file.
+
+    Timeline rule 7.
     """
     if st.recv[i] >= 0:
         return False
@@ -266,7 +261,7 @@ def carry(
 
 
 def least_loaded(inst: Instance, st: State, i: int, f: int) -> int:
-    """Return where node *i* gets *f*, which some node has, by workflow rule 22.
+    """Return the source of *f*, held by some node, for node *i* by workflow rule 22.
 
     -1 is the remote storage.
     """
@@ -300,8 +295,9 @@ def least_loaded(inst: Instance, st: State, i: int, f: int) -> int:
 def start_save(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> None:
-    """Save what node *i* requested this turn, else its oldest product to keep (workflow
-    rule 8).
+    """Save the file that node *i* requested this turn, else its oldest product to keep.
+
+    Workflow rule 8.
     """
     files = inst.num_files
     f = st.counters[at.REQUEST]
@@ -323,7 +319,7 @@ def start_save(
 
 
 def oldest_to_keep(inst: Instance, st: State, i: int) -> int:
-    """Return the product to keep that node *i* holds unsaved and that was made first.
+    """Return the oldest unsaved product to keep on node *i*.
 
     Ties go to the lowest index.
     """
@@ -338,9 +334,7 @@ def oldest_to_keep(inst: Instance, st: State, i: int) -> int:
 
 
 def share_out(inst: Instance, st: State, now: float) -> None:
-    """Compute the rates of all transfers anew (timeline rule 5), and the ends of those
-    whose rate has changed.
-    """
+    """Recompute the rates of all transfers (timeline rule 5), and the changed ends."""
     flows = 0
     for y in range(inst.num_flows):
         f = st.recv[y]
@@ -364,8 +358,9 @@ def share_out(inst: Instance, st: State, now: float) -> None:
 def cross(
     inst: Instance, st: State, f: int, source: int, target: int, use: int
 ) -> None:
-    """Write the resources that *f* crosses from *source* to *target* into ``st.use``
-    from *use* on.
+    """Write the resources that *f* crosses to ``st.use``, from index *use* on.
+
+    *f* moves from *source* to *target*.
     """
     link = inst.num_nodes + inst.num_storages
     if source >= 0 and target >= 0:
@@ -380,7 +375,7 @@ def cross(
 
 
 def arrive(inst: Instance, st: State, log: Log, y: int, now: float) -> None:
-    """Complete the file of flow *y*, on the node that receives it or on the storage."""
+    """Complete the file of flow *y* on the receiving node or the storage."""
     files = inst.num_files
     f = st.recv[y]
     i = st.target[y]

@@ -1,7 +1,7 @@
-"""What a replay of the replication family reports: metrics, schedule, timeline.
+"""Report a replay of the replication family: metrics, schedule, timeline.
 
-Of workflows also, for pictures and traces, what is worked out of the finished schedule:
-cores of tasks, bytes on disks, the critical path.
+For workflows it also derives, for pictures and traces, cores of tasks, bytes on disks
+and the critical path from the finished schedule.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from ioopt.timeline import Interval, Timeline, replication_timeline, steps_of
 
 
 def link_bound_seconds(problem: ReplicationProblem) -> float:
-    """Return a lower bound of any makespan on a shared link: bytes to fetch at its rate
-    + least compute.
+    """Return a lower bound of every makespan on a shared link.
 
+    It is the bytes to fetch divided by the link's rate, plus the least compute time.
     The bytes are those of the distinct files that are read and that no node holds or
     makes.
     """
@@ -49,8 +49,9 @@ def report(
     makespan: float,
     actual: Mapping[str, float] | None,
 ) -> Simulation:
-    """Return what a replay that ended at *makespan* did; *entries* as in
-    :func:`schedule_of`.
+    """Return the report of a replay that ended at *makespan*.
+
+    *entries* are as in :func:`schedule_of`.
     """
     log, state = ran
     metrics = metrics_of(problem, link, state, makespan)
@@ -191,9 +192,9 @@ def timeline_of(problem: ReplicationProblem, schedule: Json) -> Timeline:
 def flows_of(
     problem: ReplicationProblem, timeline: Timeline
 ) -> Iterator[tuple[Interval, Interval]]:
-    """Yield arrows from the task that makes a file to each that reads it.
+    """Yield arrows from the task that makes a file to each of its readers.
 
-    They go by the transfer to the reader's node, if there is one.
+    They pass the transfer to the reader's node, if there is one.
     """
     came: dict[tuple[str, str], list[Interval]] = {}
     runs: dict[str, Interval] = {}
@@ -214,9 +215,7 @@ def flows_of(
 
 
 SAME_INSTANT = 1e-9
-"""Times that differ by a smaller share of the time (of 1 s for shorter ones) are one
-instant.
-"""
+"""Relative difference (absolute below 1 s) up to which times are one instant."""
 Rows = list[Json]
 
 
@@ -229,13 +228,14 @@ def tell(problem: ReplicationProblem, schedule: Json) -> None:
 
 
 def _slack(seconds: float) -> float:
-    """Return by how much times at *seconds* may differ and be one instant."""
+    """Return by how much times at *seconds* may differ and still be one instant."""
     return SAME_INSTANT * max(1.0, seconds)
 
 
 def number_cores(problem: ReplicationProblem, runs: Rows) -> None:
-    """Give each run its ``cores``: those that idle the longest, ties to the lowest
-    number (workflow rule 3).
+    """Give each run its ``cores``: those idle longest (workflow rule 3).
+
+    Ties go to the lowest number.
     """
     since = {node.id: [0.0] * node.cores for node in problem.nodes}
     for run in runs:
@@ -250,12 +250,11 @@ def number_cores(problem: ReplicationProblem, runs: Rows) -> None:
 
 
 def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
-    """Return, by node, its disk's ``bytes`` and what is ``used`` and ``live``, as
-    [seconds, bytes].
+    """Return, by node, the disk's ``bytes``, and ``used`` and ``live`` over time.
 
-    Used counts complete and arriving files and outputs being written (workflow rule 5).
-    Live is the part that a task which has not ended reads, or that is yet to be saved
-    for good.
+    The last two are lists of [seconds, bytes]. Used counts complete and arriving files
+    and outputs being written (workflow rule 5). Live is the part that some unfinished
+    task reads, or that must still be saved.
     """
     ends = {run["id"]: run["end_seconds"] for run in schedule["tasks"]}
     saved = {
@@ -293,9 +292,7 @@ def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
 def _stays(
     problem: ReplicationProblem, schedule: Mapping[str, Any]
 ) -> Iterator[tuple[str, int, float, float]]:
-    """Yield (node, file, from, until) of every copy on a disk; infinity where
-    it stays.
-    """
+    """Yield (node, file, from, until) of every copy on a disk; infinity if it stays."""
     begun: dict[tuple[str, int], list[float]] = defaultdict(list)
     gone: dict[tuple[str, int], list[float]] = defaultdict(list)
     for holder, held in zip(problem.nodes, problem.holds):
@@ -317,13 +314,12 @@ def _stays(
 
 
 def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Rows:
-    """Return the rows of tasks and transfers that determined the makespan, from the
-    last back to the first.
+    """Return the rows of tasks and transfers that determined the makespan, last first.
 
-    Before each comes the one that ended as it began: for a task the transfer of an
+    Each is followed by the row that ended when it began: for a task the transfer of an
     input or the task that made it, else what freed its cores; for a transfer what made
-    or saved the file, else what came in before, else what let the task before start,
-    which let the node stage; else whatever ended then.
+    or saved the file, else the previous arrival, else what let the previous task start,
+    so that the node could stage; else any row that ended then.
     """
     runs = schedule["tasks"]
     moves = schedule["transfers"]
@@ -347,7 +343,7 @@ def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> R
 def _before(
     problem: ReplicationProblem, row: Json, ending: _Ends, starting: _Ends
 ) -> Json | None:
-    """Return the row that let *row* begin; None where an arrival or time 0 did."""
+    """Return the row that let *row* begin; None for an arrival or time 0."""
     start = row["start_seconds"]
     ended = [other for other in ending.at(start) if other is not row]
     begun = [row]
@@ -371,7 +367,7 @@ class _Ends:
         self.times = [row[key] for row in self.rows]
 
     def at(self, time: float) -> Rows:
-        """Return the rows whose time is that instant."""
+        """Return the rows at that instant."""
         low = time - _slack(time)
         high = time + _slack(time)
         return self.rows[bisect_left(self.times, low) : bisect_right(self.times, high)]
@@ -380,9 +376,9 @@ class _Ends:
 def _cause(
     problem: ReplicationProblem, row: Mapping[str, Any], node: str, ended: Rows
 ) -> Json | None:
-    """Return which of the rows that *ended* as *row* began on *node* let it begin.
+    """Return which of the rows *ended* at the start of *row* on *node* let it begin.
 
-    None: none of them did.
+    None if none of them did.
     """
     if "file" in row:
         inputs = {row["file"]}
@@ -390,7 +386,7 @@ def _cause(
         inputs = _files(problem, row["id"])[0]
 
     def rank(other: Mapping[str, Any]) -> int:
-        """Return how likely *other* is the cause, 0 first; 4: it is none."""
+        """Return the rank of *other* as a cause: 0 is the likeliest, 4 no cause."""
         if "id" in other:
             if inputs & _files(problem, other["id"])[1]:
                 return 1

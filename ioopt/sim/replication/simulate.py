@@ -1,5 +1,4 @@
-"""Timeline simulator of the replication family: replay a plan's queues and report what
-happened.
+"""Replay a plan's queues on the timeline simulator and report the result.
 
 The paper used SimGrid. The rules here are ours; they are written out in
 ``docs/rules/replication.md`` and, as code, in :mod:`ioopt.sim.replication.kernel`.
@@ -40,7 +39,7 @@ from ioopt.sim.replication.state import (
 )
 
 Carried = tuple[int, int, int]
-"""File, source (-1: the remote storage) and round of a move to carry out."""
+"""File, source (-1: remote storage) and round of a transfer to carry out."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Entries:
     def of(cls, problem: ReplicationProblem, plan: ReplicationPlan) -> Entries:
         """Read the queues of a plan.
 
-        Raises SimulationError for what is unknown, left out or stands twice.
+        Raises SimulationError for items that are unknown, missing or listed twice.
         """
         for known in plan.order:
             _place("node", known, problem.node_index, "order")
@@ -83,7 +82,7 @@ class Entries:
                 k = _place("task", item, problem.task_index, where)
                 if owner[k] >= 0:
                     raise SimulationError(
-                        f"task {item!r} stands twice in the queues: on "
+                        f"task {item!r} is listed twice in the queues: on "
                         f"{problem.nodes[owner[k]].id} and on {node.id}"
                     )
                 owner[k] = i
@@ -91,7 +90,7 @@ class Entries:
             queues.append(queue)
         for k, task in enumerate(problem.tasks):
             if owner[k] < 0:
-                raise SimulationError(f"task {task.id!r} stands in no queue")
+                raise SimulationError(f"task {task.id!r} is in no queue")
         for k in range(len(problem.tasks)):
             _fits(problem, k, owner[k])
         rounds, drops = _barriers(problem, plan, queues)
@@ -106,7 +105,7 @@ class Entries:
         return entries
 
     def _require_end(self, problem: ReplicationProblem) -> None:
-        """Check workflow rule 10: no entry waits for itself, behind others or for their
+        """Check workflow rule 10: no entry waits for itself, in a queue or for its
         files.
         """
         before = {k: list(tasks) for k, tasks in enumerate(problem.predecessors)}
@@ -152,9 +151,9 @@ def _fits(problem: ReplicationProblem, k: int, i: int) -> None:
 def _barriers(
     problem: ReplicationProblem, plan: ReplicationPlan, queues: list[list[int]]
 ) -> tuple[list[list[int]] | None, list[list[tuple[int, int]]]]:
-    """Return the round of each place, and the files to drop as each round opens.
+    """Return the round of each place, and the files to evict as each round opens.
 
-    A copy entry goes with the task before it.
+    A copy entry belongs to the round of the task before it.
     """
     if not plan.barriers or plan.rounds is None:
         return None, []
@@ -172,9 +171,7 @@ def _barriers(
             if entry < len(problem.tasks):
                 name = problem.tasks[entry].id
                 if entry not in round_of:
-                    raise SimulationError(
-                        f"task {name!r} stands in no round of the plan"
-                    )
+                    raise SimulationError(f"task {name!r} is in no round of the plan")
                 if round_of[entry] < present:
                     raise SimulationError(
                         f"order of {problem.nodes[i].id}: task {name!r} of round "
@@ -199,9 +196,9 @@ def _clear(
 ) -> list[int]:
     """Return the bytes to be free before each place is staged (timeline rule 8).
 
-    The list is empty where only what is missing is evicted. Nothing is cleared before
-    the first task of a queue. A plan in rounds clears before each round; with barriers
-    its own evictions do.
+    The list is empty if only missing bytes are freed. Nothing is cleared before the
+    first task of a queue. A plan in rounds clears before each round; with barriers its
+    own evictions do so.
     """
     if plan.room == "missing" or plan.barriers or plan.carry_out:
         return []
@@ -244,10 +241,10 @@ def _carried(
     inputs: Sequence[Sequence[int]],
     rounds: list[list[int]] | None,
 ) -> list[list[Carried]]:
-    """Return, per node, the moves of *plan* to carry out.
+    """Return, per node, the transfers of *plan* to carry out.
 
-    First come those that are only sent on, then the others as the node's queue reads
-    them.
+    Files that are only sent on come first, then the others in the order in which the
+    node's queue reads them.
     """
     problem.require_batch("carry_out")
     if plan.moves == "replay" or (plan.rounds is not None and rounds is None):
@@ -255,7 +252,7 @@ def _carried(
         if plan.moves == "replay":
             kind = "moves of a replay"
         raise SimulationError(
-            f"carry_out: {kind} cannot be carried out; they are advice"
+            f"carry_out: {kind} cannot be carried out; they are advice only"
         )
     rank = _reading_order(queues, inputs, rounds)
     moves: list[list[Carried]] = [[] for _ in queues]
@@ -270,8 +267,8 @@ def _carried(
             file = _place("file", name, problem.file_index, "carry_out")
             if (number, end, file) not in rank and (name, target) not in sent:
                 text = (
-                    f"carry_out: {name} comes to {target}, where nothing reads it or "
-                    "sends it on"
+                    f"carry_out: {name} is sent to {target}, where no task reads "
+                    "it and it is not sent on"
                 )
                 raise SimulationError(text)
             moves[end].append((file, start, number))
@@ -285,9 +282,7 @@ def _reading_order(
     inputs: Sequence[Sequence[int]],
     rounds: list[list[int]] | None,
 ) -> dict[tuple[int, int, int], int]:
-    """Number each (round, node, file) in the order in which the queues first
-    read it.
-    """
+    """Number each (round, node, file) in the order of the first read in the queues."""
     rank: dict[tuple[int, int, int], int] = {}
     for i, queue in enumerate(queues):
         for place, entry in enumerate(queue):
@@ -300,11 +295,11 @@ def _reading_order(
 
 
 REPORT_SECONDS_PER_READ = 3e-5
-"""Time of schedule, timeline and check per input and task."""
+"""Seconds of schedule, timeline and check per input and task."""
 CHEAP_SECONDS = 0.3
-"""A replay and its report that take no longer are made without a look at the clock."""
+"""Seconds of a replay and report below which the clock is not checked."""
 INSTANTS = 1_000
-"""Events between two looks at the clock."""
+"""Events between two checks of the clock."""
 
 
 def simulate(
@@ -315,8 +310,7 @@ def simulate(
     deadline: Deadline | None = None,
     actual: Mapping[str, float] | None = None,
 ) -> Simulation:
-    """Replay ``plan.order`` under ``plan.eviction`` (and ``plan.rounds`` with
-    ``plan.barriers``).
+    """Replay ``plan.order`` under the plan's eviction, rounds and barriers.
 
     A plan with ``dispatches`` is run by that record instead.
 
@@ -324,8 +318,8 @@ def simulate(
     *link* overrides the instance's link model. *engine* picks the plain or the compiled
     kernel, which agree; ``auto`` compiles only large replays. Raises SimulationError,
     naming the item, for queues that leave a task out, run one twice, name something
-    unknown, form a dependency cycle or can never proceed, UsageError for *actual* times
-    that are none, and OutOfTime where the report and its check would end too long after
+    unknown, form a dependency cycle or can never proceed, UsageError for invalid
+    *actual* times, and OutOfTime if the report and its check would end too long after
     *deadline*.
     """
     if problem.is_workflow:
@@ -380,13 +374,13 @@ def simulate(
 
 
 def report_seconds(problem: ReplicationProblem) -> float:
-    """Return an estimate of the seconds to write down and to check a replay."""
+    """Return the estimated seconds to write and check a replay."""
     reads = sum(map(len, problem.inputs)) + len(problem.tasks)
     return REPORT_SECONDS_PER_READ * reads
 
 
 def replay_fits(problem: ReplicationProblem, deadline: Deadline) -> bool:
-    """Return whether :func:`simulate` would begin a replay at all."""
+    """Return whether :func:`simulate` would begin a replay."""
     try:
         _until(problem, deadline)
     except OutOfTime:
@@ -397,7 +391,7 @@ def replay_fits(problem: ReplicationProblem, deadline: Deadline) -> bool:
 def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline | None:
     """Return when a replay must have ended.
 
-    None without a limit, or where the replay takes next to no time.
+    None without a limit, or if the replay takes almost no time.
     """
     if deadline is None or deadline.limit_seconds is None:
         return None
@@ -412,9 +406,9 @@ def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline |
 
 
 def _takes_machine_code(problem: ReplicationProblem, until: Deadline | None) -> bool:
-    """Return whether to take machine code.
+    """Return whether to use machine code.
 
-    Raises OutOfTime where pure Python would take far too long.
+    Raises OutOfTime if plain Python would take far too long.
     """
     plain, _ = replay_seconds(problem)
     fast = use_machine_code("timeline", until or Deadline(None), plain)
@@ -447,9 +441,7 @@ def _stuck(
     parsed: Entries,
     carried: bool,
 ) -> SimulationError:
-    """Return the error for a replay in which nothing can go on, naming the first node
-    that waits.
-    """
+    """Return the error for a stuck replay, which names the first node that waits."""
     for i, node in enumerate(problem.nodes):
         place = state.head[i] - queues.ptr[i]
         if state.idle[i] == node.cores and place < len(parsed.queues[i]):
@@ -478,7 +470,7 @@ def noisy_seconds(
     """Return, per task, its compute seconds times a lognormal number with median 1.
 
     *sigma* is the standard deviation of its logarithm: 0.3 for good estimates, 0.8 for
-    poor ones. Raises UsageError for one that is negative or above 10.
+    poor ones. Raises UsageError if it is negative or above 10.
     """
     if not 0 <= sigma <= 10:
         raise UsageError(f"the noise of compute times is from 0 to 10, not {sigma}")

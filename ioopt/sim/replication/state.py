@@ -1,5 +1,4 @@
-"""Flat arrays in which the replication simulator keeps an instance, a plan, its state
-and its log.
+"""Hold an instance, a plan, the state and the log of a replay in flat arrays.
 
 The same fields are numpy arrays for the compiled kernel and lists for the pure Python
 one. A matrix over nodes and files is flat: cell (i, f) stands at ``i * num_files + f``.
@@ -179,9 +178,9 @@ class State(NamedTuple):
 
 
 class Log(NamedTuple):
-    """Record what happened, in the order in which it started.
+    """Record events in the order of their start.
 
-    The arrays are empty where only the score counts.
+    The arrays are empty if only the score counts.
     """
 
     enabled: int
@@ -219,7 +218,7 @@ CLOSED = -2
 
 
 def _zeros(length: int, compiled: bool, kind: str = "int32") -> Any:
-    """Return zeros for a kernel: a numpy array of that *kind*, or a list."""
+    """Return zeros for a kernel: a numpy array of type *kind*, or a list."""
     if compiled:
         import numpy
 
@@ -313,17 +312,15 @@ def instance_arrays(
 
 
 def _bytes_of(problem: ReplicationProblem, files: Sequence[int]) -> int:
-    """Return the bytes of some files together."""
+    """Return the total bytes of some files."""
     return sum([problem.files[file].bytes for file in files])
 
 
 def _capacities(problem: ReplicationProblem) -> list[float]:
-    """Return the bytes a second of every NIC, storage, the shared link, and every
-    node's private link.
-    """
+    """Return the bytes per second of every NIC and storage, and of all links."""
     network = problem.network
     nodes = problem.nodes
-    # The same transfers cross the interface of a node and its disk.
+    # The same transfers cross a node's interface and its disk.
     disks = [node.disk_bytes_per_second or float("inf") for node in nodes]
     return [
         *(min(network.replica_bytes_per_second, rate) for rate in disks),
@@ -358,7 +355,7 @@ def require_actual(
 
 
 def _offsets(lengths: Iterable[int]) -> list[int]:
-    """Return where each of some rows begins, and where the last one ends."""
+    """Return where each row begins, and where the last one ends."""
     return [0, *accumulate(lengths)]
 
 
@@ -374,7 +371,7 @@ def queue_arrays(
 ) -> Queues:
     """Return the arrays of a plan: *queues* hold entries.
 
-    *rounds* (with barriers) are a round for each place. *drops* are, per round, the
+    *rounds* (with barriers) gives a round for each place. *drops* are, per round, the
     (file, node) pairs that leave as it opens; *clear* the bytes to be free for each
     place; *carried*, per node, (file, source, round) of the moves to carry out.
     """
@@ -403,7 +400,9 @@ def queue_arrays(
 
 
 def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> State:
-    """Return room for the state of a replay of *inst*; the kernel sets its values."""
+    """Return empty arrays for the state of a replay of *inst*; the kernel sets the
+    values.
+    """
     nodes = inst.num_nodes
     files = inst.num_files
     cells = nodes * files
@@ -461,8 +460,8 @@ def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> Sta
 def new_log(
     inst: Instance, transfers: int, evictions: int, compiled: bool = True
 ) -> Log:
-    """Return room for a log of so many transfers and evictions; (0, 0) records
-    nothing.
+    """Return an empty log of a given number of transfers and evictions; (0, 0): no
+    log.
     """
     enabled = transfers > 0
     entries = len(inst.ptr) - 1 if enabled else 0
@@ -484,14 +483,12 @@ def new_log(
 
 
 SECONDS_PER_CELL = 3e-6
-"""Pure Python time of a replay per input and node, to judge whether compiling pays."""
+"""Seconds of a replay in plain Python, per input and node; decides about compiling."""
 COMPILED_SECONDS_PER_CELL = 2.5e-7
-"""The same where the kernel is compiled."""
+"""Seconds of a replay in the compiled kernel, per input and node."""
 
 
 def replay_seconds(problem: ReplicationProblem) -> tuple[float, float]:
-    """Return an estimate of a replay's seconds on a busy machine, in pure Python and
-    compiled.
-    """
+    """Return a replay's estimated seconds on a busy machine: plain Python, compiled."""
     cells = sum(map(len, problem.inputs)) * len(problem.nodes)
     return SECONDS_PER_CELL * cells, COMPILED_SECONDS_PER_CELL * cells

@@ -1,4 +1,4 @@
-"""What is inside a work directory (rule B2)."""
+"""Track the contents of a work directory (rule B2)."""
 
 from collections.abc import Mapping
 
@@ -9,11 +9,9 @@ from ioopt.problems.work_directory import Fault, WorkDirectoryProblem
 def lengths(
     problem: WorkDirectoryProblem, actual: Mapping[str, float] | None
 ) -> list[float]:
-    """Return how long each task runs: its compute seconds, or the
-    *actual* ones where given.
+    """Return each task's run time: its compute seconds, or the *actual* ones if given.
 
-    Raises :class:`Fault` for an unknown task, and for seconds below 0 or beyond all
-    bounds.
+    Raises :class:`Fault` for an unknown task, and for negative or absurd seconds.
     """
     found = [task.compute_seconds for task in problem.tasks]
     for name, seconds in (actual or {}).items():
@@ -27,9 +25,10 @@ def lengths(
 
 
 class Directory:
-    """Count what is inside a work directory (rule B2).
+    """Count the bytes inside a work directory (rule B2).
 
-    ``use`` is in bytes; ``left`` is the number of tasks that each product waits for.
+    ``use`` is in bytes; ``left`` is, per product, the number of tasks that still need
+    it.
     """
 
     def __init__(self, problem: WorkDirectoryProblem) -> None:
@@ -45,13 +44,11 @@ class Directory:
         ]
 
     def start(self, k: int) -> None:
-        """Let the outputs and the scratch of task *k* enter."""
+        """Add the outputs and the scratch of task *k*."""
         self.use += self.own[k]
 
     def end(self, k: int) -> None:
-        """Let the scratch of task *k* leave, and the products that no task needs
-        now.
-        """
+        """Remove the scratch of task *k*, and the products that no task needs now."""
         self.use -= self.scratch[k]
         for f in self.touched[k]:
             self.left[f] -= 1

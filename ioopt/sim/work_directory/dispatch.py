@@ -1,6 +1,6 @@
 """Dispatch of a work directory: a policy decides while the tasks run (rules B5 to B8).
 
-A :class:`Dispatcher` keeps no clock, so that the simulated one can also run live.
+A :class:`Dispatcher` has no clock of its own, so the simulated one can also run live.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ioopt.sim.work_directory.order import Walk, reference_order, sequential_pea
 
 Policy = Literal["submission", "depth-first", "newest-first"]
 Rank = Callable[[float, int], float]
-"""(instant it became ready, task) -> its rank: least first, ties in file order."""
+"""Function (instant of readiness, task) -> rank: least first, ties in file order."""
 Choice = Callable[["Dispatcher"], str | None]
-"""A user's policy: return the id of the task to start now, or None."""
+"""A user's policy: returns the id of the task to start now, or None."""
 PATIENCE = 100_000
-"""Tasks times instants between two looks at the clock."""
+"""Tasks times instants between two checks of the clock."""
 Starts = list[tuple[int, int]]
 """(instant in ticks, task), in the order of the starts."""
 
@@ -50,8 +50,9 @@ def positions(problem: WorkDirectoryProblem, names: Sequence[str]) -> list[int]:
 
 
 def ranked(problem: WorkDirectoryProblem, how: Policy | Rank | Sequence[str]) -> Rank:
-    """Return the rank for a policy's name or a list of all tasks; a function as it
-    is.
+    """Return the rank for a policy's name or a list of all tasks.
+
+    A function is returned unchanged.
     """
     levels = problem.levels
     known: dict[object, Rank] = {
@@ -74,7 +75,7 @@ class Dispatcher(Directory):
     back (rule B7). *rank* is a policy's name or function, or a list of all tasks;
     *quota* None is none. With *safe* a task is admitted only if the rest can still end
     in the *reference* order; *in_flight* is the most samples open. Raises
-    :class:`Fault` for a reference that is no order of the tasks, and where no order
+    :class:`Fault` for a reference that is not an order of the tasks, or if no order
     keeps the quota.
     """
 
@@ -129,7 +130,7 @@ class Dispatcher(Directory):
         return Walk(self.problem, order, quota)
 
     def released(self, k: int, now: float) -> None:
-        """Note that task *k* is ready: released, and all its predecessors have
+        """Record that task *k* is ready: released, and all its predecessors have
         ended.
         """
         self.row[k] = (self.rank(now, k), k)
@@ -147,7 +148,7 @@ class Dispatcher(Directory):
         return self.walk is None or self.walk.admits(k)
 
     def next(self, among: Collection[int] | None = None) -> int | None:
-        """Return the task to start now, one *among* those given; None: wait."""
+        """Return the task to start now, one *among* those given; None to wait."""
         if not self.idle:
             return None
         full = self.open >= self.most
@@ -175,8 +176,8 @@ class Dispatcher(Directory):
         return None
 
     def require(self, k: int) -> None:
-        """Raise :class:`Fault` where task *k*, the answer of a user's policy, may not
-        start now.
+        """Raise :class:`Fault` if task *k*, a user policy's answer, may not start
+        now.
         """
         held = self.row[k] in self.closed and self.open >= self.most
         if held or self.open >= self.most:
@@ -198,7 +199,7 @@ class Dispatcher(Directory):
             raise Fault("answer", task=self.problem.tasks[k].id, why=why)
 
     def started(self, k: int) -> None:
-        """Task *k* starts; its sample opens."""
+        """Start task *k*, which opens its sample."""
         self.start(k)
         self.began[k] = True
         self.idle -= self.cores[k]
@@ -216,7 +217,7 @@ class Dispatcher(Directory):
         del self.ready[bisect_left(self.ready, self.row[k])]
 
     def ended(self, k: int) -> list[int]:
-        """Task *k* ends; the tasks that wait for no other now."""
+        """End task *k*; return the tasks that are ready now."""
         self.end(k)
         self.idle += self.cores[k]
         self.running -= 1
@@ -229,7 +230,7 @@ class Dispatcher(Directory):
         return [j for j in self.succ[k] if not self.waits[j]]
 
     def resize(self, k: int, f: int, size: int) -> None:
-        """Product *f* of task *k* has *size* bytes, or is now expected to have."""
+        """Set the known or expected *size* in bytes of product *f* of task *k*."""
         more = size - self.sizes[f]
         self.sizes[f] = size
         self.own[k] += more
@@ -275,10 +276,9 @@ def dispatch(
 ) -> WorkDirectoryPlan:
     """Run *dispatcher* from 0 to the end and return its plan (rule B5).
 
-    Where *choose* is given it decides in place of the dispatcher's rank. *actual*
-    compute seconds replace the planned ones in the run alone. Raises :class:`Fault`
-    where the run is stuck (rule B8), where *choose* answers what may not start, and for
-    invalid *actual* times.
+    *choose*, if given, replaces the dispatcher's rank. *actual* compute seconds replace
+    the planned ones in the run alone. Raises :class:`Fault` if the run is stuck (rule
+    B8), if *choose* returns a task that may not start, and for invalid *actual* times.
     """
     seconds = lengths(problem, actual)
     releases = [task.release_seconds for task in problem.tasks]
@@ -323,7 +323,9 @@ def run(
     now = 0
 
     def finish() -> None:
-        """Process all ends and releases of this instant, and what they make ready."""
+        """Process all ends and releases of this instant, and the tasks they make
+        ready.
+        """
         until = now + ticks.slack
         while ends and ends[0][0] <= until:
             for j in dispatcher.ended(heapq.heappop(ends)[1]):
@@ -364,7 +366,7 @@ def run(
 
 
 def _answer(dispatcher: Dispatcher, choose: Choice | None) -> int | None:
-    """Return the task to start now, by *choose* or by the dispatcher; None: wait."""
+    """Return the task to start now, by *choose* or by the dispatcher; None to wait."""
     if choose is None:
         return dispatcher.next()
     name = choose(dispatcher)

@@ -1,6 +1,4 @@
-"""Orders of the tasks one at a time, and the admission of safe runs by them (rule
-B6).
-"""
+"""Order the tasks one at a time, and admit the tasks of safe runs (rule B6)."""
 
 from __future__ import annotations
 
@@ -16,11 +14,11 @@ from ioopt.sim.work_directory.directory import Directory
 
 ORDERS = ("file", "depth-first", "freeing")
 MOST_BYTES = 1 << 60
-"""Bytes in all up to which 64-bit whole numbers hold every use."""
+"""Most total bytes for which 64-bit whole numbers hold every use."""
 STARTED = -(1 << 62)
 """Use at a place whose task has started: it stays below 0, whatever is added."""
 STARTED_OF_MANY = -(10**40)
-"""The same where there are more bytes than 64-bit whole numbers hold."""
+"""The same value for larger total bytes."""
 
 
 def sequential_peak(problem: WorkDirectoryProblem, order: Sequence[int]) -> int:
@@ -52,7 +50,7 @@ def reference_order(
 def least_order(
     problem: WorkDirectoryProblem, deadline: Deadline | None = None
 ) -> list[int]:
-    """Return the reference order, or one sample by sample where that has a lesser peak.
+    """Return the reference order, or an order by samples if its peak is lower.
 
     Past the *deadline* no further order is tried once one keeps the quota.
     """
@@ -96,7 +94,8 @@ def sequential_order(
         bool(tasks) or not leaves
         for tasks, leaves in zip(problem.readers, inside.leaves)
     ]
-    # Sums of the readers that have not run: the reader itself once one is left.
+    # Sums of the indices of readers that have not run: once one is left, the sum is
+    # that reader.
     unread = [sum(tasks) for tasks in problem.readers]
     waits = [len(row) for row in problem.predecessors]
 
@@ -144,9 +143,9 @@ class Walk:
     """Keep the bytes inside at every place of the reference order as tasks start.
 
     They are what would be inside if all running tasks ended and the tasks left ran one
-    at a time. A start puts what stays of its outputs inside from the first place on,
-    and lets its inputs leave after the last reader left. So a task is admitted in time
-    that grows with its files only.
+    at a time. A start adds its remaining outputs from the first place on, and removes
+    its inputs after the last remaining reader. So a task is admitted in time that grows
+    with its files only.
     """
 
     def __init__(
@@ -161,7 +160,7 @@ class Walk:
         few = self.total < MOST_BYTES
         self.started = STARTED if few else STARTED_OF_MANY
         self.uses = np.array(_uses(problem, order), dtype=np.int64 if few else object)
-        # The most bytes at the places before each whose tasks have not started.
+        # Most bytes at the places before each whose tasks have not started.
         self.most: np.ndarray | None = None
         self.place = sorted(range(len(order)), key=order.__getitem__)
         self.sizes = inside.sizes
@@ -177,7 +176,7 @@ class Walk:
             self.stays.append(sum(inside.sizes[f] for f in staying))
 
     def anew(self) -> Walk:
-        """Return a copy; no task may have started in this one."""
+        """Return a copy; no task may have started in this object."""
         other = copy(self)
         other.uses = self.uses.copy()
         other.readers = [row[:] for row in self.readers]

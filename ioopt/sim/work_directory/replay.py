@@ -1,7 +1,7 @@
 """Replay plans of work directories (rules B3 and B4), and add the bounds.
 
 There is no clock: bytes and cores are held over places in the list of starts, from the
-start that takes them to the first one before which they are free again. The checker,
+start that takes them to the first start at which they are free again. The checker,
 ``ioopt/checks/work_directory.py``, shares no code with this replay: an error in one of
 the two shows as a difference between them.
 """
@@ -31,12 +31,12 @@ from ioopt.sim.work_directory.directory import lengths
 from ioopt.timeline import Interval, Timeline, steps_of
 
 STAGES = 7
-"""Stages of a workflow that are shown apart; the others are shown together."""
+"""Most stages of a workflow shown separately; the others are shown together."""
 
 
 @dataclass(frozen=True)
 class CarriedOut:
-    """What the replay of a plan without violations comes to.
+    """Hold the replay of a plan without violations.
 
     ``times`` are (start, end) of each task by position, ``use`` is (seconds, bytes
     inside from then on) at each change.
@@ -48,7 +48,7 @@ class CarriedOut:
 
 
 class Held(NamedTuple):
-    """Bytes (or cores) held from the start at place ``first`` until that at ``over``.
+    """Hold bytes (or cores) from the start at place ``first`` until that at ``over``.
 
     Right after the start at ``over`` they are free again. ``left`` is the tick at which
     they leave; for a file that is ``kept`` for good it is the last end.
@@ -62,9 +62,9 @@ class Held(NamedTuple):
 
 
 class Places:
-    """The starts of a plan in order, and what is held over which of them.
+    """List the starts of a plan in order, and what is held between them.
 
-    Raises :class:`Fault` for a list of starts that is no plan.
+    Raises :class:`Fault` for a list of starts that is not a plan.
     """
 
     def __init__(
@@ -100,16 +100,18 @@ class Places:
         return bisect_left(self.reach, end, lo=place + 1)
 
     def _left(self, over: int, end: int) -> int:
-        """Return when what a task holds until place *over* leaves.
+        """Return when a task's bytes held until place *over* leave.
 
-        That is its end, or the start at *over* where both are one instant.
+        That is its end, or the start at *over* if both are one instant.
         """
         if over == len(self.starts):
             return end
         return min(end, self.starts[over])
 
     def bytes_held(self) -> list[Held]:
-        """Return what is inside the directory (rule B2): scratch, and every product."""
+        """Return the bytes inside the directory (rule B2): scratch, and every
+        product.
+        """
         problem = self.problem
         found = []
         for k, task in enumerate(problem.tasks):
@@ -142,7 +144,7 @@ class Places:
         ]
 
     def totals(self, rows: list[Held]) -> list[int]:
-        """Return the sum of what is held right after the start at each place."""
+        """Return the sum held right after the start at each place."""
         change = [0] * (len(self.starts) + 1)
         for row in rows:
             change[row.first] += row.amount
@@ -150,8 +152,8 @@ class Places:
         return list(accumulate(change[:-1]))
 
     def faults(self, quota: int | None, use: list[int]) -> list[str]:
-        """Return each start that breaks a release, a producer, the cores or the
-        *quota*, in words.
+        """Return, in words, each start that breaks a release, a producer, cores or
+        *quota*.
         """
         problem = self.problem
         found = []
@@ -190,8 +192,9 @@ class Places:
         }
 
     def steps(self, rows: list[Held]) -> list[tuple[float, int]]:
-        """Return (seconds, bytes inside) at 0, at each start and at each end, equal
-        instants once.
+        """Return (seconds, bytes inside) at 0, at each start and each end.
+
+        Equal instants appear once.
         """
         change = {0: 0} | dict.fromkeys(sorted({*self.starts, *self.left}), 0)
         for row in rows:
@@ -228,7 +231,7 @@ def carried_out(
     plan: WorkDirectoryPlan,
     actual: Mapping[str, float] | None = None,
 ) -> CarriedOut:
-    """Replay *plan*; SimulationError that names each task with a violation.
+    """Replay *plan*; raise SimulationError that names each task with a violation.
 
     *actual* compute seconds by task replace the planned ones.
     """
@@ -249,7 +252,7 @@ def carried_out(
 def keeps(
     problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, quota: int | None
 ) -> bool:
-    """Return whether *plan* breaks no rule under *quota*, whatever quota it names."""
+    """Return whether *plan* breaks no rule under *quota*, whatever its own quota."""
     asked = problem.model_copy(update={"quota_bytes": quota})
     try:
         carried_out(asked, plan.model_copy(update={"ignore_quota": False}))
@@ -266,9 +269,9 @@ def simulate(
 ) -> Simulation:
     """Replay *plan* for a result; where a *deadline* is given, without a timeline.
 
-    The metrics hold the bounds too. They are of the planned times: that of the makespan
-    is left out where *actual* times replace them, and either one where the *deadline*
-    passes first.
+    The metrics hold the bounds too. They hold for the planned times: the bound of the
+    makespan is left out if *actual* times replace these, and either one if the
+    *deadline* passes first.
     """
     with collector_paused():
         return _simulated(problem, plan, actual, deadline)
@@ -285,7 +288,8 @@ def _simulated(
     quota = None if plan.ignore_quota else problem.quota_bytes
     metrics = {**found.metrics, **_bounds(problem, quota, deadline)}
     if actual is not None:
-        metrics.pop("lower_bound_seconds", None)  # it is of the planned times
+        # This bound holds for the planned times only.
+        metrics.pop("lower_bound_seconds", None)
     stages = [stage(task.id) for task in problem.tasks]
     rows = [
         {
@@ -313,7 +317,7 @@ def _simulated(
 def _bounds(
     problem: WorkDirectoryProblem, quota: int | None, deadline: Deadline | None
 ) -> Json:
-    """Return the lower bounds of peak and makespan for which there is time."""
+    """Return the lower bounds of peak and makespan that there is time for."""
     found: Json = {}
     if deadline is not None and deadline.expired():
         return found
@@ -338,7 +342,7 @@ def stage(task: str) -> str:
 def _by_stage(
     problem: WorkDirectoryProblem, found: CarriedOut, stages: list[str]
 ) -> dict[str, list[list[float]]]:
-    """Return (seconds, bytes inside) by stage at each change of what its tasks wrote.
+    """Return (seconds, bytes inside) by stage at each change of its products.
 
     All but the largest of *stages* count as one, ``others``.
     """

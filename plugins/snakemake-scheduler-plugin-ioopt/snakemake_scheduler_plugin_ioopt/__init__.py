@@ -1,12 +1,12 @@
 """``snakemake --scheduler ioopt``: job selection by :mod:`ioopt.embed.selection`.
 
-Snakemake finds this package by its name. The package passes jobs, resources and input
-sizes on, and returns the chosen jobs, or ``None`` when anything fails, which makes
-Snakemake use its greedy scheduler. With ``--scheduler-ioopt-disk-mb`` and similar
+Snakemake finds this package by its name. The package passes on jobs, resources and
+input sizes, and returns the chosen jobs. If anything fails it returns ``None``, and
+Snakemake uses its greedy scheduler. With ``--scheduler-ioopt-disk-mb`` and similar
 options :class:`DataOrder` chooses the jobs instead.
 """
 
-# Without postponed annotations, as Snakemake reads the types of settings.
+# Annotations are not postponed, because Snakemake reads the types of settings.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,8 +45,8 @@ class SchedulerSettings(SchedulerSettingsBase):
     data: bool = field(
         default=False,
         metadata={
-            "help": "Start jobs so that temporary files go soon, not as many cores as "
-            "can be."
+            "help": "Start jobs so that temporary files are deleted soon, "
+            "instead of using as many cores as possible."
         },
     )
     disk_mb: int | None = _setting(
@@ -61,7 +61,7 @@ class SchedulerSettings(SchedulerSettingsBase):
 
 
 class Scheduler(SchedulerBase):
-    """The scheduler that selects the ready jobs to start now."""
+    """Select the ready jobs to start now."""
 
     def __post_init__(self) -> None:
         if getattr(self.settings, "deadline", None) is not None:
@@ -140,10 +140,10 @@ class Scheduler(SchedulerBase):
 
 
 class TempInputs:
-    """The temporary files among the inputs of a job.
+    """Find the temporary files among the inputs of a job.
 
-    Snakemake marks the output of the job that makes a file, not the input of those that
-    read it. So the makers are asked, once for each job.
+    Snakemake marks the output of the job that makes a file, not the input of its
+    readers. So the producers are asked, once for each job.
     """
 
     def __init__(self, dag: Any) -> None:
@@ -184,8 +184,8 @@ class Question:
     """The arguments of :func:`ioopt.embed.selection.select`; ``ready[k]`` describes
     ``jobs[k]``.
 
-    ``free`` is what Snakemake has of each resource. Where it is again what it was at
-    first, no job runs.
+    ``free`` is what Snakemake has of each resource. If it equals its first value, no
+    job runs.
     """
 
     jobs: list[Job]
@@ -204,7 +204,7 @@ def question(
     temp: TempInputs,
 ) -> Question:
     """Turn Snakemake's arguments of ``select_jobs`` into a question."""
-    # A resource that is practically endless needs no account.
+    # A practically unlimited resource needs no account.
     numbers = {
         name: value for name, value in available.items() if isinstance(value, int)
     }
@@ -213,7 +213,7 @@ def question(
     readers: Counter[str] = Counter()
     for job in remaining:
         readers.update(temp[job])
-    # Snakemake hands over sets: sorted, so that runs repeat.
+    # Snakemake passes sets; sort them, so that runs repeat.
     jobs = sorted(selectable, key=lambda job: str(getattr(job, "jobid", job)))
     temp_bytes: dict[str, int] = {}
     ready = []
@@ -229,13 +229,13 @@ def question(
         needs = _needs(job, capacities)
         ready.append(ReadyJob(job.priority, cores, needs, own, total))
     counts = {name: readers.get(name, 1) for name in temp_bytes}
-    # How many jobs may be submitted now does not show whether any runs.
+    # The number of jobs that may be submitted now does not show whether any runs.
     free = {name: value for name, value in numbers.items() if name != "_job_count"}
     return Question(jobs, ready, list(capacities.values()), temp_bytes, counts, free)
 
 
 def _needs(job: Job, names: Iterable[str]) -> tuple[int, ...]:
-    """Return what *job* takes of each resource; of one that is a text, nothing."""
+    """Return what *job* takes of each numeric resource."""
     needs = []
     for name in names:
         need = job.scheduler_resources.get(name, 0)

@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from snakemake_scheduler_plugin_ioopt import Job, Question, TempInputs
 
 Place = tuple[str, int]
-"""A rule, and which of its outputs."""
+"""A rule, and the index of one of its outputs."""
 SAME = 0.1
-"""A mean that has changed by at most this share of it is not told again."""
+"""Share by which a mean must change to be reported again."""
 
 
 class _Room:
-    """The ready jobs, and the resources that are left for them."""
+    """Hold the ready jobs, and the resources that are left for them."""
 
     def __init__(self, asked: Question) -> None:
         self._rows = dict(zip(map(_name, asked.jobs), asked.ready))
         self._free = list(asked.capacities)
 
     def able(self, running: Container[str], priority: int | None = None) -> list[str]:
-        """Return the jobs that may start with what is left, those *running* not.
+        """Return the jobs not in *running* that may start with the resources left.
 
-        With *priority* only jobs of that priority are returned.
+        With *priority* return only jobs of that priority.
         """
         return [
             name
@@ -47,7 +47,7 @@ class _Room:
         ]
 
     def _fits(self, needs: Iterable[int]) -> bool:
-        """Whether *needs* are left of each resource."""
+        """Return whether *needs* are left of each resource."""
         return all(need <= have for need, have in zip(needs, self._free))
 
     def take(self, name: str) -> None:
@@ -57,7 +57,9 @@ class _Room:
 
 
 class DataOrder:
-    """The state of one run of Snakemake: jobs that run, and what rules have written."""
+    """Hold the state of one run of Snakemake: running jobs, and what rules have
+    written.
+    """
 
     def __init__(
         self, dag: Any, temp: TempInputs, quota: int | None, **how: Any
@@ -84,8 +86,9 @@ class DataOrder:
     def choose(
         self, asked: Question, remaining: Iterable[Job], until: Deadline
     ) -> list[Job]:
-        """Return the jobs to start; at least one where none runs and resources allow
-        it.
+        """Return the jobs to start.
+
+        Return at least one if none runs and resources allow it.
         """
         self.notes = []
         self._round += 1
@@ -104,7 +107,7 @@ class DataOrder:
                     break
                 self._start(name, room)
                 chosen.append(name)
-        if not self._running:  # no job will end and free bytes of the disk
+        if not self._running:  # No running job will end and free bytes of the disk.
             for name in room.able(self._running)[:1]:
                 self.notes.append(
                     f"job {name} starts, though its files may not fit the disk"
@@ -114,16 +117,15 @@ class DataOrder:
         return [self._jobs[name] for name in chosen]
 
     def _start(self, name: str, room: _Room) -> None:
-        """Note that job *name* starts, and take its resources."""
+        """Record the start of job *name*, and take its resources."""
         self._run.started(name)
         self._running[name] = self._jobs[name]
         room.take(name)
 
     def _look(self, asked: Question) -> None:
-        """Note which jobs have ended or failed.
+        """Record which jobs have ended or failed.
 
-        After a job has failed for good, a new instance is made of the jobs that are
-        left.
+        After a job has failed for good, make a new instance of the remaining jobs.
         """
         ready = set(asked.jobs)
         none_runs = asked.free == self._idle
@@ -140,7 +142,7 @@ class DataOrder:
                 self._jobs = {}
 
     def _ended(self, name: str, job: Job) -> None:
-        """Tell that job *name* has ended, and what its rule wrote."""
+        """Report that job *name* has ended, and what its rule wrote."""
         sizes = [_size(str(file)) for file in job.output]
         self._run.ended(
             name,
@@ -153,14 +155,14 @@ class DataOrder:
         )
         self._jobs.pop(name, None)
         for at, (file, size) in enumerate(zip(job.output, sizes)):
-            if size is None:  # removed already, as nobody reads it
+            if size is None:  # The file is already removed, because no task reads it.
                 continue
             if not file.is_flagged("temp"):
                 self._kept += size
             self._learn((_rule(job), at), size)
 
     def _learn(self, place: Place, size: int) -> None:
-        """Take *size* into the mean of an output; tell a mean that has changed."""
+        """Update the mean of an output by *size*; report a mean that has changed."""
         count, total = self._seen.get(place, (0, 0))
         count += 1
         total += size
@@ -176,11 +178,11 @@ class DataOrder:
             if name not in self._running and _rule(job) == rule
         ]
         self._run.expect(dict.fromkeys(files, mean))
-        if not self._safe:  # with the new size there may be an order that fits
+        if not self._safe:  # With the new size there may be an order that fits.
             self._jobs = {}
 
     def _begin(self, jobs: dict[str, Job]) -> None:
-        """Make a new instance of *jobs*, those that run among them, and start it."""
+        """Make a new instance of *jobs*, including the running ones, and start it."""
         tasks, sizes = self._tasks(jobs)
         kept: set[str] = set()
         for name in tasks.keys() & jobs.keys():
@@ -190,7 +192,7 @@ class DataOrder:
         if self._quota is not None:
             quota = max(0, self._quota - self._kept)
         instance = {
-            "cores": len(tasks) + 1,  # Snakemake counts them
+            "cores": len(tasks) + 1,  # Snakemake counts them itself.
             "quota_bytes": quota,
             "tasks": [
                 {"id": name, "compute_seconds": 0, **row} for name, row in tasks.items()
@@ -220,10 +222,10 @@ class DataOrder:
     def _tasks(
         self, jobs: dict[str, Job]
     ) -> tuple[dict[str, dict[str, Any]], dict[str, int]]:
-        """Return the tasks of *jobs* as the instance has them, and the bytes of files.
+        """Return the tasks of *jobs* for the instance, and the bytes of files.
 
-        A temporary file that is there has a task that wrote it. Jobs that read a
-        temporary file which is missing are left out: its writer has failed for good.
+        A temporary file that exists has a task that wrote it. Jobs that read a missing
+        temporary file are left out: its writer has failed for good.
         """
         sizes: dict[str, int] = {}
         tasks: dict[str, dict[str, Any]] = {}
@@ -246,8 +248,9 @@ class DataOrder:
         return tasks, sizes
 
     def _expected(self, job: Job, reads: int) -> list[int]:
-        """Return the bytes of each output, by what the rule has written, what it
-        states, or what the job reads.
+        """Return the bytes of each output.
+
+        They come from the rule's earlier outputs, its statement, or the job's inputs.
         """
         count = len(job.output)
         total = reads
@@ -285,9 +288,7 @@ def _rule(job: Job) -> str:
 
 
 def _size(path: str) -> int | None:
-    """Return the bytes of a file, or of the files of a folder; None where there is
-    none.
-    """
+    """Return the bytes of a file, or of the files of a folder; None if missing."""
     try:
         if not os.path.isdir(path):
             return os.stat(path).st_size

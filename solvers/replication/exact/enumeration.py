@@ -1,5 +1,6 @@
-"""Proof by enumeration (ours) for a few tasks on a few equal nodes
-(docs/replication-models.md).
+"""Prove optimality by enumeration (ours): few tasks on a few equal nodes.
+
+The method is described in docs/replication-models.md.
 """
 
 from __future__ import annotations
@@ -28,27 +29,29 @@ from ioopt.solvers.replication.exact import enumeration_kernel as kernel
 from ioopt.solvers.replication.plans import flat
 
 MOST_NODES = 4
-"""Nodes of an instance that is enumerated, at most (2 to 4).
+"""Most nodes of an instance that is enumerated (2 to 4).
 
 Chosen with the two below on PPA and IMAGE-85 batches: a proof takes some seconds.
 """
 MOST_TASKS = 24
-"""Tasks of such an instance, at most (1 to 30)."""
+"""Most tasks of an instance that is enumerated (1 to 30)."""
 MOST_KINDS = 8
-"""Different files of such an instance by their times and size, at most (1 to 16)."""
+"""Most classes of files, by fetch time, copy time and size (1 to 16)."""
 MOST_NODES_VISITED = {True: 100_000_000, False: 20_000}
-"""Nodes of the tree visited, at most: a few seconds compiled, else a few tenths."""
+"""Most tree nodes visited: a few seconds compiled, otherwise a few tenths."""
 LEAF_NODES = {True: 300_000, False: 3_000}
 """Nodes visited for one assignment of tasks before CP-SAT is asked about its files."""
 LEAF_SECONDS = 5.0
-"""Time for that question."""
+"""Seconds that CP-SAT may take for these files."""
 _CHUNK = {True: 1_000_000, False: 2_000}
-"""Nodes visited between two looks at the clock, by whether the kernel is compiled."""
+"""Tree nodes visited between two checks of the clock, by whether the kernel is
+compiled.
+"""
 
 
 def applies(instance: StaticInstance) -> bool:
-    """Return whether the instance is small, and its nodes are equal and hold
-    nothing.
+    """Return whether the instance is small and its nodes are equal and hold no
+    files.
     """
     nodes = instance.problem.nodes
     if not 1 < len(nodes) <= MOST_NODES or any(instance.held):
@@ -68,13 +71,15 @@ def _kinds(instance: StaticInstance) -> list[tuple[int, int, int]]:
 
 
 def _order(instance: StaticInstance) -> list[int]:
-    """Return the classes so that each shares many bytes with those before it."""
+    """Order the classes so that each shares many bytes with the classes before it."""
     left = set(range(len(instance.classes)))
     order: list[int] = []
     seen: set[int] = set()
 
     def key(k: int) -> tuple[int, int, int]:
-        """Return shared bytes, all bytes, and the place; the largest comes next."""
+        """Return the sort key of a class: shared bytes, all bytes, position; the
+        largest is next.
+        """
         inputs = instance.classes[k].inputs
         shared = sum(instance.sizes[f] for f in inputs if f in seen)
         return shared, sum(instance.sizes[f] for f in inputs), -k
@@ -88,7 +93,7 @@ def _order(instance: StaticInstance) -> list[int]:
 
 
 class _Options:
-    """Hold the options of every group of files, (kind << num_nodes) + mask of reader
+    """List the options of every group of files: (kind << num_nodes) + mask of reader
     nodes.
 
     Those of group g are ``every[first[g]:first[g + 1]]``, by rising sum of loads.
@@ -127,11 +132,12 @@ class _Options:
 
 
 class Enumeration:
-    """Search one instance that :func:`applies` to; the search can be left and resumed.
+    """Search one instance that :func:`applies` to; the search can be paused and
+    resumed.
 
-    ``compiled`` chooses the way to run the kernel, ``relays`` is as in the model.
-    ``stuck`` is set where an assignment could not be settled, after which nothing can
-    be proven.
+    ``compiled`` chooses how the kernel runs; ``relays`` has the model's meaning.
+    ``stuck`` is set when an assignment could not be settled; no proof is possible after
+    that.
     """
 
     def __init__(
@@ -203,7 +209,7 @@ class Enumeration:
         )
 
     def _state(self) -> kernel.State:
-        """Return the arrays of a search that has not begun."""
+        """Return the initial arrays of a search."""
         box = machine_code.boxes(self.compiled)
         nodes = self.instance.num_nodes
         files = self.instance.num_files
@@ -246,12 +252,13 @@ class Enumeration:
         upper: Callable[[], int],
         found: Callable[[Moves], None],
     ) -> int | None:
-        """Visit up to *nodes* nodes more, unless *over*; return a proven lower bound
-        when done.
+        """Visit up to *nodes* more tree nodes; return a proven lower bound once
+        finished.
 
-        The search looks for plans of at most *upper* units, which is asked now and then
-        and may only fall. Every plan goes to *found*, after which *upper* must be below
-        its largest load. The bound is in units; None where the search goes on.
+        Stop early if *over* says so. The search looks for plans of at most *upper*
+        units, which is asked now and then and may only fall. Every plan goes to
+        *found*, after which *upper* must be below its largest load. The bound is in
+        units; None while the search is unfinished.
         """
         run: Callable[..., int] = kernel.search
         if self.compiled:
@@ -275,10 +282,9 @@ class Enumeration:
         return None
 
     def _settled(self) -> Moves | None:
-        """Return the best plan within reach for the assignment at hand, by
-        :class:`FileMix`.
+        """Return the best plan for the present assignment, found by :class:`FileMix`.
 
-        The search goes on behind that assignment.
+        The search continues after that assignment.
         """
         numbers = self.state.numbers
         options = self.options
@@ -309,9 +315,9 @@ class Enumeration:
         return self._moves(mix.chosen(answer.values)) if answer.found else None
 
     def _moves(self, chosen: list[int]) -> Moves:
-        """Return the plan of the assignment at hand.
+        """Return the plan of the present assignment of tasks.
 
-        *chosen* options go to files of their groups in order.
+        *chosen* options are given to the files of their groups in order.
         """
         state = self.state
         options = self.options

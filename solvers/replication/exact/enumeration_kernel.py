@@ -1,9 +1,9 @@
-"""Every assignment of a few tasks to a few equal nodes, cut off by what copies must
-cost.
+"""Enumerate the assignments of few tasks to a few equal nodes, pruned by copy costs.
 
-Branch and bound in two layers, tasks on nodes and then an option for every file of a
-whole assignment (docs/replication-models.md, How ``ip`` searches). Plain Python over
-flat arrays, compiled and not with one answer. Loads are whole units.
+Branch and bound in two layers: tasks to nodes, then an option for every file of a
+complete assignment (docs/replication-models.md, How ``ip`` searches). The functions
+work on flat arrays; compiled and in plain Python they give the same answer. Loads are
+whole units.
 """
 
 from typing import NamedTuple
@@ -45,9 +45,11 @@ class Data(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run changes, by depth of the first layer (``assign`` .. ``used``) and by
-    place in the second (``group`` .. ``stored``); ``count`` files and ``low``
-    unavoidable units of each group.
+    """Hold what a run changes.
+
+    The first layer is indexed by depth (``assign`` .. ``used``), the second by place
+    (``group`` .. ``stored``). ``count`` and ``low`` are the files and the unavoidable
+    units of each group.
     """
 
     assign: Box
@@ -74,7 +76,7 @@ DEPTH = 0
 UPPER = 1
 NODES = 2
 NUMBERS = 3
-# Verdicts of a search.
+# Outcomes of a search.
 DONE = 0
 FOUND = 1
 LIMIT = 2
@@ -82,10 +84,10 @@ STUCK = 3
 
 
 def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
-    """Go on until a plan within UPPER is FOUND, all is DONE, or *limit* nodes were
+    """Continue until a plan within UPPER is FOUND, all is DONE, or *limit* nodes are
     visited.
 
-    After FOUND lower UPPER and call again: the same assignment is looked at once more.
+    After FOUND, lower UPPER and call again: the same assignment is examined once more.
     An assignment that takes more than *leaf_limit* nodes ends the search as STUCK.
     """
     numbers = state.numbers
@@ -106,14 +108,14 @@ def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
 
 
 def place(data: Data, state: State, depth: int) -> bool:
-    """Put task *depth* on its next node, if there is one, and go deeper
-    where that may lead on.
+    """Put task *depth* on its next node, if any; go deeper if a better plan is
+    possible.
     """
     nodes = data.num_nodes
     files = data.num_files
     state.assign[depth] += 1
     node = state.assign[depth]
-    # Nodes are alike: a task goes to a used one or to the first that is not.
+    # Nodes are equal: a task goes to a node in use or to the first unused one.
     if node > min(state.top[depth], nodes - 1):
         return False
     state.numbers[NODES] += 1
@@ -157,9 +159,7 @@ def bits(mask: int) -> int:
 
 
 def settle(data: Data, state: State, leaf_limit: int) -> int:
-    """Return whether the files of a whole assignment can be fetched and copied within
-    UPPER.
-    """
+    """Return whether the files of a complete assignment can be placed within UPPER."""
     spare = data.num_nodes * state.numbers[UPPER] - state.cost[data.num_tasks]
     if spare < 0:
         return DONE
@@ -170,8 +170,8 @@ def settle(data: Data, state: State, leaf_limit: int) -> int:
 
 
 def lay_out(data: Data, state: State, spare: int) -> None:
-    """Order the files, and note what from each place on must still be fetched
-    and loaded.
+    """Order the files; note for each place what must still be fetched and loaded after
+    it.
     """
     nodes = data.num_nodes
     files = data.num_files
@@ -184,7 +184,7 @@ def lay_out(data: Data, state: State, spare: int) -> None:
         ] += 1
     place = 0
     for kind in range(data.num_kinds):
-        # Files that several nodes read decide most, so they come first.
+        # Files with several reader nodes restrict the search most, so they come first.
         for mask in range(masks - 1, 0, -1):
             group = kind * masks + mask
             for _ in range(state.count[group]):
@@ -209,7 +209,9 @@ def lay_out(data: Data, state: State, spare: int) -> None:
 
 
 def unavoidable(data: Data, state: State, group: int, spare: int) -> None:
-    """Note, per node, the least that a file of *group* loads it with beside a fetch."""
+    """Note the least load that a file of *group* puts on each node, fetches
+    excluded.
+    """
     nodes = data.num_nodes
     first = data.opt_ptr[group]
     for i in range(nodes):
@@ -223,9 +225,9 @@ def unavoidable(data: Data, state: State, group: int, spare: int) -> None:
 
 
 def may_fit(data: Data, state: State, place: int) -> bool:
-    """Return whether what is left to fetch from *place* on fits the nodes' free room.
+    """Return whether the remaining fetches, from *place* on, fit the nodes' free load.
 
-    Of that room whole multiples of the common divisor of fetch times count.
+    Only multiples of the common divisor of fetch times count as free.
     """
     nodes = data.num_nodes
     upper = state.numbers[UPPER]
@@ -249,7 +251,7 @@ def may_fit(data: Data, state: State, place: int) -> bool:
 
 
 def choose(data: Data, state: State, leaf_limit: int) -> int:
-    """Search the options of every file in turn, depth first."""
+    """Search the options of all files, depth first."""
     files = data.num_files
     visited = 0
     place = 0
@@ -285,7 +287,9 @@ def choose(data: Data, state: State, leaf_limit: int) -> int:
 
 
 def take(data: Data, state: State, place: int, option: int) -> bool:
-    """Add the loads of *option* after *place*; False where a disk would overflow."""
+    """Add the loads of *option* after *place*; return False if a disk would
+    overflow.
+    """
     nodes = data.num_nodes
     size = data.size[state.group[place] >> nodes]
     state.spare[place + 1] = state.spare[place] - data.opt_excess[option]

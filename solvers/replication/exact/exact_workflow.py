@@ -1,5 +1,4 @@
-"""``exact-workflow``: find the queues of a small workflow or batch whose replay ends
-first, with a proof.
+"""Find and prove the queues whose replay ends first, for a small workflow or batch.
 
 Objective: the makespan of the replay, over all queues of tasks, without copy entries,
 replayed under any of the three eviction policies. The start is that of ``link-aware``.
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     from ioopt.compiled import Ints
 
 SCRATCH = ("victims", "keys", "use", "rates", "room", "crossing", "receivers")
-"""Fields of the simulator's state that mean nothing between two steps."""
+"""Fields of the simulator's state that are scratch between two steps."""
 POLICIES: tuple[EvictionPolicy, ...] = ("farthest-next-use", "popularity", "lru")
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0)]
@@ -63,20 +62,20 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class QueueLimits(Record):
-    """Say how the search over queues divides its time and its replays.
+    """Divide the time and the replays of the search over queues.
 
     Chosen on the sweep ``workflow-exact`` and on the bundled instances of up to 12
     tasks.
 
-    ``most_tasks``: beyond them no proof is in sight, and the state behind each child
-    of a branching, which the search keeps, gets large. *Start*: the link-aware search
-    has ``start_share`` of the limit and ``start_replays`` replays; of a tiny instance
-    the planners' plans only are replayed. *Engine*: the clock is looked at every
+    ``most_tasks``: with more tasks a proof is unlikely, and the states that the search
+    keeps for each child of a branching get large. *Start*: the link-aware search has
+    ``start_share`` of the limit and ``start_replays`` replays; of a tiny instance the
+    planners' plans only are replayed. *Engine*: the clock is looked at every
     ``plain_piece`` replays, compiled every ``compiled_piece``; up to ``plain_replays``
-    take some seconds and need no machine code. *Relaxation*: CP-SAT has
-    ``relax_share`` of the time left before the search over queues. Behind a link-aware
-    search ``relax_kept`` of a limit is kept for it, if that is ``least_relaxed``
-    seconds or more, which it needs to load. ``answer_seconds`` are kept for the plan.
+    take some seconds and need no machine code. *Relaxation*: CP-SAT has ``relax_share``
+    of the time left before the search over queues. Behind a link-aware search
+    ``relax_kept`` of a limit is kept for it, if that is ``least_relaxed`` seconds or
+    more, which it needs to load. ``answer_seconds`` are kept for the plan.
     """
 
     most_tasks: Count = 40
@@ -95,8 +94,10 @@ LIMITS = QueueLimits()
 
 
 class Settings(Record):
-    """``replays``: the most that the search may make (None: until the time limit), for
-    runs that repeat.
+    """Configure the limit of the search.
+
+    ``replays``: most replays of the search (None: until the time limit). With a count
+    the run can be repeated exactly.
     """
 
     replays: int | None = None
@@ -105,8 +106,9 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """Find the queues that end first, and a bound of all plans' makespans, also of
-    those with copy entries.
+    """Find the queues that end first, and a lower bound of the makespan of every plan.
+
+    The bound also holds for plans with copy entries.
     """
     problem.require_room()
     if len(problem.tasks) > LIMITS.most_tasks:
@@ -116,8 +118,8 @@ def solve(
         )
     if any(node.staging > 1 for node in problem.nodes):
         raise NotApplicableError(
-            "the search over queues follows replays that stage one file at a time, "
-            "and nodes have staging above 1; link-aware takes that"
+            "the search over queues replays one staged file at a time, and nodes "
+            "have staging above 1; take link-aware"
         )
     request.incumbents.objective_name = "makespan_seconds"
     run = _Run(problem, request)
@@ -128,9 +130,9 @@ def solve(
 
 
 def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """Solve ``ip`` where the makespan is the measure.
+    """Solve ``ip`` when the makespan is the measure.
 
-    Few tasks are tried in every queue, others are searched by ``link-aware``.
+    Enumerate the queues of few tasks; search those of more tasks with ``link-aware``.
     """
     one_at_a_time = all(node.staging == 1 for node in problem.nodes)
     asked = replace(request, settings=None)
@@ -144,7 +146,7 @@ def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer
 def searched(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """Return the plan of ``link-aware``.
 
-    Of few tasks it has the bound of the relaxation, if there is time for it.
+    With few tasks and enough time, its bound is that of the relaxation.
     """
     limit = request.deadline
     few = len(problem.tasks) <= LIMITS.most_tasks
@@ -188,7 +190,9 @@ class _Run:
         self.relaxed = False
 
     def start(self) -> None:
-        """Offer the best plan of a short search, and the plan of the request."""
+        """Offer the best plan of a short search, then the plan given with the
+        request.
+        """
         deadline = self.deadline.within(LIMITS.start_share * self.deadline.remaining())
         replays = 1
         if len(self.problem.tasks) > TINY_TASKS:
@@ -214,8 +218,8 @@ class _Run:
     def search(self) -> None:
         """Search under one policy after the other until the bound is met.
 
-        Each begins from what the last has found. CP-SAT comes before a search that is
-        likely to be cut short, and after that of a tiny instance.
+        Each search begins with the best plan of the last. CP-SAT runs before a search
+        that is likely to be cut short, and after that of a tiny instance.
         """
         if len(self.problem.tasks) > TINY_TASKS:
             self.relax(LIMITS.relax_share)
@@ -226,7 +230,7 @@ class _Run:
             ended = self._run(tree, policy)
             self.proven.append(tree.bound)
             if not ended and policy != POLICIES[-1]:
-                # What the policies to come can do is not known.
+                # Nothing is known of the policies not yet searched.
                 self.proven.append(self.floor)
             if not ended or not tree.pressed:
                 break
@@ -241,7 +245,7 @@ class _Run:
         return self.upper <= self.floor * (1 + kernel.CLOSE_ENOUGH)
 
     def relax(self, share: float) -> None:
-        """Ask CP-SAT once for a bound of all plans, in that *share* of what is left."""
+        """Ask CP-SAT once for a bound of all plans, in *share* of the time left."""
         plan = self.plan
         ruled = plan is not None and plan.sources == "lowest" and not plan.carry_out
         if ruled and not (self.relaxed or self.met or self.deadline.expired()):
@@ -251,7 +255,9 @@ class _Run:
             self.floor = max(self.floor, bound)
 
     def _run(self, tree: QueueSearch, policy: EvictionPolicy) -> bool:
-        """Search until the end (True), or until the time or the replays are up."""
+        """Search until proven (True), or until the time or the replays run out
+        (False).
+        """
         before = self.replays
         last = policy == POLICIES[-1]
         while True:
@@ -281,14 +287,14 @@ class _Run:
                 return False
 
     def _close_enough(self, bound: float) -> bool:
-        """Return whether the best plan is within the gap asked for above *bound*."""
+        """Return whether the best plan is within the requested gap above *bound*."""
         asked = self.request.options.gap
         if not asked:
             return False
         return (relative_gap(self.upper, bound) or 0.0) <= asked
 
     def outcome(self) -> Answer:
-        """Return the best plan and the bound, with a note on what is proven."""
+        """Return the best plan and the bound, with a note of what is proven."""
         made = f"{self.replays} partial simulations"
         if self.replays == 1:
             made = "1 partial simulation"
@@ -298,7 +304,10 @@ class _Run:
             if not self.replays:
                 note = "proven optimal by the lower bound"
             if self.floor < self.upper * (1 - 1e-9):
-                note += ", but for plans with copy entries, of which the bound is too"
+                note += (
+                    ", but not over plans with copy entries, for which the "
+                    "bound also holds"
+                )
         least_of_policies = min(self.proven, default=0.0)
         proven = max(self.floor, least_of_policies)
         metrics = {"replays": self.replays, "queues_bound_seconds": proven}
@@ -320,8 +329,8 @@ def compile_kernels() -> None:
 class QueueSearch:
     """Search over all queues of *problem* under one eviction policy.
 
-    The search can be left and resumed. Only plans that end before *upper* seconds are
-    looked for. ``fast``: on compiled kernels.
+    The search can be left and resumed. It looks only for plans that end before *upper*
+    seconds. ``fast``: use compiled kernels.
     """
 
     def __init__(
@@ -347,7 +356,7 @@ class QueueSearch:
         self._tree = self._stack(upper)
 
     def _paths(self) -> Path:
-        """Return the arrays of the bounds along a branch."""
+        """Return the arrays used by the bounds along a branch."""
         problem = self.problem
         bounds = self._bounds
         tasks = len(problem.tasks)
@@ -405,8 +414,8 @@ class QueueSearch:
         )
 
     def run(self, visits: int) -> bool:
-        """Replay up to about *visits* more children; return whether the search has
-        ended.
+        """Replay up to about *visits* more children; return whether the search is
+        complete.
         """
         run = compiled(kernel.__name__, "search") if self.fast else kernel.search
         arrays = (
@@ -431,7 +440,7 @@ class QueueSearch:
 
     @property
     def pressed(self) -> bool:
-        """Return whether a file was ever evicted or saved for room.
+        """Return whether a file was ever evicted or saved to make room.
 
         Only then do eviction policies differ.
         """
@@ -439,7 +448,9 @@ class QueueSearch:
 
     @property
     def bound(self) -> float:
-        """Return seconds that no queues end before: the least bound of what is open."""
+        """Return a lower bound in seconds of all queues: the least bound of the open
+        branches.
+        """
         tree = self._tree
         width = len(self.problem.tasks) + 2
         if not tree.numbers[kernel.BEGUN]:
@@ -464,9 +475,9 @@ class QueueSearch:
 
 
 def _one_block(*parts: Any) -> tuple[Ints, list[Any]]:
-    """Return *parts* with their arrays as views of one block of words, and the block.
+    """Return *parts* with their arrays as views of one block of words, and that block.
 
-    Scratch and constants stay apart. A search copies the block to go back to a state.
+    Scratch and constants are left out. The search saves a state by copying the block.
     """
     moved = []
     for number, part in enumerate(parts):

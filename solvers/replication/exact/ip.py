@@ -1,6 +1,4 @@
-"""``ip`` and ``ip-no-replication``: solve the static problem of Section 4.1 by a
-formulation and bounds of ours.
-"""
+"""Solve the static problem of Section 4.1: ``ip`` and ``ip-no-replication`` (ours)."""
 
 import sys
 from dataclasses import replace
@@ -87,11 +85,11 @@ LIMITS = SearchLimits()
 
 
 class Settings(Record):
-    """``cycles``: copies as printed, or acyclic (they descend from a fetch).
-    ``replication`` off: no copies.
+    """Configure the static model.
 
-    ``anneal`` off: no annealing start. ``moves``: what the plan's are to its replay
-    (timeline rule 7).
+    ``cycles``: copies as printed, or acyclic (each descends from a fetch).
+    ``replication`` off: no copies. ``anneal`` off: start without annealing. ``moves``:
+    how the replay treats the plan's transfers (timeline rule 7).
     """
 
     cycles: Cycles = "acyclic"
@@ -105,8 +103,8 @@ def solve(
 ) -> Answer:
     """Minimise the additive time by the static model.
 
-    Where the makespan is the measure, and neither settings nor a backend are given,
-    the end of the replay is minimised instead.
+    When the makespan is the measure, and neither settings nor a backend are given,
+    minimise the end of the replay instead.
     """
     settings = request.settings or Settings()
     plain = settings == Settings() and request.options.backend is None
@@ -146,7 +144,7 @@ def _least_additive(
     if not search.infeasible:
         if request.start is not None and not _offered(search, request.start):
             search.notes.append(
-                "the warm start states no complete static plan and was not used"
+                "the warm start is not a complete static plan and was not used"
             )
         _greedy_start(search)
         _run(search, settings, request.options.backend)
@@ -180,7 +178,7 @@ def _offered(search: Search, start: ReplicationPlan) -> bool:
 
 
 def _run(search: Search, settings: Settings, backend: str | None) -> None:
-    """Find bounds, anneal, then run the model on *backend* (None: whichever pays)."""
+    """Find bounds, anneal, then run the model on *backend* (None: choose one)."""
     instance = search.instance
     if backend is None and len(instance.problem.tasks) <= TINY_TASKS:
         search.enumerate()
@@ -198,7 +196,8 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         return
     if not builds:
         search.notes.append(
-            "too large for the integer program in this time: bounds and annealing"
+            "too large for the integer program in this time: used bounds and "
+            "annealing only"
         )
     elif backend in ("HiGHS", "CBC"):
         search.run_highs(backend)
@@ -216,9 +215,9 @@ def _can_be_built(search: Search) -> bool:
 
 
 def _anneal(search: Search, small: bool, builds: bool) -> None:
-    """Anneal for the share of the limit that the size of the instance deserves.
+    """Anneal for a share of the limit that depends on the instance's size.
 
-    Annealing gains more than CP-SAT on what is too large to prove.
+    On instances too large to prove, annealing gains more than CP-SAT.
     """
     if small:
         search.anneal(LIMITS.small_anneal_share, LIMITS.anneal_rounds)
@@ -229,7 +228,7 @@ def _anneal(search: Search, small: bool, builds: bool) -> None:
 
 
 def _prove(search: Search, settings: Settings) -> None:
-    """Try a short proof that repeats; then anneal again, and race for one."""
+    """Try a short, repeatable proof; then anneal again and race for a proof."""
     search.enumerate(fast=True)
     if not search.over():
         seconds = LIMITS.first_proof_seconds
@@ -240,12 +239,11 @@ def _prove(search: Search, settings: Settings) -> None:
 
 
 def _bound_of_all_plans(search: Search, settings: Settings) -> None:
-    """Where the best plan of one round is proven, search below plans that evict or
-    relay.
+    """Search for plans that evict or relay and beat the proven best of one round.
 
     Without disk limits, plans that relay are no longer than any plan, whatever it
-    evicts: the first arrivals of its files are one of them. This takes as long as the
-    search took so far, and gives no plan.
+    evicts: the first arrivals of its files form such a plan. The search takes as long
+    as the search so far, and yields a bound but no plan.
     """
     deadline = search.deadline
     if not search.proven() or search.moves is None or search.of_all_plans_too():
@@ -265,14 +263,14 @@ def _bound_of_all_plans(search: Search, settings: Settings) -> None:
 def _outcome(
     search: Search, problem: ReplicationProblem, request: SolveRequest, build: float
 ) -> Outcome:
-    """Return the best plan with its bound, or minmin's where there is none."""
+    """Return the best plan with its bound, or MinMin's plan if there is none."""
     instance = search.instance
     notes = list(search.notes)
     if search.infeasible:
         raise one_round_too_small()
     bound = instance.seconds(search.common)
     if search.moves is None:
-        reason = "no plan that keeps (21) in one round was found in time"
+        reason = "found no plan in time that serves the batch in one round within (21)"
         outcome = answer_instead(problem, request, reason, *notes)
         return replace(outcome, build_seconds=build)
     if not instance.exact:
@@ -305,12 +303,12 @@ def _outcome(
 
 
 def one_round_note(seconds: float) -> str:
-    """Return what was proven of plans of one round where the bound of all plans is
-    below it.
+    """Return a note of what is proven of plans of one round, if the general bound is
+    lower.
     """
     return (
         "no plan of one round that evicts nothing and copies files only to nodes "
-        f"that read them takes less than {seconds:.6g} s; the bound is one of all "
+        f"that read them takes less than {seconds:.6g} s; the bound holds for all "
         "plans"
     )
 
@@ -322,14 +320,14 @@ def cycle_notes(problem: ReplicationProblem, plan: ReplicationPlan) -> list[str]
     if not cycles:
         return []
     return [
-        f"{len(cycles)} file(s), such as {cycles[0].item}, are copied in a cycle with "
-        "no source: the printed model allows it, its batch time cannot be reached; "
-        "the replay stages files on demand"
+        f"{len(cycles)} file(s), such as {cycles[0].item}, are copied in a cycle "
+        "with no source: the printed model allows it, but its batch time cannot "
+        "be reached; the replay stages files on demand"
     ]
 
 
 def num_terms(instance: StaticInstance) -> int:
-    """Return about how many coefficients the aggregated model has."""
+    """Return the approximate number of coefficients of the aggregated model."""
     requests = sum(len(group.inputs) for group in instance.classes)
     nodes = instance.num_nodes
     return nodes * (instance.num_files * (12 + 3 * nodes) + 4 * requests)

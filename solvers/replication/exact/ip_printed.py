@@ -1,5 +1,5 @@
-"""``ip-printed``: equations (1)-(13) and (21) as printed, through PuLP:
-the baseline of ``ip``.
+"""Solve equations (1)-(13) and (21) as printed, through PuLP: the baseline of
+``ip``.
 """
 
 from dataclasses import replace
@@ -28,14 +28,14 @@ from ioopt.solvers.replication.greedy.minmin import answer_instead
 from ioopt.solvers.replication.plans import Answer, one_round_too_small, require_batch
 
 TERMS_PER_SECOND = 60_000
-"""How many terms PuLP builds and hands over in a second on a busy machine
-(measured).
-"""
+"""Terms that PuLP builds and hands over per second on a busy machine (measured)."""
 
 
 class Settings(Record):
-    """``cycles`` as printed (copies may run in a cycle) or acyclic; ``replication``
-    off: no copies.
+    """Configure the printed model.
+
+    ``cycles`` as printed (copies may run in a cycle) or acyclic; ``replication`` off:
+    no copies.
     """
 
     cycles: Cycles = "printed"
@@ -45,8 +45,8 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """Solve the printed model, by HiGHS unless asked; answer by minmin where it takes
-    too long.
+    """Solve the printed model, with HiGHS by default; fall back to MinMin if it is too
+    slow.
     """
     require_batch(problem)
     settings = request.settings or Settings()
@@ -59,7 +59,7 @@ def solve(
     model = PrintedModel(problem, settings.cycles, settings.replication)
     build = request.deadline.elapsed()
     left = request.deadline.remaining()
-    # What comes after the backend is the reading of the plan, its check and its replay.
+    # After the backend, the plan is still read, checked and replayed.
     limits = BackendLimits.of(request, max(0.01, left - 0.1 - terms / TERMS_PER_SECOND))
     answer = solve_program(model.program, request.options.backend, limits)
     versions = {answer.backend: answer.version}
@@ -80,7 +80,7 @@ def solve(
         )
     metrics = {}
     if bound is not None and not roomy(model.instance):
-        # (21) and held files are kept to: plans that evict may take less.
+        # The model keeps (21) and held files; plans that evict may take less time.
         metrics["one_round_bound_seconds"] = bound
         notes.append(one_round_note(bound))
         bound = quick(problem)
@@ -98,9 +98,7 @@ def solve(
 def proven_bound(
     instance: StaticInstance, answer: BackendAnswer, plan: ReplicationPlan
 ) -> float | None:
-    """Return the backend's bound in seconds, raised to the next multiple of the
-    unit.
-    """
+    """Return the backend's bound in seconds, rounded up to a multiple of the unit."""
     if answer.bound is None:
         return None
     if answer.status is not Status.OPTIMAL:
@@ -116,10 +114,12 @@ def _fallback(
     reason: str,
     answer: BackendAnswer | None = None,
 ) -> Outcome:
-    """Answer by minmin, with the bound of the model where that holds."""
+    """Answer with MinMin's plan, and with the model's bound if it holds for that
+    plan.
+    """
     if not enough_disk(reduce(problem)):
         raise one_round_too_small()
-    # On small disks minmin may fetch a file again, which the model's bound excludes.
+    # On small disks MinMin may fetch a file again, which the model does not cover.
     limited = any(node.disk_bytes is not None for node in problem.nodes)
     outcome = answer_instead(problem, request, reason)
     if answer is None or limited:

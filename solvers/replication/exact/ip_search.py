@@ -1,4 +1,4 @@
-"""The exact search behind ``ip``, in the order of docs/replication-models.md."""
+"""Search exactly for ``ip``, in the order given in docs/replication-models.md."""
 
 import math
 import threading
@@ -35,24 +35,20 @@ PROOF = {"symmetry_level": 2, "linearization_level": 2}
 SEARCH = {"symmetry_level": 0}
 """Presolve with symmetries can call a complete feasible hint infeasible."""
 PROVEN = 0.5 * OPTIMAL_RELATIVE_GAP
-"""Largest gap, relative to the load, that counts as proven; the rest is for rounding
-times to units.
-"""
+"""Largest relative gap that counts as proven; covers rounding of times to units."""
 SMALL_COLUMNS = 1_500
-"""Up to this many columns a proof is likely, so CP-SAT and the enumeration race
-for one.
-"""
+"""Most columns for which CP-SAT and the enumeration race for a proof."""
 
 
 class Search:
-    """Hold best moves, best load and bound in units, while the steps run.
+    """Hold the best moves, the best load and the bounds, in units, while the steps run.
 
     ``cycles`` and ``replication`` choose the model; the deadline of ``request`` leaves
-    room for what follows the search. ``bound`` is one of plans of one round that keep
-    (2) and all held files, ``common`` one of every plan that the checker accepts. While
-    ``relays`` is set the models let nodes pass on what they do not read, so that what
-    they prove holds of all plans. The first such plan below the best ends that, unless
-    ``loose`` takes it. ``infeasible``: a proof says that one round cannot hold the
+    room for what follows the search. ``bound`` holds for plans of one round that keep
+    (2) and all held files, ``common`` for every plan that the checker accepts. While
+    ``relays`` is set, nodes may pass on files that they do not read, so that what the
+    models prove holds for all plans. The first such plan below the best ends this step,
+    unless ``loose`` takes it. ``infeasible``: one round is proven unable to hold the
     batch.
     """
 
@@ -84,15 +80,13 @@ class Search:
 
     @property
     def of_all_plans(self) -> bool:
-        """Return whether what the models prove now holds of every plan of the
+        """Return whether what the models prove now holds for every plan of the
         variant.
         """
         return roomy(self.instance) and self.relays == self.may_relay
 
     def proven(self) -> bool:
-        """Return whether nothing is left to search, but for :data:`PROVEN` of
-        the load.
-        """
+        """Return whether the gap is closed, up to :data:`PROVEN` of the load."""
         if self.infeasible:
             return True
         if self.moves is None:
@@ -100,19 +94,19 @@ class Search:
         return self.load - self.bound <= PROVEN * self.load
 
     def of_all_plans_too(self) -> bool:
-        """Return whether the bound of plans of one round is one of all plans as
+        """Return whether the bound of plans of one round holds for all plans as
         well.
         """
         return self.bound - self.common <= PROVEN * self.bound
 
     def target(self) -> int:
-        """Return the most units of a plan that is better by more than a proof
-        may lack.
+        """Return the largest load of a plan that improves by more than the proof
+        tolerance.
         """
         return self.load - 1 - int(PROVEN * self.load)
 
     def good_enough(self) -> bool:
-        """Return whether the gap that was asked for is reached."""
+        """Return whether the requested gap is reached."""
         gap = self.request.options.gap
         if gap is None or self.moves is None:
             return False
@@ -135,23 +129,23 @@ class Search:
             self.relays = False
 
     def _keep(self, moves: Moves) -> None:
-        """Make *moves* the best where their load is less and the disks hold them."""
+        """Make *moves* the best if their load is less and the disks hold them."""
         load = max(loads(self.instance, moves), default=0)
         with self.lock:
             if load >= self.load or not fits(self.instance, moves):
                 return
             self.moves = moves
             self.load = load
-        # The front door answers with the best plan if the search is interrupted.
+        # An interrupted run answers with the best plan reported so far.
         plan = to_plan(self.instance, moves, self.cycles == "printed")
         seconds = self.instance.seconds
         bound = seconds(self.common) if self.common else None
         self.request.incumbents.report(plan, seconds(load), bound)
 
     def raise_bound(self, units: float | None, of_all_plans: bool = False) -> None:
-        """Note a proven bound.
+        """Record a proven bound.
 
-        Loads are whole units, so that a bound of a backend is rounded up, but for its
+        Loads are whole units, so a backend's bound is rounded up, except for its
         rounding errors.
         """
         if units is None or not math.isfinite(units):
@@ -164,20 +158,22 @@ class Search:
             self.bound = max(self.bound, least)
             if of_all_plans or self.of_all_plans:
                 self.common = max(self.common, least)
-            # An interrupted search answers with what the front door has been told.
+            # An interrupted run answers with the last bound reported.
             self.request.incumbents.bound = self.instance.seconds(self.common)
 
     # ------------------------------------------------------------------------------
     # steps
 
     def quick_bounds(self) -> None:
-        """Note what takes no time: disks in total, area, largest task."""
+        """Record the bounds that cost no time: total disk space, area, largest task."""
         self.infeasible = not enough_disk(self.instance)
         self.raise_bound(math.ceil(bounds.area(self.instance)), of_all_plans=True)
         self.raise_bound(bounds.largest_task(self.instance), of_all_plans=True)
 
     def partition_bound(self) -> None:
-        """Bound by the partition of the files by weight, a small CP-SAT model."""
+        """Bound the load by partitioning the files by weight, with a small CP-SAT
+        model.
+        """
         instance = self.instance
         weights = bounds.file_weights(instance, self.cycles, self.replication)
         partition = bounds.partition_model(weights, instance.num_nodes, self.common)
@@ -189,9 +185,9 @@ class Search:
             self.raise_bound(round(answer.bound), of_all_plans=True)
 
     def anneal(self, share: float, rounds: int, again: bool = False) -> None:
-        """Anneal from several seeds; *share* of the limit gives the steps.
+        """Anneal from several seeds; *share* of the limit sets the number of steps.
 
-        Small instances take few.
+        Small instances take few steps.
         """
         limit = min(self.request.options.time_limit_seconds or 60.0, 600.0)
         seed = self.request.options.seed
@@ -199,7 +195,7 @@ class Search:
             seed += rounds
         placed: tuple[int, ...] = ()
         for number in range(rounds):
-            # Even without time the first round offers the state that it begins from.
+            # Even without time the first round offers its initial state.
             if self.proven() or (self.over() and self.moves is not None):
                 return
             placed = placed or placed_by_disk(self.instance)
@@ -220,8 +216,8 @@ class Search:
             self.offer(found)
 
     def enumerate(self, fast: bool = False) -> None:
-        """Enumerate where that applies: for a moment, or *fast* for seconds, in machine
-        code.
+        """Enumerate if the instance allows it: briefly, or if *fast* for seconds in
+        machine code.
         """
         if self.over() or not enumeration.applies(self.instance):
             return
@@ -242,7 +238,7 @@ class Search:
     def _advance(
         self, search: enumeration.Enumeration, nodes: int, cancel: threading.Event
     ) -> None:
-        """Go on with *search* for so many nodes."""
+        """Continue *search* for so many nodes."""
 
         def over() -> bool:
             return self.over() or search.relays != self.relays or cancel.is_set()
@@ -254,7 +250,9 @@ class Search:
             self.raise_bound(bound)
 
     def race(self) -> None:
-        """Run CP-SAT and an enumeration that goes on, at once until one has a proof."""
+        """Run CP-SAT and a resumed enumeration at the same time until one has a
+        proof.
+        """
         cancel = threading.Event()
         going = self.going
 
@@ -275,7 +273,7 @@ class Search:
     def close_in(self, cancel: threading.Event) -> None:
         """Ask CP-SAT for any plan below a target.
 
-        The target is half way to the bound and just below the best by turns.
+        The target alternates between half way to the bound and just below the best.
         """
         seconds = 2.0
         while not self.over() and not cancel.is_set():
@@ -288,7 +286,7 @@ class Search:
             seconds *= 2
 
     def ask(self, target: int, seconds: float, cancel: threading.Event) -> None:
-        """Run CP-SAT once for any plan of at most *target* units."""
+        """Run CP-SAT once for any plan with a load of at most *target* units."""
         model = self.model(target)
         limits = replace(BackendLimits.of(self.request, seconds), gap=None)
         answer = solve_by_cpsat(
@@ -306,7 +304,7 @@ class Search:
         """Run CP-SAT once, for a proof (symmetry on) or for a better plan (full
         hint).
         """
-        # Plans with relays are of no use where no proof is in sight.
+        # Plans with relays help only if a proof is likely.
         self.relays = self.relays and proof
         upper = None
         if proof and self.moves is not None:
@@ -340,8 +338,8 @@ class Search:
         self._take(model, answer, backend, None)
 
     def model(self, upper: int | None) -> AggregatedModel:
-        """Return the aggregated model of plans of at most *upper* units, with what is
-        known.
+        """Return the aggregated model for loads up to *upper* units, with the known
+        bounds.
         """
         most = None if upper is None else max(upper, self.bound)
         return AggregatedModel(
@@ -360,9 +358,7 @@ class Search:
         package: str,
         below: int | None,
     ) -> None:
-        """Use an answer; *below* is the upper limit on M that the run was
-        given, if any.
-        """
+        """Use an answer; *below* is the upper limit on M given to the run, if any."""
         self.versions[package] = answer.version
         if answer.status is Status.INFEASIBLE:
             if below is not None:
@@ -373,6 +369,6 @@ class Search:
         if answer.found:
             self.offer(model.moves(answer.values))
         if answer.bound is not None:
-            # CP-SAT reckons in whole numbers, the others in floats.
+            # CP-SAT works with whole numbers, the other backends with floats.
             whole = package == "ortools"
             self.raise_bound(round(answer.bound) if whole else answer.bound)

@@ -1,10 +1,10 @@
-"""What the rest of a replay takes at least, from its exact state.
+"""Bound from below the remaining time of a replay, given its exact state.
 
-The same text runs in plain Python and compiled. The bound is valid for every way in
-which the growing queues go on and for every eviction policy. From the present instant
-it knows the longest path, with the node of what is queued and the best node of what is
-not; the work left on the cores, by what must follow it; and the shared link, by what
-must follow each file.
+The same code runs in plain Python and compiled. The bound is valid however the queues
+grow and for every eviction policy. It is the largest of three: the longest path from
+the present instant (queued tasks on their node, others on their best node); the work
+left on the cores, by what must follow it; and the load of the shared link, by what must
+follow each file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENDED_TASK = 3
 
 
 class Path(NamedTuple):
-    """Hold what the bounds know of an instance, in seconds unless said otherwise.
+    """Hold the data of the bounds for one instance, in seconds unless said otherwise.
 
     ``order``: the tasks, each after its predecessors; ``urgent``: all by falling tail,
     then -1. ``quick``, ``tail``: least compute time, and what must follow a task's end;
@@ -55,7 +55,7 @@ class Path(NamedTuple):
 
 
 def seconds_at_least(inst: Instance, plan: Queues, st: State, path: Path) -> float:
-    """Return the least makespan of all that can become of the present state."""
+    """Return a lower bound of the makespan of every completion of the present state."""
     survey(inst, plan, st, path)
     best = max(st.clock[1], longest_path(inst, plan, st, path))
     best = max(best, work_left(inst, plan, st, path))
@@ -63,7 +63,7 @@ def seconds_at_least(inst: Instance, plan: Queues, st: State, path: Path) -> flo
 
 
 def survey(inst: Instance, plan: Queues, st: State, path: Path) -> None:
-    """Note what has become of every task."""
+    """Record the state of every task."""
     now = st.clock[0]
     for k in range(inst.num_tasks):
         path.state[k] = LOOSE
@@ -88,8 +88,8 @@ def survey(inst: Instance, plan: Queues, st: State, path: Path) -> None:
 
 
 def longest_path(inst: Instance, plan: Queues, st: State, path: Path) -> float:
-    """Return the largest earliest end and what must follow it; fills ``start``
-    and ``end``.
+    """Return the length of the longest path of earliest ends; fill ``start`` and
+    ``end``.
     """
     best = 0.0
     for turn in range(inst.num_tasks):
@@ -119,8 +119,9 @@ def earliest(
     """Return when task *k* can start on node *i* at the earliest."""
     now = st.clock[0]
     start = max(now, inst.release[k])
-    # What stands before it starts no later, and only then its own files are staged;
-    # those of a loose task also for others that come in between, before its release.
+    # Earlier entries of the queue start no later, and only then this task's own files
+    # are staged. The files of a loose task may also be staged for entries that come in
+    # between, before its release.
     begun = start if path.state[k] == QUEUED else now
     first = True
     p = st.head[i]
@@ -140,7 +141,7 @@ def earliest(
         here = (
             maker >= 0 and path.state[maker] != ENDED_TASK and path.on[maker] in (-1, i)
         )
-        # What is staged for an earlier entry may be there by then.
+        # A file staged for an earlier entry may already be there.
         reader = st.nxt[i * inst.num_files + f]
         if not (coming or here or NO_PLACE < reader < p):
             missing += inst.size[f]
@@ -151,12 +152,12 @@ def earliest(
 
 
 def nowhere(st: State, f: int) -> bool:
-    """Return whether file *f* is on remote storage alone, and not on its way."""
+    """Return whether file *f* is on remote storage only and not being transferred."""
     return bool(st.copies[f] == 0 and st.flying[f] == 0 and st.saved[f] == 2)
 
 
 def left_of(st: State, y: int, now: float) -> float:
-    """Return the bytes that flow *y* still has to move."""
+    """Return the bytes that transfer *y* still has to move."""
     return max(0.0, st.left[y] - st.rate[y] * (now - st.since[y]))
 
 
@@ -183,7 +184,9 @@ def arrival(inst: Instance, st: State, path: Path, f: int, i: int) -> float:
 
 
 def cores_free(inst: Instance, st: State, k: int, i: int) -> float:
-    """Return when node *i* first has the cores of task *k*, from what runs there."""
+    """Return when the tasks running on node *i* first leave the cores that task *k*
+    needs.
+    """
     idle = st.idle[i]
     time = st.clock[0]
     while idle < inst.cores[k]:
@@ -202,9 +205,7 @@ def cores_free(inst: Instance, st: State, k: int, i: int) -> float:
 
 
 def work_left(inst: Instance, plan: Queues, st: State, path: Path) -> float:
-    """Return what is left to compute, on the cores of all nodes that still get tasks,
-    by its tail.
-    """
+    """Bound the end by the computing left on the nodes still open, grouped by tail."""
     used = 0
     for i in range(inst.num_nodes):
         if in_use(plan, st, i):
@@ -239,8 +240,8 @@ def in_use(plan: Queues, st: State, i: int) -> bool:
 
 
 def node_opens(inst: Instance, plan: Queues, st: State, path: Path, i: int) -> float:
-    """Return when node *i* can start a task again: its head, or the first of those that
-    may come to stand there.
+    """Return when node *i* can next start a task: its head, or the first possible
+    head.
     """
     p = st.head[i]
     if p < plan.ptr[i + 1] and plan.entry[p] >= 0:
@@ -253,8 +254,9 @@ def node_opens(inst: Instance, plan: Queues, st: State, path: Path, i: int) -> f
 
 
 def filled(path: Path, used: int, first: float, work: float) -> float:
-    """Return when *work* can be done at the earliest on *used* cores, each from when it
-    is free, from *first* on.
+    """Return the earliest end of *work* on *used* cores, each free at its own time.
+
+    No core begins before *first*.
     """
     power = lost = 0.0
     for c in range(used):
@@ -267,8 +269,8 @@ def filled(path: Path, used: int, first: float, work: float) -> float:
 
 
 def bytes_left(inst: Instance, st: State, path: Path) -> float:
-    """Return what must still cross the link, by what must follow each file's
-    arrival.
+    """Bound the end by the bytes that must still cross the link, by each file's
+    tail.
     """
     now = st.clock[0]
     whole = 0.0

@@ -1,12 +1,12 @@
 """Branch and bound over the queues of a plan, along their exact replay.
 
 The same text runs in plain Python and compiled. The replay of a node depends on the
-head of its queue and, where room is short, on what its queue and others read later. So
-queues grow along the replay: as soon as a step wants to know the next entry of a queue
-(``WANTED`` of the simulator's state), the search branches over every task that may
-stand there and over the queue's end. Each set of queues is met once, and its replay is
-shared with all that begin alike. :mod:`ioopt.solvers.replication.exact.queue_bound`
-bounds what can still come.
+head of its queue and, if its disk is nearly full, on what all queues read later. So
+queues grow along the replay: when a step needs the next entry of a queue (``WANTED`` of
+the simulator's state), the search branches over every task that may come next and over
+the end of the queue. Each set of queues is visited once; queues with a common beginning
+share its replay. :mod:`ioopt.solvers.replication.exact.queue_bound` bounds what can
+still come.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ ASKS = 1
 FAILS = 2
 CLOSE = -1
 CLOSE_ENOUGH = 1e-9
-"""Relative difference below which a better plan is not looked for."""
+"""Relative improvement below which a better plan is not searched for."""
 
 
 class Tree(NamedTuple):
@@ -66,10 +66,10 @@ class Tree(NamedTuple):
 
     State and queues lie in one block of ``words``, so that a copy keeps them.
     ``before`` is the block before the passes of an instant; row ``depth * (tasks + 2)``
-    of ``kept`` the one at a branching, the rows after it those of its children. By
-    depth: number of ``children``, ``at`` the next one; by depth and child ``row``,
-    ``bound``. ``below``: tasks that wait for a task, as bits; ``fits`` by task and
-    node; ``best`` the entries of the best plan.
+    of ``kept`` the one at a branching, the rows after it hold its children. By depth:
+    number of ``children``, ``at`` the next one; by depth and child ``row``, ``bound``.
+    ``below``: tasks that wait for a task, as bits; ``fits`` by task and node; ``best``
+    the entries of the best plan.
     """
 
     words: Ints
@@ -95,8 +95,8 @@ def search(
     path: Path,
     limit: int,
 ) -> int:
-    """Go on until *limit* children were replayed (LIMIT) or nothing
-    better is left (DONE).
+    """Continue until *limit* children are replayed (LIMIT) or the tree is exhausted
+    (DONE).
     """
     numbers = tree.numbers
     width = inst.num_tasks + 2
@@ -127,12 +127,12 @@ def search(
 
 
 def worth(tree: Tree, bound: float) -> bool:
-    """Return whether something better than the best plan may lie behind *bound*."""
+    """Return whether *bound* leaves room for a plan better than the best."""
     return bool(bound < tree.seconds[UPPER] * (1.0 - CLOSE_ENOUGH))
 
 
 def begin(inst: Instance, plan: Queues, st: State, tree: Tree) -> None:
-    """Begin at time 0: all queues are empty and open, all tasks unassigned."""
+    """Begin at time 0 with empty open queues and all tasks unassigned."""
     reset(inst, plan, st)
     leave_unassigned(inst, st)
     for i in range(inst.num_nodes):
@@ -155,11 +155,10 @@ def load(tree: Tree, row: int) -> None:
 
 
 def go_on(inst: Instance, plan: Queues, st: State, log: Log, tree: Tree) -> int:
-    """Replay until an entry is wanted (ASKS, with the passes of the instant undone), or
-    the end.
+    """Replay until a queue needs its next entry (ASKS), or to the end.
 
-    FAILS is returned where the replay ends without being over, or no better than the
-    best plan.
+    With ASKS the passes of the present instant are undone. FAILS is returned if the
+    replay gets stuck or does not beat the best plan.
     """
     while True:
         for x in range(len(tree.words)):
@@ -183,7 +182,7 @@ def go_on(inst: Instance, plan: Queues, st: State, log: Log, tree: Tree) -> int:
 
 
 def leaf(inst: Instance, plan: Queues, st: State, tree: Tree) -> None:
-    """Keep the queues of a whole plan if it is the best."""
+    """Record the queues of a complete plan if it is the best."""
     if worth(tree, st.clock[1]):
         tree.seconds[UPPER] = st.clock[1]
         tree.numbers[FOUND] += 1
@@ -201,8 +200,8 @@ def branch(
     depth: int,
     least: float,
 ) -> None:
-    """Replay each child of the present state at *depth* up to where it asks, and sort
-    them by bound.
+    """Replay each child of the state at *depth* to its next question; sort them by
+    bound.
     """
     base = depth * (inst.num_tasks + 2)
     keep(tree, base)
@@ -238,7 +237,8 @@ def branch(
         bound = max(bound, seconds_at_least(inst, plan, st, path))
         if not worth(tree, bound):
             continue
-        # Children stand by bound; the row of the state is the next free one.
+        # Children are sorted by bound; the row of the current state is the next free
+        # one.
         place = tree.children[depth]
         keep(tree, base + 1 + place)
         while place > 0 and tree.bound[base + place - 1] > bound:
@@ -289,7 +289,7 @@ def put(inst: Instance, plan: Queues, st: State, i: int, task: int) -> None:
 
 
 def runs_on(inst: Instance, plan: Queues, st: State, tree: Tree, loose: int) -> bool:
-    """Return whether every *loose* task may still stand somewhere."""
+    """Return whether every *loose* task can still be queued somewhere."""
     for task in range(inst.num_tasks):
         found = not (loose >> task) & 1
         for i in range(inst.num_nodes):
@@ -303,8 +303,9 @@ def runs_on(inst: Instance, plan: Queues, st: State, tree: Tree, loose: int) -> 
 def may_stand(
     inst: Instance, plan: Queues, st: State, tree: Tree, i: int, task: int
 ) -> bool:
-    """Return whether *task* fits node *i* and nothing before it in the queue waits for
-    it (workflow rule 10).
+    """Return whether *task* fits node *i* and no task queued there waits for it.
+
+    Workflow rule 10.
     """
     if not tree.fits[task * inst.num_nodes + i]:
         return False
@@ -318,8 +319,9 @@ def may_stand(
 
 
 def held_up(inst: Instance, plan: Queues, st: State, tree: Tree, task: int) -> int:
-    """Return what cannot start before *task* has ended, as bits: by files, and behind
-    such in a queue.
+    """Return, as bits, the tasks that cannot start before *task* has ended.
+
+    They need its files, or are queued behind a task that does.
     """
     late = tree.below[task]
     grown = True

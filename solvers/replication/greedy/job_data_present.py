@@ -1,8 +1,8 @@
-"""JobDataPresent with DataLeastLoaded (Khanna et al., Section 3, after Ranganathan and
-Foster; rule 9).
+"""Plan with JobDataPresent and DataLeastLoaded (Khanna et al., Section 3; rule 9).
 
-On the same planned disks it also makes a plan at once (ours): tasks in the order of the
-file, each on the node that is free first.
+The method goes back to Ranganathan and Foster. When time is short, the same planned
+disks serve a simpler plan (ours): tasks in the order of the file, each on the node that
+is free first.
 """
 
 from collections.abc import Container, Sequence
@@ -34,17 +34,17 @@ COPY_AT_ACCESS = 6
 When = Literal["start", "idle-head", "idle-scan"]
 TIE_SECONDS = 1e-9
 TASKS_A_LOOK = 500
-"""Tasks planned between two looks at the clock."""
+"""Tasks planned between two checks of the clock."""
 
 
 class Settings(Record):
-    """``eviction``, ``sources``: of the replay; the plan itself always evicts the least
-    recently used.
+    """Configure how tasks are assigned and files copied.
 
-    ``when``: all tasks are assigned at the ``start``; or a node that idles by the plan
-    takes the first task that waits (``idle-head``) or the one with the least to
-    transfer to it (``idle-scan``). ``threshold``: a file is copied at so many accesses
-    since its last copy (None: never).
+    ``eviction``, ``sources``: of the replay; the plan itself always evicts the least
+    recently used. ``when``: all tasks are assigned at the ``start``; or a node that is
+    planned to idle takes the first waiting task (``idle-head``) or the one with the
+    least to transfer (``idle-scan``). ``threshold``: accesses after which a file is
+    copied again (None: never).
     """
 
     eviction: EvictionPolicy = "lru"
@@ -78,8 +78,9 @@ def plan_job_data_present(
     when: When = "start",
     threshold: int | None = COPY_AT_ACCESS,
 ) -> tuple[ReplicationPlan, list[float]]:
-    """Return the plan, and the planned busy time of each node (transfers, computing and
-    copies) in seconds.
+    """Return the plan and the planned busy seconds of each node.
+
+    Busy are transfers, computing and copies.
     """
     require_batch(problem)
     planner = _Planner(problem) if when == "start" else _WhenIdle(problem)
@@ -93,25 +94,25 @@ def plan_job_data_present(
         planner.assign(k)
         look = number % TASKS_A_LOOK == TASKS_A_LOOK - 1
         if look and deadline is not None and deadline.expired():
-            raise OutOfTime("the deadline passed while JobDataPresent planned")
+            raise OutOfTime("the deadline passed while JobDataPresent was planning")
     model: MovesModel = "replay" if planner.evictions else "static"
     plan = build_plan(problem, planner.queues, eviction, planner.moves, model)
     return plan, planner.busy
 
 
 def answer_in_file_order(problem: ReplicationProblem, what: str) -> Outcome:
-    """Return the answer where the limit is too short for *what*, with the area
-    bound.
+    """Return a plan in file order with the area bound, if the limit is too short for
+    *what*.
     """
     short = f"the time limit is too short for {what}"
-    note = f"{short}: tasks in the order of the file, each to the first free node"
+    note = f"{short}: planned in file order, each task on the node that is free first"
     plan = plan_in_file_order(problem)
     return Outcome(plan, area_seconds(problem), StopReason.TIME, notes=(note,))
 
 
 def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
-    """Plan tasks in the order of the file, each on the node that is free first, with
-    its transfers.
+    """Plan tasks in file order, each on the node that is free first, with its
+    transfers.
     """
     require_batch(problem)
     planner = _InFileOrder(problem)
@@ -164,15 +165,15 @@ class _Planner:
                 self._copy(f, k)
 
     def next(self, waiting: Sequence[int]) -> int:
-        """Return the *waiting* task with the least to transfer to the node that idles
-        first.
+        """Return the *waiting* task with the least to transfer to the node that is
+        free first.
         """
         node = min(range(len(self.busy)), key=self.busy.__getitem__)
         here = [k for k in waiting if node in self.problem.hosts[k]]
         return min(here or waiting, key=lambda k: self._transfer_seconds(k, node))
 
     def _node_for(self, k: int) -> tuple[int, float]:
-        """Return the node with the least expected transfer time, and that in
+        """Return the node with the least expected transfer time, and that time in
         seconds.
         """
         best = (-1, float("inf"), float("inf"))
@@ -203,7 +204,7 @@ class _Planner:
         return far + copied / problem.copy_bytes_per_second
 
     def _copy(self, f: int, number: int) -> None:
-        """Copy *f* to the least-loaded node that lacks it and can hold it
+        """Copy *f* to the least-loaded node that lacks it and has room
         (DataLeastLoaded).
         """
         size = self.sizes[f]
@@ -222,7 +223,7 @@ class _Planner:
         self.accesses[f] = 0
 
     def _bring(self, f: int, node: int, number: int, spared: Container[int]) -> None:
-        """Make room on *node* by LRU, ties lowest file index, then place *f*."""
+        """Make room on *node* by LRU (ties: lowest file index), then place *f*."""
         disk = self.disks[node]
         limit = self.limits[node]
         size = self.sizes[f]
@@ -239,7 +240,7 @@ class _Planner:
 
 
 class _WhenIdle(_Planner):
-    """Assign every task to the node that is free first of those that it fits."""
+    """Assign each task to the node that is free first among those that it fits."""
 
     def _node_for(self, k: int) -> tuple[int, float]:
         node = min(self.problem.hosts[k], key=self.busy.__getitem__)
@@ -247,7 +248,7 @@ class _WhenIdle(_Planner):
 
 
 class _InFileOrder(_WhenIdle):
-    """Assign tasks in the order of the file, without copies ahead."""
+    """Assign tasks in file order, without copies in advance."""
 
     def _copy(self, f: int, number: int) -> None:
-        """Copy nothing."""
+        """Copy nothing: this planner never copies in advance."""

@@ -1,23 +1,22 @@
-"""One list scheduler of workflows, and of batches for ``minmin``, made of exchangeable
-components as those of SAGA.
+"""Schedule lists: one planner with exchangeable components, as in SAGA.
 
-Tasks are committed one by one to a node, in exact times, and stay where they were put
-(workflow rules 14 to 17). Files that are not on a node are priced at a copy where any
-node of the plan has them, else at a fetch. All release times are known. The shared link
-and the disks of storage nodes are left out.
+It plans workflows, and batches for ``minmin``. Tasks are committed one by one to a
+node, in exact times, and never moved again (workflow rules 14 to 17). A file that a
+node lacks costs a copy if any node of the plan has it, else a fetch. All release times
+are known. The shared link and the disks of storage nodes are left out.
 
 - *rank*: next is the open task with the longest path to the end (Kwok and Ahmad 1999:
 computing alone; Topcuoglu, Hariri and Wu 2002: with the files on the way), on the node
 where it ends first; or the pair of an open task and a node that ends first (MinMin).
 
-- *insertion*: into the first gap of a node's cores that holds the task, or behind what
-they have.
+- *insertion*: into the first gap of a node's cores that holds the task, or after their
+last task.
 
-- *transfers*: before the task takes its cores, or on them, summed, where the first end
-is looked for.
+- *transfers*: before the task takes its cores, or while it holds them, summed (with the
+rank by first end).
 
-- *disks*: not looked at (under small ones nearly every plan of that kind saves for want
-of space), or full ones evict by popularity, equation (22).
+- *disks*: ignored (on small disks nearly every such plan writes files back for lack of
+space), or evicted by popularity when full, equation (22).
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -37,14 +36,14 @@ from ioopt.solvers.replication.plans import Move, successors
 from ioopt.units import exact
 
 MOST_BITS = 4096
-"""Ticks a second of more bits are rounded: exact ones cost more time than they are
-worth.
+"""Most bits of the ticks per second; finer units are rounded, as exact ones are
+slow.
 """
 ROUNDED_TICKS = 10**30
 
 
 class Ticks:
-    """Hold all times of a problem as whole numbers of one unit, so that equal times
+    """Convert all times of a problem to whole numbers of one unit, so that equal times
     tie.
 
     ``second`` is the ticks of a second, ``fetch`` and ``copy`` those of a byte from
@@ -70,7 +69,7 @@ class Ticks:
         self.release = [self._of(time) for time in release]
         pace = sum((1 / speeds[node.speed] for node in nodes), Fraction()) / len(nodes)
         self.mean = self._work(compute, pace)
-        """Per task, its computing at the mean of 1/speed."""
+        """Computing ticks of each task at the mean of 1/speed."""
         self._kinds = {
             speed: self._work(compute, 1 / value) for speed, value in speeds.items()
         }
@@ -91,17 +90,17 @@ class Ticks:
 
 
 TASKS_A_LOOK = 50
-"""Tasks committed between two looks at the clock."""
+"""Tasks committed between two checks of the clock."""
 TIE_SECONDS = 1e-9
-"""Planned ends this close tie."""
+"""Planned ends that differ by no more than this tie."""
 
 
 END = float("inf")
 
 
 class Behind:
-    """Hold the cores of a node by the times at which they are free for good: (time,
-    cores), ascending.
+    """Append tasks to a node: keep the (time, cores) from which cores stay free,
+    ascending.
     """
 
     def __init__(self, cores: int) -> None:
@@ -115,7 +114,7 @@ class Behind:
             cores -= count
             if cores <= 0:
                 return max(ready, at)
-        raise ValueError("more cores are asked for than the node has")
+        raise ValueError("a task asks for more cores than the node has")
 
     def take(self, cores: int, start: int, end: int) -> None:
         """Use the cores that are free first until *end*."""
@@ -129,11 +128,11 @@ class Behind:
 
 
 class Gaps:
-    """Hold the cores of a node: how many are in use when, and when how many idle.
+    """Track how many cores of a node are in use when, and the gaps between tasks.
 
-    ``used[x]`` cores are in use from ``times[x]`` to the next; ``idle[c]`` are the
-    starts and the ends of the longest stretches in which at least c cores idle, for
-    every count c that is asked for.
+    ``used[x]`` cores are in use from ``times[x]`` to the next time; ``idle[c]`` are the
+    starts and the ends of the longest stretches with at least c idle cores, for every
+    count c that is asked for.
     """
 
     def __init__(self, cores: int, counts: Iterable[int]) -> None:
@@ -147,9 +146,10 @@ class Gaps:
     def earliest(
         self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0
     ) -> float:
-        """Return the first start from *ready* on in a stretch that lasts for *length*.
+        """Return the first start from *ready* on in an idle stretch of at least
+        *length*.
 
-        A start whose end lies beyond *limit* is returned as it is: it is not wanted.
+        A start whose end is after *limit* is returned unchecked: the caller rejects it.
         """
         starts, ends = self.idle[cores]
         at = bisect_right(ends, ready)
@@ -184,7 +184,9 @@ class Gaps:
                 del times[x], used[x]
 
     def _cut(self, time: int) -> int:
-        """Return the place at which *time* begins, made where there is none."""
+        """Return the index of the interval that begins at *time*; split one if
+        needed.
+        """
         at = bisect_left(self.times, time)
         if at == len(self.times) or self.times[at] != time:
             self.times.insert(at, time)
@@ -193,7 +195,7 @@ class Gaps:
 
 
 def _close(starts: list[int], ends: list[float], start: int, end: int) -> None:
-    """Take [start, end) out of the stretch that holds it."""
+    """Remove [start, end) from the idle stretch that contains it."""
     at = bisect_right(starts, start) - 1
     left = starts[at] < start
     right = end < ends[at]
@@ -210,10 +212,10 @@ def _close(starts: list[int], ends: list[float], start: int, end: int) -> None:
 
 @dataclass(frozen=True)
 class Components:
-    """Say what a list scheduler is made of; *rank* ``end`` goes without *gaps*.
+    """Choose the components of a list scheduler; *rank* ``end`` excludes *gaps*.
 
-    Without ``copies`` every file is fetched, at that price. ``room``: what full disks
-    make free beside what is missing, once a task is committed (rule 7).
+    Without ``copies`` every file is fetched, and priced so. ``room``: how much full
+    disks free beyond the missing files after a task is committed (rule 7).
     """
 
     rank: Literal["path", "path with files", "end"]
@@ -229,7 +231,7 @@ MIN_MIN = Components("end", disks=True)
 
 
 class ListScheduler:
-    """Make a plan: know which tasks are open, and what is where in the plan."""
+    """Make a plan; keep the open tasks and the planned contents of all disks."""
 
     def __init__(self, problem: ReplicationProblem, components: Components) -> None:
         self.problem = problem
@@ -239,13 +241,13 @@ class ListScheduler:
         self.sizes = [file.bytes for file in problem.files]
         self.need = [task.cores for task in problem.tasks]
         self.base = list(self.ticks.release)
-        """Per task, its release or, if later, the planned end of its
-        last predecessor so far.
+        """Release of each task or, if later, the latest planned end of its
+        predecessors so far.
         """
         self.start = [0] * len(problem.tasks)
         self.end = [0] * len(problem.tasks)
         self.order: list[tuple[int, int]] = []
-        """(task, node) in the order of the commits."""
+        """(task, node) in the order of commitment."""
         self.moves: list[Move] = []
         self.evictions = 0
         counts = sorted(set(self.need))
@@ -277,7 +279,9 @@ class ListScheduler:
                 choose.open(k)
         for done in range(number):
             if deadline is not None and done % TASKS_A_LOOK == 0 and deadline.expired():
-                text = f"the deadline passed with {done} of {number} tasks planned"
+                text = (
+                    f"the deadline passed after {done} of {number} tasks were planned"
+                )
                 raise OutOfTime(text + deadline.would_do(done / number))
             k, i, start, end = choose.next()
             self.start[k] = start
@@ -294,9 +298,10 @@ class ListScheduler:
         return self
 
     def queues(self) -> list[list[int]]:
-        """Return per node its tasks by planned start, ties in the order of the commits.
+        """Return the tasks of each node by planned start; ties in the order of
+        commitment.
 
-        Where the end was the rank they stay in the order of the commits.
+        With the rank by end they stay in the order of commitment.
         """
         queues: list[list[int]] = [[] for _ in self.problem.nodes]
         rows = self.order
@@ -349,7 +354,8 @@ class ListScheduler:
     def _moves(self, k: int, i: int) -> Iterator[tuple[int, bool, int]]:
         """Bring the files of task *k* to node *i*, one after the other.
 
-        Yield (file, whether it comes, node) for all that comes to a node or leaves it.
+        Yield (file, whether it arrives, node) for every file that arrives at a node or
+        leaves it.
         """
         problem = self.problem
         for file in problem.inputs[k]:
@@ -376,11 +382,13 @@ class ListScheduler:
             yield from self._evict(i, disk - self._room_for_one(disk), ())
 
     def _used_before(self, i: int) -> bool:
-        """Return whether node *i* had a task before the last commit."""
+        """Return whether node *i* had a task before the latest commitment."""
         return any(node == i for _, node in self.order[:-1])
 
     def _room_for_one(self, disk: int) -> int:
-        """Return the bytes of the largest, or of the mean, waiting task that fits."""
+        """Return the input bytes of the largest waiting task that fits, or their
+        mean.
+        """
         done = {task for task, _ in self.order}
         waiting = []
         for k in range(len(self.need)):
@@ -398,7 +406,7 @@ class ListScheduler:
     ) -> Iterator[tuple[int, bool, int]]:
         """Evict files from node *i*, the least popular first.
 
-        It ends when the node holds *most* bytes or only files of *spared*.
+        Stop when the node holds *most* bytes or only files of *spared*.
         """
         while self.used[i] > most and not self.disks[i].issubset(spared):
             victim = min(self.disks[i].difference(spared), key=self._popularity)
@@ -409,7 +417,7 @@ class ListScheduler:
             yield victim, False, i
 
     def _popularity(self, file: int) -> tuple[int, int]:
-        """Return equation (22), times a number that all numbers of copies divide.
+        """Return equation (22) times a common multiple of the numbers of copies.
 
         Ties: the lowest file.
         """
@@ -418,7 +426,7 @@ class ListScheduler:
 
     @cached_property
     def _multiple(self) -> int:
-        """Return the least number that all numbers of copies divide."""
+        """Return the least common multiple of the possible numbers of copies."""
         return lcm(*range(1, len(self.problem.nodes) + 1))
 
 
@@ -433,14 +441,14 @@ class _LongestPath:
         self._open: list[tuple[int, int]] = []
 
     def open(self, k: int) -> None:
-        """Note that task *k* waits for nothing any more."""
+        """Record that all predecessors of task *k* are planned."""
         heappush(self._open, (-self.plan.ranks[k], k))
 
     def moved(self, file: int, i: int, arrives: bool) -> None:
-        """Do nothing: prices are looked up when a task is next."""
+        """Do nothing: prices are looked up when the next task is chosen."""
 
     def next(self) -> tuple[int, int, int, int]:
-        """Return task, node, start and end."""
+        """Return the next task, its node, start and end."""
         plan = self.plan
         k = heappop(self._open)[1]
         base = plan.base[k]
@@ -466,10 +474,10 @@ class _LongestPath:
 class _FirstEnd:
     """Choose the pair of an open task and a node that ends first.
 
-    Ties: the lowest task, then the lowest node. In seconds, row k for task k and column
-    i for node i: ``lengths``, its transfers and computing there, infinite where it does
-    not fit and while it is not open, and ``ends``, when it would end there. Row c of
-    ``free``: when so many cores as the c-th of the ``counts`` are free on each node.
+    Ties: the lowest task, then the lowest node. Arrays are in seconds, row k for task k
+    and column i for node i: ``lengths`` are its transfers and computing there, infinite
+    if it does not fit or is not open; ``ends`` is when it would end there. Row c of
+    ``free`` says when each node has ``counts[c]`` free cores.
     """
 
     def __init__(self, plan: ListScheduler) -> None:
@@ -489,10 +497,10 @@ class _FirstEnd:
             np.array(readers, dtype=np.int64) for readers in plan.problem.readers
         ]
         self.changed = np.zeros(tasks, dtype=bool)
-        """Whether the ends of a task are to be found anew."""
+        """Whether the ends of a task must be recomputed."""
 
     def open(self, k: int) -> None:
-        """Note that task *k* may be next on every node that it fits."""
+        """Make task *k* a candidate on every node that it fits."""
         plan = self.plan
         second = self.plan.ticks.second
         costs = self.plan.costs(k)
@@ -502,8 +510,8 @@ class _FirstEnd:
         self.changed[k] = True
 
     def moved(self, file: int, i: int, arrives: bool) -> None:
-        """Change the prices of the readers of a file that came to node *i* or
-        left it.
+        """Update the prices of the readers of a file that came to node *i* or left
+        it.
         """
         plan = self.plan
         readers = self.readers[file]
@@ -517,7 +525,7 @@ class _FirstEnd:
         self.changed[readers] = True
 
     def next(self) -> tuple[int, int, int, int]:
-        """Return task, node, start and end."""
+        """Return the next task, its node, start and end."""
         plan = self.plan
         i = self.node
         if i >= 0:

@@ -1,5 +1,6 @@
-"""MinMin with implicit replication (Khanna et al., Section 3; rule 9): the least
-completion time comes first.
+"""Plan with MinMin and implicit replication (Khanna et al., Section 3; rule 9).
+
+The task with the least completion time is planned next.
 """
 
 from dataclasses import replace
@@ -21,27 +22,27 @@ from ioopt.solvers.replication.greedy.list_scheduler import MIN_MIN, ListSchedul
 from ioopt.solvers.replication.plans import Answer, Sources, build_plan, require_batch
 
 SECONDS_PER_TASK = 2e-4
-"""Time of planning on a busy machine, per task (measured)."""
+"""Planning seconds per task on a busy machine (measured)."""
 SECONDS_PER_CELL = 2e-9
-"""Time of planning, per task for every cell of tasks x nodes (measured)."""
+"""Planning seconds per task for every cell of tasks x nodes (measured)."""
 MODEL_SECONDS_PER_READ = 3e-5
-"""Time to reduce a problem to its static form and to read a plan back, per input and
-task (measured).
+"""Seconds to build the static model and read a plan back, per input and task
+(measured).
 """
 CHECK_SECONDS_PER_READ = 3e-6
-"""Time to check a plan that is not replayed, per input and task."""
+"""Seconds to check a plan without a replay, per input and task."""
 CHEAP_SECONDS = 0.05
-"""Planning that takes no longer is done after the limit too."""
+"""Planning that takes no longer than this is done even after the limit."""
 SLACK_SECONDS = 0.3
 
 
 class Settings(Record):
-    """``replication``: plan copies between nodes; ``eviction``, ``sources``: of the
-    replay.
+    """Configure copies and evictions.
 
-    The plan itself always evicts by popularity, as the paper has it. ``room``: what a
-    node makes free once a task has ended, in the plan and in its replay: for the
-    largest, mean or next waiting task, or only what the next one misses, beside its
+    ``replication``: plan copies between nodes; ``eviction``, ``sources``: of the
+    replay. The plan itself always evicts by popularity, as in the paper. ``room``: what
+    a node frees once a task has ended, in the plan and in its replay: space for the
+    largest, mean or next waiting task, or only what the next one lacks, beside its
     inputs (rule 7).
     """
 
@@ -54,7 +55,7 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """Plan with MinMin, or in the order of the file where the deadline passes first."""
+    """Plan with MinMin, or in file order if the deadline passes first."""
     settings = request.settings or Settings()
     try:
         plan, _ = plan_minmin(
@@ -72,14 +73,14 @@ def solve(
 def answer_instead(
     problem: ReplicationProblem, request: SolveRequest, reason: str, *notes: str
 ) -> Outcome:
-    """Return MinMin's plan for a solver that found none, with *reason* in its notes."""
+    """Return MinMin's plan for a solver that found none; put *reason* in its notes."""
     outcome = solve(problem, replace(request, settings=None, start=None))
     said = (*outcome.notes, *notes, f"{reason}; answered by minmin")
     return replace(outcome, stop=StopReason.FALLBACK, notes=said)
 
 
 def in_haste(problem: ReplicationProblem, request: SolveRequest) -> Outcome | None:
-    """Return MinMin's answer where the static model alone would exceed the limit, else
+    """Return MinMin's answer if building the static model would exceed the limit, else
     None.
     """
     reads = sum(map(len, problem.inputs)) + len(problem.tasks)

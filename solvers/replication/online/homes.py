@@ -1,10 +1,10 @@
-"""Send tasks to where their files are, or come soonest; deal tasks without any in
-stretches of the order.
+"""Send each task to the node that has its files or gets them soonest.
 
-The order of the instance should be depth-first, as Dask's is: then those who read the
-same file stand together, and meet on one node. A node that idles takes a task that
-waits for another node where this saves more time than links spend on its files, and on
-sending back what it writes. Ours.
+Tasks without inputs from other tasks are dealt to nodes in stretches of the order. The
+order of the instance should be depth-first, as Dask's is: then readers of the same file
+are neighbours and run on one node. An idle node takes a task that waits for another
+node if this saves more time than the links spend on moving its files and on sending
+back its outputs. Ours.
 """
 
 from typing import NamedTuple
@@ -12,13 +12,16 @@ from typing import NamedTuple
 from ioopt.decisions.replication import DispatchView, Pair
 
 SHORT_SECONDS = 0.02
-"""Tasks shorter than this go first: they delay nobody and let others begin. Ours."""
+"""Tasks shorter than this (seconds) go first: they delay little and release others.
+Ours.
+"""
 
 
 class Place(NamedTuple):
-    """State the node that a ready task waits for, with its seconds there.
+    """Name the node that a ready task waits for, with the task's seconds there.
 
-    ``coming`` and ``links`` are the seconds of links to have it there and elsewhere.
+    ``coming`` and ``links`` are the link seconds to bring its files there, and to any
+    other node.
     """
 
     home: int
@@ -28,7 +31,7 @@ class Place(NamedTuple):
 
 
 class Homes:
-    """Dispatch tasks to their places, and remember the place of each ready task."""
+    """Dispatch tasks to their home nodes; remember the home of each ready task."""
 
     def __init__(self) -> None:
         self._places: dict[int, Place] = {}
@@ -37,15 +40,15 @@ class Homes:
         self._arrived = 0
 
     def learn(self) -> None:
-        """Find all places again, since expected seconds and bytes have changed."""
+        """Recompute all homes, since expected seconds and bytes have changed."""
         self._places.clear()
         self._coming.clear()
         self._arrived = 0
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """Return the first ready task whose node takes it, short ones before others.
+        """Return the first ready task whose home accepts it, short tasks first.
 
-        Where there is none, return one that an idle node saves time on.
+        If there is none, return a task that an idle node can take with a gain of time.
         """
         nodes = view.open_nodes()
         if not nodes or not view.ready:
@@ -78,7 +81,7 @@ class Homes:
     def _deal(self, view: DispatchView) -> None:
         """Deal the tasks that read no product, in stretches of equal work.
 
-        Work is in proportion to the cores and the speed of the nodes.
+        Work is divided in proportion to the cores and the speed of the nodes.
         """
         made: set[int] = set()
         for k in view.released():
@@ -102,7 +105,7 @@ class Homes:
     def _find(self, view: DispatchView, k: int) -> Place:
         """Return the node that has the files of task *k* soonest.
 
-        Among equals the least transfers count; ties: as dealt, then the first.
+        Ties: fewest transfers, then as dealt, then the first node.
         """
         missing: dict[int, float] = {}
         costs: dict[int, float] = {}
@@ -125,11 +128,12 @@ class Homes:
     def _rescue(
         self, view: DispatchView, idle: list[int], waiting: dict[int, list[int]]
     ) -> Pair | None:
-        """Return the pair that saves the most time; None where none saves any.
+        """Return the task and node whose exchange saves the most time; None if none
+        saves any.
 
         Ties: the first home, its first task, the lowest node. Without the task its home
-        is done that much earlier, if it is not done later elsewhere; what links spend
-        is time that others wait for them.
+        ends that much earlier, unless it then ends later elsewhere; link time counts as
+        time that others wait.
         """
         best = 0.0
         pair: Pair | None = None
@@ -152,10 +156,10 @@ class Homes:
     def _worth_most(
         self, view: DispatchView, home: int, tasks: list[int]
     ) -> tuple[float, int | None]:
-        """Return the task at *home* whose leaving saves the most, and how long it
+        """Return the task at *home* whose departure saves the most, and how long it
         waits.
 
-        The task is None where none saves any time.
+        The task is None if none saves any time.
         """
         best = 0.0
         found: tuple[float, int | None] = 0.0, None
@@ -176,6 +180,6 @@ class Homes:
 
 
 def _sending_seconds(view: DispatchView, k: int) -> float:
-    """Return the seconds in which a link takes what task *k* writes."""
+    """Return the link seconds to send what task *k* writes."""
     written = sum(map(view.size, view.outputs(k)))
     return written / view.network.replica_bytes_per_second

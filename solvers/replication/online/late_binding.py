@@ -1,8 +1,7 @@
-"""Start the ready task with the longest path to the end where it ends first, and no
-sooner than needed.
+"""Bind ready tasks as late as possible: longest path first, where it ends first.
 
-This is list scheduling by the ranks of heft (workflow rule 15) while tasks run: nobody
-waits for a plan that has not come true, and no task is bound to busy cores. Ours.
+This is list scheduling by the ranks of heft (workflow rule 15) while tasks run: nothing
+waits for a plan that did not come true, and no task is bound to busy cores. Ours.
 """
 
 from graphlib import TopologicalSorter
@@ -18,8 +17,8 @@ class LateBinding:
         self._rank: dict[int, float] = {}
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """Return the task of largest rank that some node takes (ties: task),
-        and that node.
+        """Return the task of largest rank that fits some node, and that node (ties:
+        task).
         """
         nodes = view.open_nodes()
         if not nodes or not view.ready:
@@ -40,10 +39,7 @@ class LateBinding:
 
 
 def ranks(view: DispatchView) -> dict[int, float]:
-    """Return, by task that has arrived, seconds from its start to the end of all.
-
-    They are those of the longest path.
-    """
+    """Return, for each arrived task, the seconds of the longest path from its start."""
     released = view.released()
     producer: dict[int, int] = {}
     for k in released:

@@ -1,12 +1,12 @@
-"""``rolling``: follow a plan of what is left, made again as tasks arrive or a share of
-them has been given.
+"""Follow a plan of the remaining tasks, remade as tasks arrive or are given.
 
-Plans come from heft, b-level, locality and dispatches by live bytes of what is left,
-beside the plan in force. The one whose replay ends first is followed strictly: each
-node takes its tasks in the planned order. Under small disks that pays, as what a plan
-saves for want of space depends on its order. Where it does not pay, no plan is
-followed: tasks are bound late (:mod:`ioopt.solvers.replication.online.late_binding`),
-as estimates may be wrong. Ours (workflow rule 20).
+The candidates are the plan in force and plans of the remaining tasks by heft, b-level,
+locality and dispatch by live bytes. The one whose replay ends first is followed
+strictly: each node takes its tasks in the planned order. On small disks this pays,
+because the order decides how much must be written back for lack of space. If it does
+not pay, no plan is followed and tasks are bound late
+(:mod:`ioopt.solvers.replication.online.late_binding`), as estimates may be wrong. Ours
+(workflow rule 20).
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class RollingLimits(Record):
     Chosen on the bundled workflows and on the sweep ``workflow``, with estimates that
     are right and that are wrong by half.
 
-    ``late_share``: tasks are bound late where that is at most by this share worse than
-    the plan, times being known. ``lead``: weight of the mean end beside the makespan;
-    of plans that end together the one that is ahead earlier wins. ``margin``: the plan
-    in force gives way only to one better by this share, since what is left is known
+    ``late_share``: late binding is preferred if it is at most this share worse than the
+    plan under known times. ``lead``: weight of the mean end beside the makespan; of
+    plans that end together the one that is ahead earlier wins. ``margin``: the plan in
+    force gives way only to one better by this share, since what is left is known
     roughly. ``overrun``: a task past its estimate is expected to go on for this share
-    of what it has taken. ``plans``: about how many a run makes. ``most_cells``: tasks
-    x nodes that one planning may look at; of larger rests locality decides.
+    of what it has taken. ``plans``: about how many a run makes. ``most_cells``: tasks x
+    nodes that one planning may look at; of larger rests locality decides.
     """
 
     late_share: Annotated[float, Field(ge=0, le=1)] = 0.1
@@ -69,10 +69,11 @@ LIMITS = RollingLimits()
 
 
 class Settings(dispatch.Settings):
-    """Those of every dispatcher; this one answers with its run by default.
+    """Set the replanning of ``rolling``; the options of every dispatcher apply too.
 
-    ``share``: a new plan is made once this share of the unassigned tasks has been given
-    since the last. ``evaluations``: replays a new plan may take.
+    The answer is the run by default. ``share``: a new plan is made once this share of
+    the unassigned tasks has been given since the last plan. ``evaluations``: replays
+    for each new plan.
     """
 
     mode: Literal["replay", "dispatch"] = "dispatch"
@@ -90,14 +91,12 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 
 
 def policy(settings: Settings | None) -> Dispatcher:
-    """Return a dispatcher for one run: it remembers what it has given and its plan."""
+    """Return a dispatcher for one run; it remembers the given tasks and its plan."""
     return Rolling(settings or Settings())
 
 
 class Rolling:
-    """Dispatch by a plan of what is left. ``plans`` and ``replays`` count what
-    it did.
-    """
+    """Dispatch by a plan of the remaining tasks; count ``plans`` and ``replays``."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -113,13 +112,15 @@ class Rolling:
         self._fast: bool | None = None
 
     def resume(self, given: Iterable[int]) -> None:
-        """Take over a run in which the tasks *given* have been given by another
-        dispatcher.
+        """Take over a run in which another dispatcher has assigned the tasks
+        *given*.
         """
         self._given.update(given)
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """Return the next task of some node's plan, the one that is to start first."""
+        """Return the task that is to start first among the heads of the planned
+        queues.
+        """
         if not view.open_nodes():
             return None
         pair = self._decide(view)
@@ -128,7 +129,7 @@ class Rolling:
         return pair
 
     def _decide(self, view: DispatchView) -> Pair | None:
-        """Plan again if it is time to, and return the pair that the plan gives next."""
+        """Replan if due; return the task and node that the plan gives next."""
         released = len(view.released())
         left = released - len(self._given)
         if left * len(view.nodes) > LIMITS.most_cells:
@@ -145,12 +146,14 @@ class Rolling:
         else:
             pair = self._next(view)
         if pair is None and _nothing_runs(view):
-            # A plan must not be waited for where nothing computes or waits.
+            # If nothing runs or waits, the plan must not make the run stop.
             pair = locality(view)
         return pair
 
     def _next(self, view: DispatchView) -> Pair | None:
-        """Return the head of a queue that its node takes, the one to start first."""
+        """Return the queue head that is to start first among those that fit their
+        node.
+        """
         ready = set(view.ready)
         best: tuple[float, int, int] | None = None
         for i in view.open_nodes():
@@ -168,9 +171,9 @@ class Rolling:
         return order[0] if order else -1
 
     def _plan(self, view: DispatchView) -> None:
-        """Take the best of the plan in force and those of all planners.
+        """Take the best of the plan in force and the plans of all planners.
 
-        Where late binding is about as good, no plan is followed.
+        If late binding is about as good, follow no plan.
         """
         self.plans += 1
         if self._fast is None:
@@ -196,7 +199,7 @@ class Rolling:
                 least = found
                 limit = found
                 if queues is in_force:
-                    # What follows has to be better by a margin.
+                    # A new plan must be better by a margin.
                     limit = found * (1 - LIMITS.margin)
         self.replays += 1
         self._binds_late = late <= least * (1 + LIMITS.late_share)
@@ -204,18 +207,14 @@ class Rolling:
         self._orders = rest.orders(best)
 
     def _takes_machine_code(self, view: DispatchView) -> bool:
-        """Return whether the replays of a run take long, and machine code
-        stands ready.
-        """
+        """Return whether replays take long and machine code is available."""
         cells = sum(len(view.inputs(k)) for k in view.released()) * len(view.nodes)
         replays = LIMITS.plans * self.settings.evaluations
         long = replays * SECONDS_PER_CELL * cells >= LOADING_SECONDS
         return long and KERNELS["timeline"].ready()
 
     def _in_force(self, rest: Remaining) -> Queues | None:
-        """Return the plan in force; None where it lacks tasks that have arrived
-        since.
-        """
+        """Return the plan in force; None if it lacks tasks that have arrived since."""
         left = []
         for order in self._orders:
             left.append([rest.place[k] for k in order if k in rest.place])
@@ -225,7 +224,7 @@ class Rolling:
 
 
 def _nothing_runs(view: DispatchView) -> bool:
-    """Return whether no node computes, or has a task that has not started."""
+    """Return whether no node computes or has an assigned task that has not started."""
     for i in range(len(view.nodes)):
         if view.unstarted(i) is not None or view.computing(i):
             return False
@@ -233,8 +232,8 @@ def _nothing_runs(view: DispatchView) -> bool:
 
 
 def _candidates(rest: Remaining) -> Iterator[Queues]:
-    """Make plans of what is left; first come those that know of limited disks,
-    if any.
+    """Make plans of the remaining tasks; planners that respect disk limits come
+    first.
     """
     problem = rest.problem
     if _limited(problem.nodes):
@@ -249,7 +248,7 @@ def _candidates(rest: Remaining) -> Iterator[Queues]:
 
 
 def _run(rest: Remaining, decide: Dispatcher, prefetch: bool) -> Queues:
-    """Return the queues that a run of another dispatcher makes."""
+    """Return the queues of a simulated run of another dispatcher."""
     forced = partial(_heads_first, decide, [list(head) for head in rest.heads])
     return rest.behind_heads(queues_of_run(rest.problem, forced, prefetch, rest.fast))
 
@@ -260,7 +259,7 @@ def _limited(nodes: Sequence[Node]) -> bool:
 
 
 def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair | None:
-    """Return what *decide* says, once each node has been given its own *heads*."""
+    """Return the decision of *decide*, after each node has received its own *heads*."""
     for i, head in enumerate(heads):
         if not head or view.unstarted(i) is not None or head[0] not in view.ready:
             continue
@@ -268,7 +267,7 @@ def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair 
             return head.pop(0), i
     waiting = [head[0] for head in heads if head]
     if view.now == 0 and any(k in view.ready for k in waiting):
-        # These compute already, so nobody else may have their cores.
+        # These tasks are computing already: reserve their cores first.
         return None
     return decide(view)
 
@@ -278,14 +277,14 @@ ENTRY = kernel.begin_or_advance.__name__
 
 
 class Remaining:
-    """Hold what is left of a run as an instance, ``problem``.
+    """Hold the rest of a run as an instance, ``problem``.
 
     Its tasks from ``first`` on are the tasks ``todo`` of the run; those before are
-    under way, and lead the queues ``heads``.
+    already running or assigned, and lead the queues ``heads``.
     """
 
     def __init__(self, view: DispatchView, given: Collection[int], fast: bool) -> None:
-        """Take the tasks that are not *given*, and replay by machine code if *fast*."""
+        """Take the tasks that are not *given*; replay in machine code if *fast*."""
         self.view = view
         self.todo = [k for k in view.released() if k not in given]
         self.heads: Queues = [[] for _ in view.nodes]
@@ -317,20 +316,20 @@ class Remaining:
         self.fast = fast
 
     def _nodes_with(self, there: Sequence[tuple[int, str]]) -> Iterator[Node]:
-        """Yield the nodes, holding those files of *there* that they have."""
+        """Yield the nodes, each holding the files of *there* that it has."""
         for i, node in enumerate(self.view.nodes):
             held = tuple(name for f, name in there if self.view.holds(i, f))
             yield Node.model_construct(**{**dict(node), "holds": held})
 
     def _files(self) -> Iterator[File]:
-        """Yield the files that the tasks left read or write."""
+        """Return the files that the remaining tasks read or write."""
         for f, name in self._names.items():
             size = self.view.size(f)
             yield File.model_construct(id=name, bytes=size, storage=None, keep=False)
 
     def _under_way(self, i: int) -> list[tuple[int, int, float]]:
-        """Return (node, task, seconds left at speed 1) of what is decided on
-        node *i*.
+        """Return (node, task, seconds left at speed 1) of the assigned tasks of node
+        *i*.
         """
         view = self.view
         speed = self.view.nodes[i].speed
@@ -356,9 +355,7 @@ class Remaining:
         return writes
 
     def behind_heads(self, queues: Sequence[Sequence[int]]) -> Queues:
-        """Return the queues of a planner that knows of no heads, with the heads
-        first.
-        """
+        """Put the heads before the queues of a planner that does not know them."""
         found = []
         for head, queue in zip(self.heads, queues, strict=True):
             found.append(head + [entry for entry in queue if entry >= self.first])
@@ -373,7 +370,7 @@ class Remaining:
 
     @cached_property
     def _replay(self) -> Callable[[Queues], tuple[float, Log]]:
-        """Return the replay of queues: their makespan in seconds, and its log."""
+        """Replay queues; return their makespan in seconds and the log."""
         inst = instance_arrays(self.problem, compiled=self.fast)
         state = new_state(inst, compiled=self.fast)
         log = new_log(inst, 1, 1, self.fast)
@@ -392,16 +389,16 @@ class Remaining:
         return replay
 
     def score(self, queues: Queues, tie: float) -> float:
-        """Return the makespan, plus *tie* times the mean end of all entries.
+        """Return the makespan plus *tie* times the mean end of all entries.
 
-        It is infinite where the replay gets stuck.
+        Infinite if the replay gets stuck.
         """
         makespan, log = self._replay(queues)
         return makespan + tie * sum(log.task_end) / max(1, len(log.task_end))
 
     def starts(self, queues: Queues) -> dict[int, float]:
-        """Return when each task of ``todo`` starts in the replay, in seconds of
-        the run.
+        """Return the seconds of the run at which each task of ``todo`` starts in the
+        replay.
         """
         _, log = self._replay(queues)
         return {
@@ -410,7 +407,7 @@ class Remaining:
 
 
 def _task(task: Task, seconds: float | None = None) -> Task:
-    """Return *task* as one that has arrived, computing *seconds* instead if given."""
+    """Return *task* as already arrived, with *seconds* of computing if given."""
     if seconds is None and not task.release_seconds:
         return task
     times = {"release_seconds": 0.0}

@@ -1,1 +1,1 @@
-"""Limited disks: batches cut into rounds that fit, in two stages or by hierarchy."""
+"""Cut batches into rounds that fit limited disks, in two stages or by hierarchy."""

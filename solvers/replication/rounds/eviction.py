@@ -1,4 +1,4 @@
-"""Eviction between the sub-batches of a static plan (Khanna et al., Section 4.3; rule
+"""Evict between the sub-batches of a static plan (Khanna et al., Section 4.3; rule
 7).
 """
 
@@ -22,7 +22,7 @@ def popularity(access_freq: int, file_bytes: int, num_copies: int) -> Fraction:
 
 
 class Disks:
-    """Hold the files on every node between rounds, and the round of their last use."""
+    """Hold the files on every node between rounds, and the round of each last use."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class Disks:
     def evict_for_one_task(self, pending: Sequence[int]) -> list[Removal]:
         """Open a round: make room for one pending task on every node.
 
-        The paper leaves open for which: the largest that fits there, the mean of those,
-        or the next. Nothing is done for farthest-next-use.
+        The paper does not say which task: options are the largest that fits, their
+        mean, or the next. With farthest-next-use nothing is evicted here.
         """
         self.open_round(pending)
         gone: list[Removal] = []
@@ -94,10 +94,11 @@ class Disks:
         return gone
 
     def _rank(self, file: int, node: int) -> tuple[Fraction | int, ...]:
-        """Return the key by which files leave a node; the least goes first.
+        """Return the key by which files leave a node, smallest first.
 
-        By farthest-next-use, files that nobody waits for go first, then those that
-        other nodes have too, then the others; within each, those with fewest readers.
+        With farthest-next-use: files without waiting readers, then files that other
+        nodes have too, then the rest; within each class those with the fewest readers
+        first.
         """
         copies = self.copies[file]
         readers = self.access[file]
@@ -114,8 +115,8 @@ class Disks:
     def close_round(
         self, number: int, brought: Sequence[Removal], read: Sequence[Removal]
     ) -> None:
-        """Record what round *number* (from 1) put on the disks and what its tasks read
-        there.
+        """Record what round *number* (from 1) put on the disks and what its tasks
+        read.
         """
         for file, node in brought:
             self.present[node].add(file)

@@ -1,5 +1,6 @@
-"""The two stages of the paper: select the pending tasks that the disks can serve
-without eviction, then allocate them (rules 5 and 6).
+"""Run the two stages of the paper: select tasks, then allocate them (rules 5 and 6).
+
+The first stage selects pending tasks that the disks can serve without eviction.
 """
 
 import time
@@ -28,11 +29,11 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
 LEAST_SECONDS = 0.05
-"""With less time than this the greedy selection is taken as it is."""
+"""With fewer seconds than this the greedy selection is used unchanged."""
 HINTED = {"symmetry_level": 0}
 """Presolve with symmetries can call a complete feasible hint infeasible."""
 ROWS_PER_SECOND = 40_000
-"""Rows (14) that Python writes in a second (measured).
+"""Rows (14) that Python writes per second (measured).
 
 A model that would take half its time to write is not built.
 """
@@ -40,9 +41,7 @@ A model that would take half its time to write is not built.
 
 @dataclass(frozen=True)
 class Selection:
-    """Hold the tasks of each place, whether (17) was kept, and whether (20) was
-    proven.
-    """
+    """Hold the tasks of each place, whether (17) holds, and whether (20) is proven."""
 
     tasks: tuple[tuple[int, ...], ...]
     balanced: bool
@@ -89,7 +88,7 @@ def select(
 
 
 def timed(limits: BackendLimits, build_seconds: float) -> BackendLimits | None:
-    """Return *limits*, or None where a model of *build_seconds* takes too long."""
+    """Return *limits*, or None if a model of *build_seconds* would take too long."""
     least = max(LEAST_SECONDS, 2 * build_seconds)
     if limits.seconds is not None and limits.seconds < least:
         return None
@@ -99,11 +98,10 @@ def timed(limits: BackendLimits, build_seconds: float) -> BackendLimits | None:
 def greedy_selection(
     problem: ReplicationProblem, pending: Sequence[int], places: Sequence[Place]
 ) -> list[list[int]]:
-    """Choose tasks one by one: the place with the least computing takes the task that
-    brings it the fewest bytes.
+    """Choose tasks one by one: the least busy place takes the task with the fewest new
+    bytes.
 
-    A place leaves when nothing fits any more. Ties: lowest place, then first pending
-    task.
+    A place is done when nothing more fits. Ties: lowest place, then first pending task.
     """
     import numpy as np
 
@@ -134,7 +132,7 @@ def greedy_selection(
             working.discard(i)
             continue
         candidates = np.flatnonzero(fits)
-        # Bytes decide; tasks all of whose files are on the place come first of ties.
+        # Fewest bytes first; among ties, tasks whose files are all on the place.
         fewest = candidates[missing[i][candidates] == missing[i][candidates].min()]
         row = int(fewest[misses[i][fewest].argmin()])
         task = rows[row]
@@ -153,15 +151,13 @@ def greedy_selection(
 
 
 TERMS_PER_SECOND = 15_000
-"""Columns and rows of the allocation model that Python writes in a second
-(measured).
-"""
+"""Columns and rows of the allocation model that Python writes per second (measured)."""
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """Hold one sub-batch on *nodes*: which task runs where, in which order, and what
-    moves.
+    """Hold one sub-batch on *nodes*: where each task runs, in which order, which
+    transfers.
 
     All positions are those of the whole problem.
     """
@@ -188,11 +184,11 @@ def allocate(
     limits: BackendLimits,
     copies: bool = True,
 ) -> Allocation:
-    """Allocate the tasks of *start* to *nodes*; without time, as they are.
+    """Allocate the tasks of *start* to *nodes*; without time left, keep *start*.
 
     *start* maps nodes to tasks that fit their disks. *present* are the files on every
-    node of the problem; on *nodes* they are free and may go. Without *copies* every
-    other file is fetched.
+    node of the problem; those on *nodes* cost nothing and may be evicted. Without
+    *copies* every other file is fetched.
     """
     place_of: dict[int, int] = {}
     for place, node in enumerate(nodes):
@@ -231,7 +227,9 @@ def _restricted(
     present: Sequence[frozenset[int]],
     read: Sequence[int],
 ) -> ReplicationProblem:
-    """Return the problem of these tasks and nodes, with the files *read* in order."""
+    """Return the problem restricted to these tasks and nodes, and the files *read*, in
+    order.
+    """
     kept = []
     for node in nodes:
         held = sorted(present[node].intersection(read))
@@ -252,7 +250,7 @@ def first_moves(
 ) -> Moves:
     """Return the transfers of a fixed assignment.
 
-    What a task's node lacks is copied from a reader (where *sends*), else fetched.
+    A missing file is copied from another reader's node (if *sends*), else fetched.
     """
     remote: list[tuple[int, int]] = []
     copies: list[tuple[int, int, int]] = []
@@ -282,7 +280,9 @@ def first_moves(
 def _improved(
     instance: StaticInstance, best: Moves, limits: BackendLimits, copies: bool
 ) -> Moves:
-    """Return the best allocation that CP-SAT finds within *limits*, or *best*."""
+    """Return the best allocation CP-SAT finds within *limits*; *best* if it finds
+    none.
+    """
     before = max(loads(instance, best), default=0)
     begun = time.monotonic()
     model = AggregatedModel(

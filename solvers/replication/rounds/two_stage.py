@@ -1,5 +1,4 @@
-"""The paper's schemes for limited disks, in rounds (Khanna et al., Sections 4.2 to 4.4;
-rules 5 to 7).
+"""Plan in rounds for limited disks (Khanna et al., Sections 4.2 to 4.4; rules 5 to 7).
 
 Select a sub-batch, allocate it, evict, repeat. The flat scheme is a hierarchy of one
 level.
@@ -40,13 +39,13 @@ from ioopt.solvers.replication.rounds.stages import (
 )
 
 HASTE_SECONDS_PER_TASK = 0.0008
-"""Time of a round without models, per task (measured); kept back from the limit."""
+"""Seconds per task of a round without models (measured); reserved from the limit."""
 SLACK_SECONDS = 0.3
-"""How far past its limit a run may be planned without models."""
+"""Seconds past its limit for which a run may still be planned without models."""
 
 
 class RoundLimits(Record):
-    """Say how the rounds divide the time left.
+    """Divide the time left among the rounds.
 
     Chosen on the sweep ``additive-small-disks`` (IMAGE-85, bipartite-85 and SAT-85 of
     60 tasks on 4 nodes, 8 s). ``planning_share`` of the time left is planned with; the
@@ -62,17 +61,19 @@ LIMITS = RoundLimits()
 
 
 class Settings(Record):
-    """``thresh`` of (17); ``eviction`` between rounds and in the replay; ``barriers``
+    """Configure how rounds are balanced, separated and cleared.
+
+    ``thresh`` of (17); ``eviction`` between rounds and in the replay; ``barriers``
     between rounds.
 
     ``room``: a round begins with room on every node for the largest, mean or next
-    pending task, or ``missing`` evicts for what arrives alone; without barriers each
-    node clears it as it comes to a round (rule 7). None: largest, and without barriers
-    the replay evicts what is missing. ``replication``: copies between nodes; ``moves``,
-    ``sources``: of the replay (timeline rule 7). ``ties``: what (20) leaves open goes
-    to ``any`` selection or to the one that brings the fewest ``bytes`` (ours).
-    ``effort``: CP-SAT's deterministic seconds a model, so that a run that is not cut
-    short by its deadline can be repeated.
+    pending task, or ``missing`` frees only the space of the arriving files; without
+    barriers each node clears its disk when it reaches a round (rule 7). None: largest;
+    without barriers the replay frees what is missing. ``replication``: copies between
+    nodes; ``moves``, ``sources``: of the replay (timeline rule 7). ``ties``: among
+    selections equal by (20), take ``any`` or the one that transfers the fewest
+    ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds a model, so that a run
+    that is not cut short by its deadline can be repeated.
     """
 
     eviction: EvictionPolicy = "popularity"
@@ -87,7 +88,7 @@ class Settings(Record):
 
 
 class Rounds:
-    """Make rounds, and know what they leave on the disks.
+    """Make rounds, and track what they leave on the disks.
 
     ``unbalanced``, ``unproven``, ``rushed`` and ``hurried`` count selections without
     the balance (17), selections not proven largest, models with less time than asked
@@ -119,7 +120,7 @@ class Rounds:
     def run(self) -> ReplicationPlan:
         """Make rounds until every task is planned.
 
-        After the deadline or an interruption they are made without models.
+        After the deadline or an interruption, plan without models.
         """
         pending = list(range(len(self.problem.tasks)))
         if not any(node.disk_bytes is not None for node in self.problem.nodes):
@@ -140,14 +141,14 @@ class Rounds:
         return self._plan()
 
     def _round(self, pending: list[int], hurry: bool) -> set[int]:
-        """Make one round of some of *pending*, without models in a *hurry*.
-
-        Return the tasks planned.
+        """Make one round of some of *pending*, without models in a *hurry*; return
+        its tasks.
         """
         self.disks.open_round(pending)
         gone: list[Removal] = []
         if self.rounds:
-            # Before the first round held files are evicted only for what arrives.
+            # Before the first round, held files are evicted only to make room for
+            # arriving files.
             gone = self.disks.evict_for_one_task(pending)
         whole = tuple(range(len(self.problem.nodes)))
         if not hurry and not self.last_count:
@@ -169,8 +170,8 @@ class Rounds:
         return done
 
     def _budget(self, pending: int) -> float | None:
-        """Return the seconds for this round, as if all later ones were as large as the
-        last.
+        """Return the seconds for this round, assuming later rounds are as large as
+        the last.
         """
         left = self.request.deadline.remaining()
         if left == float("inf"):
@@ -184,7 +185,7 @@ class Rounds:
         levels: tuple[int, ...],
         budget: float | None,
     ) -> list[Allocation]:
-        """Select for the children of a virtual node, and go on inside each.
+        """Select tasks for the children of a virtual node, then recurse into each.
 
         At the leaves the selected tasks are allocated.
         """
@@ -237,8 +238,8 @@ class Rounds:
         return chosen
 
     def _limits(self, seconds: float | None) -> BackendLimits:
-        """Return the limits of a model with *seconds*; note where they may cut
-        it short.
+        """Return the limits of a model with *seconds*; note if time may cut it
+        short.
         """
         if seconds is not None:
             least = min(seconds, self.request.deadline.remaining())
@@ -247,8 +248,8 @@ class Rounds:
         return replace(limits, work=self.settings.effort)
 
     def _place(self, nodes: tuple[int, ...]) -> Place:
-        """Return *nodes* as one virtual node; its disk has a limit if all of
-        theirs do.
+        """Return *nodes* as one virtual node; its disk is limited if all of theirs
+        are.
         """
         present: set[int] = set()
         sizes: list[int] = []
@@ -263,7 +264,7 @@ class Rounds:
         return Place(sum(sizes), speed, frozenset(present), max(sizes))
 
     def _evict(self, part: Allocation) -> list[Removal]:
-        """Evict from the nodes of *part* what has to leave for what arrives there."""
+        """Evict files from the nodes of *part* to make room for arriving files."""
         gone: list[Removal] = []
         brought = [*part.remote, *((file, target) for file, _, target in part.copies)]
         for node in part.nodes:
@@ -281,9 +282,9 @@ class Rounds:
     def _join(
         self, parts: Sequence[Allocation], kept: Sequence[frozenset[int]]
     ) -> tuple[list[Removal], list[Move]]:
-        """Return all moves of a round.
+        """Return all transfers of a round.
 
-        A reader's fetch becomes a copy where another virtual node has the file.
+        A fetch becomes a copy if another virtual node has the file.
         """
         far = self.problem.network.remote_bytes_per_second
         cheaper = self.settings.replication and self.problem.copy_bytes_per_second > far
@@ -314,7 +315,7 @@ class Rounds:
         copies: list[Move],
         gone: list[Removal],
     ) -> None:
-        """Note the round by names, and what it leaves on the disks."""
+        """Record the round by names, and what it leaves on the disks."""
         problem = self.problem
         nodes = [node.id for node in problem.nodes]
         files = [file.id for file in problem.files]
@@ -368,11 +369,11 @@ class Rounds:
         )
 
     def notes(self) -> list[str]:
-        """Say how the rounds were found."""
+        """Return notes on how the rounds were found."""
         counted = (
             (self.unbalanced, "selection(s) without the balance (17)"),
             (self.unproven, "selection(s) not proven largest"),
-            (self.hurried, "round(s) made without models, as the time was over"),
+            (self.hurried, "round(s) made without models, as no time was left"),
             (
                 self.rushed,
                 f"model(s) had less time than effort={self.settings.effort:g}",
@@ -426,10 +427,11 @@ PAPER = {8: (4, 2), 16: (4, 4), 32: (8, 4)}
 
 
 class TreeSettings(Settings):
-    """``hierarchy`` such as ``4:2`` or ``2:2:4`` (None: by the number of nodes); others
-    as two-stage.
+    """Configure the tree of virtual nodes.
 
-    The models are smaller than those of the flat scheme, so each gets less ``effort``.
+    ``hierarchy`` such as ``4:2`` or ``2:2:4`` (None: by the number of nodes); other
+    settings as for two-stage. The models are smaller than those of the flat scheme, so
+    each gets less ``effort``.
     """
 
     hierarchy: str | None = None
@@ -447,11 +449,12 @@ class TreeSettings(Settings):
 
 
 def levels_for(num_nodes: int, hierarchy: str | None) -> tuple[int, ...]:
-    """Children at every level, from the top; raises UsageError when they do
-    not make *num_nodes*.
+    """Return the children at every level, from the top; check that they make
+    *num_nodes*.
 
-    Without a hierarchy: that of the paper for 8, 16 and 32 nodes, else leaves of 4 or
-    of 2 nodes where that divides the nodes, else one level.
+    Raises UsageError if they do not. Without a hierarchy take the paper's for 8, 16 and
+    32 nodes; otherwise leaves of 4 or of 2 nodes if that divides the nodes, else one
+    level.
 
     >>> levels_for(8, "2:2:2"), levels_for(12, None), levels_for(3, None)
     ((2, 2, 2), (3, 4), (3,))

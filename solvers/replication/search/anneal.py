@@ -1,8 +1,8 @@
-"""Simulated annealing of the additive objective (ours): the start of ``ip``.
+"""Simulated annealing of the additive objective (ours), which ``ip`` starts from.
 
-Tasks begin where few bytes have to come and loads are low. Moves send a task to another
-node, exchange two tasks, or fetch a file elsewhere. The run is a function of (instance,
-seed, steps).
+The first state puts tasks where few bytes must arrive and loads are low. A move sends a
+task to another node, exchanges two tasks, or fetches a file at another node. The run is
+a function of (instance, seed, steps).
 """
 
 import math
@@ -23,24 +23,24 @@ from ioopt.solvers.replication.plans import flat, lacking, tiny_batch
 from ioopt.solvers.replication.search import anneal_kernel as kernel
 
 HOTTEST = 0.2
-"""First temperature, as a share of the load that is judged against (0 to 1).
+"""First temperature, as a share of the scale of loads (0 to 1).
 
-Chosen with the last one on the sweep ``additive``: IMAGE-85, SAT-85 and PPA.
+Chosen together with ``COLDEST`` on the sweep ``additive``: IMAGE-85, SAT-85 and PPA.
 """
 COLDEST = 0.0006
-"""Last temperature, as a share of the same load (0 to ``HOTTEST``)."""
+"""Last temperature, as a share of the same scale (0 to ``HOTTEST``)."""
 PIECE = 4_000
-"""Steps between two looks at the clock."""
+"""Steps between two checks of the clock."""
 COMPILED_PIECE = 80_000
-"""Steps between two looks at the clock where the kernel is compiled."""
+"""Steps between two checks of the clock with the compiled kernel."""
 STEP_SECONDS = 1e-5
-"""Time of a step of the plain kernel on a busy machine (measured)."""
+"""Seconds of a step of the plain kernel on a busy machine (measured)."""
 STEP_SECONDS_PER_READ = 2e-6
-"""More of it for each input of a task, on average (measured)."""
+"""Further seconds for each input of a task, on average (measured)."""
 STEP_SECONDS_PER_NODE = 5e-7
-"""More of it for each node (measured)."""
+"""Further seconds for each node (measured)."""
 COMPILED_TIMES = 20.0
-"""How many times as fast the compiled kernel is, about (measured)."""
+"""Approximate speed-up of the compiled kernel (measured)."""
 
 
 def anneal(
@@ -51,11 +51,10 @@ def anneal(
     deadline: Deadline,
     start: tuple[int, ...] | None = None,
 ) -> tuple[Moves | None, bool]:
-    """Return the best moves found, and whether all *steps* were taken before
-    *deadline*.
+    """Return the best moves found, and whether all *steps* ended before *deadline*.
 
-    The moves are None when no state was found that keeps the disks. *start* is a node
-    for every task, by default :func:`placed_by_disk`.
+    The moves are None if no state was found that fits the disks. *start* is a node for
+    every task, by default :func:`placed_by_disk`.
     """
     scale = max(float(bounds.area(instance)), float(bounds.largest_task(instance)), 1.0)
     fast = _takes_machine_code(instance, steps, deadline)
@@ -86,7 +85,7 @@ def anneal(
 def steps_within(
     instance: StaticInstance, seconds: float, rounds: int, deadline: Deadline
 ) -> int:
-    """Return the steps of each of so many *rounds* that surely end in *seconds*.
+    """Return the steps in each of *rounds* that surely end within *seconds*.
 
     They are between 2,000 and 6 million.
     """
@@ -97,9 +96,7 @@ def steps_within(
 
 
 def _step_seconds(instance: StaticInstance) -> float:
-    """Return an estimate of the seconds of a step of the plain kernel, on a
-    busy machine.
-    """
+    """Return the estimated seconds of a step of the plain kernel on a busy machine."""
     requests = sum(group.count * len(group.inputs) for group in instance.classes)
     reads = max(1.0, requests / max(1, len(instance.problem.tasks)))
     return (
@@ -112,7 +109,7 @@ def _step_seconds(instance: StaticInstance) -> float:
 def _takes_machine_code(
     instance: StaticInstance, steps: int, deadline: Deadline
 ) -> bool:
-    """Return whether to use the compiled kernel; it gives the same answer, sooner."""
+    """Return whether to use the compiled kernel, which gives the same answer sooner."""
     seconds = min(steps * _step_seconds(instance), deadline.remaining())
     return use_machine_code("anneal", deadline, seconds)
 
@@ -129,9 +126,7 @@ def compile_kernel() -> None:
 def _data(
     instance: StaticInstance, replication: bool, arrays: bool, scale: float = 1.0
 ) -> kernel.Data:
-    """Return the kernel's view of *instance*; loads are judged against *scale*
-    units.
-    """
+    """Return the kernel's arrays of *instance*; loads are divided by *scale* units."""
     nodes = instance.num_nodes
     files = instance.num_files
     problem = instance.problem
@@ -177,7 +172,7 @@ def _state(
     seed: int,
     arrays: bool,
 ) -> kernel.State:
-    """Return the state of *assign*, with every root at its first reader's node, or at a
+    """Return the state of *assign*, each root at its first reader's node or at a
     holder.
     """
     nodes = data.num_nodes
@@ -222,8 +217,8 @@ def _state(
 
 
 def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -> Moves:
-    """Return the best state as moves: the root fetches, and sends to the other readers'
-    nodes.
+    """Return the best state as moves: each root fetches and sends to the other
+    readers.
     """
     assign = tuple(int(node) for node in state.best_node)
     wanted = lacking(instance, assign)
@@ -241,10 +236,9 @@ def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -
 
 
 def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
-    """Return a node for every task: one with room for its files, a low load, few new
-    bytes.
+    """Return for every task a node with room for its files, low load and few new bytes.
 
-    Classes with the most work come first.
+    Classes with the most work are placed first.
     """
     sizes = instance.sizes
     nodes = range(instance.num_nodes)
@@ -257,7 +251,9 @@ def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
     where = [0] * len(instance.problem.tasks)
 
     def rank(k: int, wanted: int, i: int) -> tuple[int, ...]:
-        """Return the key of node *i* for a task of class k; the least is taken."""
+        """Return the key of node *i* for a task of class k; the node with the least
+        is taken.
+        """
         disk = disks[i]
         room = instance.room[i]
         here = files[i]

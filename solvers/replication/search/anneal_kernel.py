@@ -1,8 +1,8 @@
-"""Annealing of the additive objective (13) over flat arrays.
+"""Anneal the additive objective (13) over flat arrays.
 
-The same text runs in pure Python and compiled. A state is a node for every task and a
+The same code runs in plain Python and compiled. A state is a node for every task and a
 root for every file. The root fetches the file and sends it to every other node where a
-task reads it (all nodes fetch it where copying does not pay). Loads are whole units, so
+task reads it (if copying does not pay, all nodes fetch it). Loads are whole units, so
 moves are undone exactly; random numbers are Park and Miller's, so that both ways of
 running the kernel give one answer. The energy is the sum of (load / scale)^16, close to
 the largest load but never flat, plus a penalty for bytes beyond a disk.
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 MODULUS = 2147483647
 MULTIPLIER = 16807
 LOG_TABLE = 4096
-"""Logarithms in the table from which uniform numbers are read."""
+"""Size of the table of logarithms from which uniform numbers are read."""
 TEMPERATURES = 512
-"""Steps in which the temperature falls."""
+"""Steps between two changes of the temperature."""
 
 
 class Data(NamedTuple):
@@ -50,9 +50,11 @@ class Data(NamedTuple):
 
 
 class State(NamedTuple):
-    """Hold what a run changes. ``readers`` (file, node) that are there; ``others``
-    nodes the root sends to; ``numbers``: random state, step, best load, whether the
-    best keeps the disks, trail length.
+    """Hold what a run changes.
+
+    ``readers`` (file, node): tasks there that read the file; ``others``: nodes the root
+    sends to; ``numbers``: random state, step, best load, whether the best fits the
+    disks, length of the trail.
     """
 
     node: Ints
@@ -126,8 +128,8 @@ def reroot(data: Data, state: State, file: int, node: int) -> None:
 
 
 def move(data: Data, state: State, task: int, node: int) -> None:
-    """Move *task* to *node*; roots that no task reads any more follow it and
-    are noted.
+    """Move *task* to *node*; its files' roots follow if no task reads them there any
+    more.
     """
     before = state.node[task]
     shift(data, state, task, node)
@@ -142,14 +144,14 @@ def move(data: Data, state: State, task: int, node: int) -> None:
 
 
 def note(state: State, file: int, root: int) -> None:
-    """Remember the root of *file* before this step changes it."""
+    """Record the root of *file* before this step changes it."""
     state.trail[state.numbers[TRAIL]] = file
     state.trail[state.numbers[TRAIL] + 1] = root
     state.numbers[TRAIL] += 2
 
 
 def undo_roots(data: Data, state: State) -> None:
-    """Put the roots of this step back, last first."""
+    """Restore the roots that this step changed, last first."""
     while state.numbers[TRAIL] > 0:
         state.numbers[TRAIL] -= 2
         at = state.numbers[TRAIL]
@@ -157,7 +159,7 @@ def undo_roots(data: Data, state: State) -> None:
 
 
 def shift(data: Data, state: State, task: int, node: int) -> None:
-    """Move *task* to *node* and leave every root where it is."""
+    """Move *task* to *node* and leave every root unchanged."""
     before = state.node[task]
     for x in range(data.ptr[task], data.ptr[task + 1]):
         read(data, state, data.files[x], before, -1)
@@ -168,8 +170,9 @@ def shift(data: Data, state: State, task: int, node: int) -> None:
 
 
 def energy(data: Data, state: State) -> float:
-    """Return the sum of (load / scale)^16, plus a penalty of ten for each disk_scale of
-    bytes that do not fit.
+    """Return the sum of (load / scale)^16 plus a penalty for bytes that do not fit.
+
+    The penalty is ten per disk_scale of bytes.
     """
     total = 0.0
     for node in range(data.num_nodes):
@@ -186,8 +189,8 @@ def energy(data: Data, state: State) -> float:
 
 
 def keep_best(data: Data, state: State) -> None:
-    """Store the state when its largest load is the least among those that fit
-    the disks.
+    """Record the state if its largest load is the least among those that fit the
+    disks.
     """
     most = 0
     over = 0
@@ -208,7 +211,7 @@ def keep_best(data: Data, state: State) -> None:
 
 
 def may_root(data: Data, file: int, node: int) -> bool:
-    """Return whether *file* can be sent from *node*: held files only from a holder."""
+    """Return whether *node* may send *file*; only a holder may send a held file."""
     return data.fixed_root[file] == 0 or data.held[file * data.num_nodes + node] == 1
 
 
@@ -219,16 +222,14 @@ def other_node(data: Data, state: State, node: int) -> int:
 
 
 def run(data: Data, state: State, steps: int, total: int) -> None:
-    """Take *steps* steps of an annealing of *total* steps, from where the state
-    stands.
-    """
+    """Take *steps* steps of an annealing of *total* steps from the present state."""
     now = energy(data, state)
     for _ in range(steps):
         step = state.numbers[STEP]
         state.numbers[STEP] = step + 1
         heat = data.temperatures[min(step * TEMPERATURES // total, TEMPERATURES - 1)]
-        # Relative to the state: with a few large tasks every energy is far
-        # above the ideal one.
+        # Energies are taken relative to the present state's: with a few large tasks
+        # every energy is far above the ideal.
         limit = now * (1.0 + heat * data.logs[draw(state, LOG_TABLE)] / data.num_nodes)
         kind = draw(state, 8)
         state.numbers[TRAIL] = 0

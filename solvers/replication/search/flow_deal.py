@@ -1,10 +1,9 @@
-"""Plans that keep few live bytes, from which a search over workflows begins:
-depth-first and dispatched.
+"""Make starting plans with few live bytes: depth-first orders and dispatches.
 
-A product lives on a disk from its start to its last reader's end. Where disks are
-small, list schedulers start more tasks than the disks can hold, and save their products
-over the shared link. A schedule that finishes first what has been begun, as in a pebble
-game, saves next to nothing.
+A product occupies a disk from the start of its task to the end of its last reader. On
+small disks, list schedulers start more tasks than the disks can hold, and write
+products back over the shared link. A schedule that finishes begun work first, as in a
+pebble game, writes back almost nothing.
 """
 
 import random
@@ -23,7 +22,7 @@ from ioopt.solvers.replication.plans import successors
 
 
 class DealLimits(Record):
-    """Weigh the pairs of a dispatch by live bytes, and bound what it looks at.
+    """Set the costs of a dispatch by live bytes and the length of its search.
 
     Chosen on the bundled workflows and on the sweep ``workflow``, with small disks.
     ``window``: ready tasks that a dispatch looks at, the first of the order.
@@ -46,12 +45,11 @@ LIMITS = DealLimits()
 def depth_first(
     problem: ReplicationProblem, rng: random.Random | None = None
 ) -> list[int]:
-    """Return an order in which the producers of a task come just before it, then
-    readers of the same files.
+    """Return an order with each task's producers just before it, then readers of its
+    files.
 
-    Among those it goes on with the one that waits for the fewest bytes, ties to the
-    latest. *rng* shuffles the producers of a task; else they come in the order of the
-    file.
+    Among those readers take the one that waits for the fewest bytes, ties to the
+    latest. *rng* shuffles the producers of a task; otherwise they are in file order.
     """
 
     def producers(k: int) -> list[int]:
@@ -70,7 +68,7 @@ def depth_first(
     after = successors(problem)
 
     def visit(first: int) -> None:
-        """Append all that *first* waits for, then *first*."""
+        """Append everything that *first* waits for, then *first*."""
         stack = [(first, iter(producers(first)))]
         while stack:
             k, before = stack[-1]
@@ -103,8 +101,8 @@ def depth_first(
 
 
 def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
-    """Return queues: each node has a stretch of *order*, by its share of all
-    core time.
+    """Return queues: a stretch of *order* for each node, by its share of all core
+    time.
     """
     power = list(accumulate(node.cores * node.speed for node in problem.nodes))
     work = [task.compute_seconds * task.cores for task in problem.tasks]
@@ -120,14 +118,13 @@ def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
 
 
 class LiveBytes:
-    """Dispatch with the whole workflow in view: nodes take what their live bytes leave
-    room for.
+    """Dispatch with the whole workflow known, so that live bytes fit the disks.
 
-    Of the first ready tasks of *order* and nodes it takes the pair of least cost:
-    seconds to bring the inputs, and ``excess`` times those to fetch what the disk could
-    not hold. A *strict* one lets cores idle rather than exceed a disk, unless all do.
-    Another adds for each place down the order ``drift`` times the seconds to fetch a
-    file of mean size.
+    Of the first ready tasks of *order* and the nodes take the pair of least cost:
+    seconds to bring the inputs, plus ``excess`` times the seconds to fetch what the
+    disk could not hold. If *strict*, cores idle rather than exceed a disk, unless all
+    would; otherwise each place down the order adds ``drift`` times the seconds to fetch
+    a file of mean size.
     """
 
     def __init__(
@@ -141,12 +138,12 @@ class LiveBytes:
         mean = sum(self.size) / max(1, len(self.size))
         self.drift = 0.0 if strict else LIMITS.drift * mean * self.fetch
         self.unread = [len(tasks) for tasks in problem.readers]
-        """By file, its readers that are not assigned yet."""
+        """Unassigned readers of each file."""
         self.there: list[set[int]] = [set(held) for held in problem.holds]
-        """By node, the files of its tasks, while anybody reads them."""
+        """Live files of each node's tasks: those that some task will still read."""
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """Return the pair of least cost; None where nothing should start."""
+        """Return the pair of least cost; None if nothing should start now."""
         pair = least(self._priced(view))
         if pair is not None:
             k, i = pair
@@ -177,7 +174,7 @@ class LiveBytes:
                 yield cost, (k, i)
 
     def _room(self, view: DispatchView, i: int, computing: list[int]) -> float:
-        """Return the bytes of node *i* that no live file takes."""
+        """Return the free bytes of node *i*, beyond its live files."""
         disk = view.nodes[i].disk_bytes
         if disk is None:
             return float("inf")
@@ -190,8 +187,8 @@ class LiveBytes:
     def _cost(
         self, view: DispatchView, k: int, i: int, room: float
     ) -> tuple[float, float]:
-        """Return the seconds to bring the inputs of task *k* to node *i*, and the bytes
-        beyond its *room*.
+        """Return the seconds to bring task *k*'s inputs to node *i*, and its bytes
+        above *room*.
         """
         copy = 1.0 / view.network.replica_bytes_per_second
         seconds = 0.0

@@ -1,7 +1,7 @@
-"""One run of the link-aware search over a workflow: planners, dispatches by live bytes,
-annealing.
+"""Run the link-aware search once over a workflow.
 
-See :mod:`ioopt.solvers.replication.search.link_aware`.
+Its starts are planners and dispatches by live bytes; then it anneals. See
+:mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
 import random
@@ -20,24 +20,27 @@ from ioopt.solvers.replication.workflows import PLANNERS, Planner
 from ioopt.units import quantity, time_unit
 
 PROOF_SECONDS_PER_TASK = 1e-4
-"""Time of the bound with transfers, per task (measured)."""
+"""Seconds of the bound with transfers, per task (measured)."""
 
 
 class FlowRun(LinkAwareRun):
     """Make starts and anneal for a workflow."""
 
     def start(self) -> None:
-        """Score all planners' plans, each under its own eviction and under
-        ours, and a given plan.
+        """Score the plans of all planners and the given plan.
+
+        Each planner's plan is scored under its own eviction and under
+        farthest-next-use.
         """
         self.ends: dict[str, float] = {}
         self._rng = random.Random(self.request.options.seed)
         super().start()
 
     def _proven(self) -> float:
-        """Return the bound with transfers, or the plain one where that takes too long.
+        """Return the bound with transfers, or the plain one if that would take too
+        long.
 
-        It may take a quarter of the time left. The plain one takes a third of it.
+        The first may take a quarter of the time left, the plain one a third of that.
         """
         clock = self.request.deadline.clock
         begun = clock()
@@ -55,7 +58,7 @@ class FlowRun(LinkAwareRun):
         return PLANNERS
 
     def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
-        """Return the makespan of a planner's plan, and remember it for the notes."""
+        """Return the makespan of a planner's plan, and record it for the notes."""
         if self._slow():
             metrics = simulate(
                 self.problem, plan, deadline=self.request.deadline
@@ -67,13 +70,13 @@ class FlowRun(LinkAwareRun):
         return score
 
     def _slow(self) -> bool:
-        """Return whether a replay takes so long that it must watch the clock."""
+        """Return whether a replay is slow enough to need checks of the clock."""
         if self.engine.fast:
             return False
         return replay_seconds(self.problem)[0] > self.params.long_replay_seconds
 
     def notes(self) -> tuple[str, ...]:
-        """Say where the plan came from, and when the plan of each planner ends."""
+        """Return the origin of the plan and the makespan of each planner."""
         unit = time_unit(list(self.ends.values()))
         ends = [
             f"{name} {quantity('seconds', end, unit=unit)}"
@@ -84,9 +87,8 @@ class FlowRun(LinkAwareRun):
     def deal(self, fresh: bool = True, first: bool = True) -> None:
         """Make fresh starts: dispatches by live bytes.
 
-        At *first* stretches of the depth-first order come before them. They gain
-        nothing where a planner has a plan, but are a plan where time was too short for
-        any.
+        At *first*, stretches of the depth-first order come before them. They rarely
+        beat a planner's plan, but give a plan if time was too short for any planner.
         """
         if first and not self.over() and not self._slow():
             cut = stretches(self.problem, depth_first(self.problem))
@@ -108,6 +110,6 @@ class FlowRun(LinkAwareRun):
             self.attempt(self.queues_of(plan), "dispatch by live bytes")
 
     def anneal(self, turn: int = 0) -> None:
-        """Anneal where replays are quick, and there is a plan."""
+        """Anneal if replays are quick and there is a plan."""
         if not self._slow() and self._elite.score < float("inf"):
             super().anneal(turn)

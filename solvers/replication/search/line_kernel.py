@@ -1,11 +1,11 @@
-"""Annealing of one order of all tasks.
+"""Anneal one order of all tasks.
 
-The same text runs in pure Python and compiled. Plans are scored by the timeline
-simulator, or by the bytes that the order moves where its tasks run one after the other,
-each on its node, and a disk evicts what the order reads last (Belady). Scored by bytes,
-nodes do not wait for each other, so that a move changes little but the files it
-touches: annealing gets much further than over replays, and a plan takes a tenth of the
-time. Annealing over replays goes on from such an order, and moves barriers too.
+The same code runs in plain Python and compiled. A plan is scored by its replay, or by
+the bytes that the order moves if its tasks ran one after the other, each on its node,
+and disks evicted the file that the order reads last (Belady). With the score by bytes,
+nodes do not wait for each other, so a move changes little but the files it touches:
+annealing progresses much further than over replays, and a plan takes a tenth of the
+time. Annealing over replays then continues from such an order, and moves barriers too.
 """
 
 import math
@@ -29,10 +29,10 @@ from ioopt.solvers.replication.search.line_moves import (
 
 
 class Schedule(NamedTuple):
-    """State a stretch of annealing: moves *first* to *first + steps* of *total*.
+    """Describe a stretch of annealing: moves *first* to *first + steps* of *total*.
 
-    It goes from *hot* to *cold* seconds and ends at *target*. ``by_bytes``: scored by
-    the seconds of all transfers instead of replays.
+    The temperature falls from *hot* to *cold* seconds; the stretch ends at *target*.
+    ``by_bytes``: score by the seconds of all transfers instead of replays.
     """
 
     steps: int
@@ -47,9 +47,9 @@ class Schedule(NamedTuple):
 def replayed(
     inst: Instance, plan: Queues, st: State, log: Log, line: Line, limit: float
 ) -> float:
-    """Return the end of the queues of *plan*, or with a *log* their batch time.
+    """Return the makespan of the queues of *plan*, or with a *log* their batch time.
 
-    It is infinite where they cannot run, and above *limit*.
+    Infinite if they cannot run, or if the result is above *limit*.
     """
     value, code = replay(inst, plan, st, log, float("inf") if log.enabled else limit)
     if code != FINISHED:
@@ -58,8 +58,9 @@ def replayed(
 
 
 def batch_time(inst: Instance, plan: Queues, st: State, log: Log, line: Line) -> float:
-    """Return the seconds of the busiest node (13): fetches, copies at both
-    ends, computing.
+    """Return the batch time (13): the largest sum of transfers and computing of a node.
+
+    Fetches count at the reader, copies at both ends.
     """
     busy = st.room
     for i in range(inst.num_nodes):
@@ -81,11 +82,11 @@ def batch_time(inst: Instance, plan: Queues, st: State, log: Log, line: Line) ->
 def anneal(
     inst: Instance, plan: Queues, st: State, log: Log, line: Line, schedule: Schedule
 ) -> None:
-    """Make a stretch of an annealing, as *schedule* has it.
+    """Run a stretch of an annealing, as *schedule* describes it.
 
-    It starts from a plan whose score is ``values[NOW]``. The pieces that a run is cut
-    into do not change it. Without steps the queues, or the order, are only scored: a
-    kernel of its own for that would take as long again to compile.
+    It starts from a plan whose score is ``values[NOW]``. How a run is cut into
+    stretches does not change its result. Without steps the queues, or the order, are
+    only scored: a separate kernel for that would double the compile time.
     """
     first = schedule.first
     hot = schedule.hot
@@ -126,11 +127,13 @@ def anneal(
 FETCHED = 0
 COPIED = 1
 OWED = 2
-"""Cells of ``sums``: bytes moved so far, and bytes on no disk that are still read."""
+"""Cells of ``sums``: bytes moved so far, and bytes on no disk that a task will still
+read.
+"""
 
 
 def settle(inst: Instance, line: Line, i: int, f: int) -> None:
-    """Give file *f* its space on node *i*."""
+    """Allot space for file *f* on node *i*."""
     x = i * inst.num_files
     line.residents[x + line.num_residents[i]] = f
     line.num_residents[i] += 1
@@ -140,10 +143,10 @@ def settle(inst: Instance, line: Line, i: int, f: int) -> None:
 
 
 def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
-    """Evict from node *i*, for the task at place *p*: dead files, duplicates, then what
-    is read last.
+    """Evict from node *i* for the task at place *p*.
 
-    Ties go to the lowest file index.
+    Files without readers leave first, then duplicates, then the file read last. Ties go
+    to the lowest file index.
     """
     base = i * inst.num_files
     tasks = inst.num_tasks
@@ -174,8 +177,8 @@ def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
 
 
 def begin(inst: Instance, line: Line) -> None:
-    """Begin with held files on the disks, no byte moved, and the next reader of
-    every file.
+    """Begin with held files on the disks, no byte moved, and every file's first
+    reader next.
     """
     files = inst.num_files
     tasks = inst.num_tasks
@@ -202,7 +205,7 @@ def begin(inst: Instance, line: Line) -> None:
 
 
 def serve(inst: Instance, line: Line, p: int) -> None:
-    """Bring the task at place *p* its files."""
+    """Bring the files of the task at place *p*."""
     k = line.order[p]
     i = line.node[k]
     files = inst.num_files
@@ -225,9 +228,7 @@ def serve(inst: Instance, line: Line, p: int) -> None:
 
 
 def seconds(inst: Instance, line: Line, limit: float) -> float:
-    """Return the seconds of all transfers; infinite as soon as they must exceed
-    *limit*.
-    """
+    """Return the seconds of all transfers; infinite once they must exceed *limit*."""
     begin(inst, line)
     sums = line.sums
     for p in range(inst.num_tasks):

@@ -1,11 +1,10 @@
-"""Moves of the link-aware search over one order of all tasks.
+"""Change one order of all tasks by random moves, for the link-aware search.
 
-The same text runs in pure Python and compiled. A plan is an order of all tasks,
+The same code runs in plain Python and compiled. A plan is an order of all tasks,
 producers before readers, a node for each task, and barriers between places. The queue
 of a node is its part of the order, so that no queues ever wait for each other (workflow
-rule 10). No task passes a barrier before all that stand ahead of it have ended.
-Barriers keep nodes from running ahead and evicting files that the order would have
-kept.
+rule 10). No task behind a barrier starts before all tasks ahead of it have ended.
+Without barriers, a node that runs ahead may evict files that the order would have kept.
 """
 
 from __future__ import annotations
@@ -21,20 +20,22 @@ MODULUS = 2147483647
 LONGEST_BLOCK = 8
 """Most tasks that one move takes along (1 to 20; chosen with the next two)."""
 BARRIER_MOVES = 15
-"""Per cent of the moves that change a barrier, where a plan has them (0 to 100).
+"""Percentage of moves that change a barrier, in plans with barriers (0 to 100).
 
 Chosen on the presets image-85 and bipartite-85 with small disks.
 """
 BARRIER_SHIFT = 4
-"""Most places by which a barrier moves (1 to 10)."""
+"""Largest shift of a barrier, in places (1 to 10)."""
 SWAPS = 10
-"""Moves below this per cent exchange the nodes of two tasks."""
+"""Below this percentage, moves exchange the nodes of two tasks."""
 BLOCKS = 25
-"""From there to this per cent they send a block of a queue to another node."""
+"""From there to this percentage they send a block of a queue to another node."""
 FAMILIES = 40
-"""From there to this per cent they send a task with its relatives to a node."""
+"""From there to this percentage they send a task with its producers or consumers to
+a node.
+"""
 SHIFTS = 85
-"""From there to this per cent they shift one task; above, in batches, a block."""
+"""From there to this percentage they shift one task; above, on batches, a block."""
 EVALUATIONS = 0
 """Cell of ``counts``: plans scored."""
 NOW = 0
@@ -43,7 +44,7 @@ BEST = 1
 
 
 class Line(NamedTuple):
-    """The plan under search, and what does not change.
+    """Hold the plan under search and the constants of the instance.
 
     ``order`` lists the tasks, ``place`` is its inverse, ``node`` the node of each task,
     ``cut`` is 1 where a barrier stands before a place; ``kept_*`` and ``best_*`` are
@@ -52,11 +53,11 @@ class Line(NamedTuple):
     ``k * num_nodes + i``. ``random`` is the state of the generator; ``flag``,
     ``scratch`` and ``queued`` are scratch.
 
-    Where orders are scored by what they move
-    (:mod:`ioopt.solvers.replication.search.line_kernel`): planned disks, cell (i, f) of
-    ``on`` and ``residents`` at ``i * num_files + f``; ``nxt``: place of the next reader
-    of a file, ``follow`` of the one after each input, ``wanted`` of the last one;
-    ``costs``: seconds a byte to fetch and to copy; ``sums``: bytes so far.
+    For the score by bytes (:mod:`ioopt.solvers.replication.search.line_kernel`):
+    planned disks, cell (i, f) of ``on`` and ``residents`` at ``i * num_files + f``;
+    ``nxt``: place of the next reader of a file, ``follow`` of the one after each input,
+    ``wanted`` of the last one; ``costs``: seconds a byte to fetch and to copy;
+    ``sums``: bytes so far.
     """
 
     order: Ints
@@ -108,7 +109,7 @@ def uniform(random: Ints) -> float:
 
 
 def keep(line: Line, order: Ints, node: Ints, cut: Ints) -> None:
-    """Remember order, nodes and barriers as they are, in the copies given."""
+    """Copy order, nodes and barriers into the arrays given."""
     for x in range(len(line.order)):
         order[x] = line.order[x]
         node[x] = line.node[x]
@@ -116,7 +117,7 @@ def keep(line: Line, order: Ints, node: Ints, cut: Ints) -> None:
 
 
 def put_back(line: Line) -> None:
-    """Return to ``kept_order``, ``kept_node`` and ``kept_cut``."""
+    """Restore ``kept_order``, ``kept_node`` and ``kept_cut``."""
     for p in range(len(line.order)):
         line.order[p] = line.kept_order[p]
         line.place[line.order[p]] = p
@@ -125,14 +126,13 @@ def put_back(line: Line) -> None:
 
 
 def keep_best(line: Line) -> None:
-    """Remember order, nodes and barriers as the best."""
+    """Record order, nodes and barriers as the best."""
     keep(line, line.best_order, line.best_node, line.best_cut)
 
 
 def write_queues(inst: Instance, plan: Queues, line: Line) -> bool:
-    """Write each node's part of the order to the queues of *plan*, with its rounds.
-
-    Return whether anything has changed.
+    """Write each node's part of the order to the queues of *plan*, with its rounds;
+    return whether anything has changed.
     """
     changed = False
     for i in range(inst.num_nodes + 1):
@@ -168,9 +168,10 @@ def send(inst: Instance, line: Line, k: int, i: int) -> None:
 
 
 def gather(line: Line, k: int, to: int, step: int, ptr: Ints, listed: Ints) -> int:
-    """Flag task *k* and all that move with it between its place and *to*; count them.
+    """Flag and count task *k* and the tasks that must move with it towards *to*.
 
-    *listed* are the tasks that must keep on its side of one, towards which *step* goes.
+    *listed* are the tasks that must stay on one side of a task, in the direction
+    *step*.
     """
     first = line.place[k]
     for p in range(first, to + step, step):
@@ -187,10 +188,10 @@ def gather(line: Line, k: int, to: int, step: int, ptr: Ints, listed: Ints) -> i
 
 
 def part(line: Line, first: int, end: int, flagged: int, others: int) -> None:
-    """Part the tasks of places *first* to *end* by their flags.
+    """Separate the tasks of places *first* to *end* by their flags.
 
-    Flagged ones go to place *flagged* and behind, the others to place *others* and
-    behind.
+    Flagged ones go to place *flagged* and the places after it, the others to place
+    *others* and after.
     """
     for p in range(first, end):
         line.scratch[p] = line.order[p]
@@ -207,13 +208,13 @@ def part(line: Line, first: int, end: int, flagged: int, others: int) -> None:
 
 
 def pick(random: Ints, ptr: Ints, listed: Ints, k: int) -> int:
-    """Return a random one of those listed for *k*; -1 where there is none."""
+    """Return a random task of the list of *k*; -1 if the list is empty."""
     width = ptr[k + 1] - ptr[k]
     return listed[ptr[k] + draw(random, width)] if width else -1
 
 
 def relative(inst: Instance, line: Line, k: int) -> int:
-    """Return a random task that shares a file with *k*; *k* where there is none."""
+    """Return a random task that shares a file with *k*, or *k* if there is none."""
     random = line.random
     j = -1
     kind = 2 if inst.plain else draw(random, 4)
@@ -271,9 +272,9 @@ def send_family(inst: Instance, line: Line, k: int) -> None:
 
 
 def send_block(inst: Instance, line: Line, k: int, i: int, most: int) -> None:
-    """Send task *k* and those after it in its queue, *most* in all, to node *i*.
+    """Send task *k* and the next ones of its queue, at most *most*, to node *i*.
 
-    They keep their places in the order.
+    Their places in the order stay the same.
     """
     a = line.node[k]
     left = most
@@ -284,7 +285,7 @@ def send_block(inst: Instance, line: Line, k: int, i: int, most: int) -> None:
 
 
 def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
-    """In a batch, move task *k* and those behind it to place *to*.
+    """On a batch, move task *k* and its followers in the order to place *to*.
 
     They stay on their nodes, or all go to node *i*.
     """
@@ -307,10 +308,10 @@ def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
 
 
 def shift(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
-    """Move task *k* to place *to* of the order and to node *i*.
+    """Shift task *k* to place *to* of the order and to node *i*.
 
-    Alone, it goes as near to that place as its producers and consumers let it; else
-    they move along.
+    If *alone*, the task stops at its nearest producer or consumer; otherwise these move
+    too.
     """
     random = line.random
     alone = draw(random, 2)

@@ -1,16 +1,16 @@
-"""Link-aware planning (ours): search the queues whose replay ends first, of batches and
-workflows.
+"""Plan with the shared link in view (ours): search the queues whose replay ends first.
 
-On a shared link every makespan is at least the time of the distinct bytes. What is lost
-above that is lost to files that were evicted while still needed. So a spectral order
-brings tasks that share bytes together. Annealing does the rest, of one order of all
-tasks that keeps producers before readers
+It serves batches and workflows. On a shared link every makespan is at least the
+transfer time of the distinct bytes. The rest comes mostly from files that were evicted
+while still needed. So a spectral order puts tasks that share bytes next to each other.
+Then annealing improves one order of all tasks that keeps producers before readers
 (:mod:`ioopt.solvers.replication.search.line_moves`), scored by the bytes it moves or by
-the timeline simulator. Eviction is farthest-next-use. All cheap planners are among the
-starts, under their own eviction too: the answer is never worse than theirs.
+the timeline simulator. Eviction is farthest-next-use. The plans of all cheap planners
+are among the starts, also under their own eviction, so the answer is never worse than
+theirs.
 
-In a workflow the bytes that live on small disks decide: who starts more tasks than the
-disks hold saves their products over the link. There a depth-first order
+In a workflow the live bytes on small disks decide: starting more tasks than the disks
+can hold means writing products back over the link. So a depth-first order
 (:mod:`ioopt.solvers.replication.search.flow_deal`) takes the place of the spectral one.
 """
 
@@ -39,39 +39,33 @@ from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.params import PARAMS, cells
 
 SEEDS_APART = 1_000_003
-"""Distance between the seeds of two threads."""
+"""Difference between the seeds of two threads."""
 NO_TIME_SECONDS = 0.03
-"""A limit that leaves no more than that beyond the greedy plan is too short."""
+"""Seconds beyond the greedy plan below which a limit is too short to search."""
 
 PLANNING_SECONDS_PER_TASK = 1e-4
-"""Time of the bound and of the first planner of a workflow, per task (measured)."""
+"""Seconds of the bound and of the first planner of a workflow, per task (measured)."""
 WORKFLOW_REPLAY = 4.0
-"""A replay of a workflow, with its saves and cores, takes so many times that of a batch
-(measured).
-"""
+"""Time of a workflow's replay over that of a batch, from saves and cores (measured)."""
 SHARE_OF_PLANNING = 0.5
-"""Share of the time left that planning without a search may take; the plan is still to
-be replayed.
-"""
+"""Share of the time left that planning without a search may take, before the replay."""
 
 
 class Settings(ReplayOptions):
-    """``evaluations``: replays to make (None: by the number of tasks).
+    """Configure the length of the search, its threads and the options of its replays.
 
-    The rest are options of the replays beyond the rules.
-
-    ``threads`` run as many searches from other random numbers beside each other, and
-    the best plan counts. A run that ends by count repeats exactly, on any machine,
-    compiled or not. Without a count of its own it follows the clock where the
-    deadline would come first.
+    ``evaluations``: replays to make (None: by the number of tasks). ``threads``: run
+    that many searches at the same time from different random numbers and take the best
+    plan. A run that ends by count repeats exactly, on any machine, compiled or not.
+    Without a count it ends by the clock if the deadline comes first.
     """
 
     evaluations: int | None = Field(default=None, ge=1)
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Search for the least simulated makespan until replays, bound or deadline
-    end it.
+    """Search for the least simulated makespan until replays, bound or deadline end
+    it.
     """
     problem.require_room()
     if problem.is_workflow and _too_large_workflow(problem, request):
@@ -106,8 +100,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 def _runs(problem: ReplicationProblem, request: SolveRequest) -> list[LinkAwareRun]:
     """Return a run for every thread, each from other random numbers.
 
-    The first is that of a single thread. Machine code runs beside other threads, plain
-    Python does not: large batches, of which few replays are made, get one run.
+    The first is that of a single thread. Threads run machine code in parallel but not
+    plain Python, so large batches, which get few replays, get one run.
     """
     kind = FlowRun if problem.is_workflow else LinkAwareRun
     evaluations = (request.settings or Settings()).evaluations
@@ -132,8 +126,9 @@ def _search(run: LinkAwareRun) -> None:
 
 
 def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:
-    """Return whether the limit leaves no time for MinMin, a replay of it, and the front
-    door's replay.
+    """Return whether the limit is too short for MinMin's plan and two replays of it.
+
+    The second replay is the one that ``solve`` makes of every answer.
     """
     left = request.deadline.remaining()
     plain, machine = replay_seconds(problem)
@@ -149,8 +144,9 @@ def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:
 
 
 def _too_large_workflow(problem: ReplicationProblem, request: SolveRequest) -> bool:
-    """Return whether the limit leaves no time for a bound, a plan, its replay, and the
-    front door's replay.
+    """Return whether the limit is too short for a bound, a plan and two replays of it.
+
+    The second replay is the one that ``solve`` makes of every answer.
     """
     left = request.deadline.remaining()
     plain, machine = replay_seconds(problem)
@@ -166,8 +162,8 @@ def _too_large_workflow(problem: ReplicationProblem, request: SolveRequest) -> b
 
 
 def _planned_only(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Return the plan of ``b-level`` where there is no time to search, or one in the
-    order of the file.
+    """Return the plan of ``b-level``, or one in file order, if there is no time to
+    search.
     """
     short = "the time limit is too short to search"
     planning = PLANNING_SECONDS_PER_TASK * len(problem.tasks)
@@ -184,15 +180,13 @@ def _planned_only(problem: ReplicationProblem, request: SolveRequest) -> Outcome
 
 
 def _greedy(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Return MinMin's plan where there is no time to search, or one in the order of the
-    file.
-    """
+    """Return MinMin's plan, or one in file order, if there is no time to search."""
     greedy = minmin.solve(problem, replace(request, settings=None, start=None))
     how = ", ".join(greedy.notes) or "MinMin's plan"
     note = f"the time limit is too short to search: {how}"
     greedy = replace(greedy, stop=StopReason.TIME, notes=(note,))
     if not replay_fits(problem, request.deadline):
-        # The plan alone has a batch time (13) but no makespan.
+        # A plan without a replay has a batch time (13) but no makespan.
         return replace(greedy, bound=area_seconds(problem))
     bound = makespan_bound_seconds(problem)
     return replace(greedy, bound=bound, objective_name="makespan_seconds")

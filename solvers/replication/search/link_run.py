@@ -1,4 +1,4 @@
-"""One run of the link-aware search: the planners' plans, orders, annealing.
+"""Run the link-aware search once: plans of the planners, orders, annealing.
 
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
@@ -45,11 +45,11 @@ from ioopt.units import counted
 
 
 class Budget:
-    """Count what a search may spend and has spent.
+    """Count the replays and the seconds that a search may spend and has spent.
 
-    It may make *effort* replays (infinite: no limit) and take *seconds*. Restarts take
-    a part of the replays each, so that a longer limit goes on where a shorter one
-    ended.
+    It may make *effort* replays (infinite: no limit) and take *seconds*. Each restart
+    takes part of the replays, so a longer limit continues from the end of a shorter
+    one.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class Budget:
         return self.end - self.clock()
 
     def give_up(self) -> None:
-        """Let the run, in a thread of its own, end as soon as it looks at the clock."""
+        """End the run, in a thread of its own, at its next check of the clock."""
         self.end = -float("inf")
 
     def counted_out(self) -> bool:
-        """Return whether the number of replays is used up."""
+        """Return whether all replays are used."""
         return self.evaluations >= self.effort
 
     def late(self) -> bool:
@@ -85,7 +85,7 @@ class Budget:
         return self.left() <= self.replay_seconds
 
     def progress(self) -> float:
-        """Return the share of the restart that is over, 0 to 1."""
+        """Return the finished share of the restart, 0 to 1."""
         return min(1.0, (self.evaluations - self._first) / self.size)
 
 
@@ -103,9 +103,9 @@ BATCH_PLANNERS: Mapping[str, Planner] = {
 
 @dataclass
 class Best:
-    """Hold the best plan so far: its queues and eviction, or a planner's plan itself.
+    """Hold the best plan so far: its queues and eviction, or a planner's own plan.
 
-    ``rounds``: the tasks between two barriers each, where the plan has any.
+    ``rounds``: the tasks between each two barriers, if the plan has any.
     """
 
     score: float = float("inf")
@@ -119,13 +119,12 @@ class Best:
 class LinkAwareRun:
     """Make starts, then restarts that anneal, until the clock or the count ends them.
 
-    *evaluations* is the number of replays to make. None: restarts that grow from few
-    replays on, until a limit that was asked for is used up, else by the number of
-    tasks.
+    *evaluations* is the number of replays to make. None: restarts grow from a few
+    replays on until the requested limit is used, or without one by the number of tasks.
     """
 
     proof_seconds = 0.0
-    """Time that the bound took; it tells the speed of this machine on this instance."""
+    """Seconds that the bound took; they show this machine's speed on this instance."""
 
     def __init__(
         self,
@@ -161,8 +160,8 @@ class LinkAwareRun:
         self._elite = Best()
         self._ordered: Annealing | None = None
         self.options = request.settings or RULES
-        # Where even the replays of the cheap answers take long, the engine is chosen
-        # before them.
+        # If even the replays of the cheap answers are slow, choose the engine before
+        # them.
         plain = replay_seconds(problem)[0]
         self._chosen = plain >= LOADING_SECONDS
         fast = self._chosen and use_machine_code(
@@ -171,7 +170,7 @@ class LinkAwareRun:
         self.engine = self._engine(fast)
 
     def _kept_seconds(self, left: float) -> float:
-        """Return the seconds, of those *left*, that the front door needs for
+        """Return how many of the seconds *left* to keep for checking and replaying
         the plan.
         """
         if not self.request.options.time_limit_seconds:
@@ -184,7 +183,7 @@ class LinkAwareRun:
         return min(self.params.reserve_share * left, after)
 
     def _budget(self, evaluations: int | None, left: float) -> Budget:
-        """Return what the run may spend; without *evaluations* the limit decides.
+        """Return the budget of the run; without *evaluations* the limit decides.
 
         *left* are the seconds until the deadline.
         """
@@ -199,23 +198,23 @@ class LinkAwareRun:
         return Budget(effort, seconds - self._reserve, self.request.deadline.clock)
 
     def _engine(self, fast: bool) -> Engine:
-        """Return an engine whose random numbers begin from the seed."""
+        """Return an engine with random numbers from the seed."""
         seed = self.request.options.seed
         return Engine(self.problem, seed, fast, self.options, self.additive)
 
     def _proven(self) -> float:
-        """Return a bound of the measure in seconds."""
+        """Return a lower bound of the measure in seconds."""
         if self.additive:
             return area_seconds(self.problem)
         return makespan_bound_seconds(self.problem)
 
     @cached_property
     def _order(self) -> list[int]:
-        """Return the tasks along the Fiedler vector."""
+        """Return the tasks in the order of the Fiedler vector."""
         return task_order(self.problem)
 
     def reached(self) -> bool:
-        """Return whether the best plan meets the bound or the gap asked for."""
+        """Return whether the best plan meets the bound or the requested gap."""
         return self.best.score <= self.target
 
     def over(self) -> bool:
@@ -224,7 +223,7 @@ class LinkAwareRun:
         return self.reached() or self.budget.counted_out() or late
 
     def stop(self) -> StopReason:
-        """Return why the run is over."""
+        """Return the reason why the run ended."""
         if self.reached():
             if self.best.score <= self.bound * (1 + 1e-9):
                 return StopReason.FINISHED
@@ -234,7 +233,7 @@ class LinkAwareRun:
         return StopReason.ITERATIONS
 
     def offer(self, found: Best) -> None:
-        """Keep what was found if it scores better; report once a second."""
+        """Keep a plan that scores better; report progress once a second."""
         if found.score < self._elite.score:
             self._elite = found
         if found.score >= self.best.score:
@@ -254,9 +253,7 @@ class LinkAwareRun:
         self.offer(Best(score, queues, origin=origin))
 
     def best_plan(self) -> ReplicationPlan:
-        """Return the best plan so far, with nothing but queues, eviction and rounds
-        stated.
-        """
+        """Return the best plan so far, with queues, eviction and rounds only."""
         best = self.best
         if best.plan is not None:
             return best.plan
@@ -264,7 +261,7 @@ class LinkAwareRun:
         return plan.model_copy(update=self.options.options())
 
     def notes(self) -> tuple[str, ...]:
-        """Say where the plan came from."""
+        """Return the origin of the plan and the number of replays."""
         kind = "compiled" if self.engine.fast else "pure Python"
         return (
             f"best plan from {self.best.origin}; "
@@ -272,13 +269,14 @@ class LinkAwareRun:
         )
 
     def start(self) -> None:
-        """Score the plan of every planner as its own solver makes it, and a
-        given plan.
+        """Score the plan of every planner as its own solver makes it, and the given
+        plan.
         """
         given = self.request.start
         if isinstance(given, ReplicationPlan):
             self._baseline(given, "the given plan")
-        # Whole cheap plans come before the limit: a command may end a little after it.
+        # Complete the cheap plans even past the limit: a command may end a little after
+        # it.
         until = self.request.deadline.with_overtime(self._reserve)
         asked = replace(
             self.request, settings=None, start=None, policy=None, deadline=until
@@ -296,19 +294,21 @@ class LinkAwareRun:
             if not self.best.origin:
                 self.best = replace(self.best, plan=plan, origin=name)
                 if self.request.incumbents.plan is None:
-                    # This is the answer if the replay is cut off.
+                    # This is the answer if the replay is interrupted.
                     self.request.incumbents.plan = plan
             with suppress(OutOfTime):
                 self._baseline(plan, name)
 
     def planners(self) -> Mapping[str, Planner]:
-        """Return the planners to ask, the quickest first."""
+        """Return the planners to use, the quickest first."""
         if self._slow_replays:
             return {"MinMin": minmin.solve}
         return BATCH_PLANNERS
 
     def _baseline(self, plan: ReplicationPlan, origin: str) -> None:
-        """Score a whole plan under its own eviction, then under ours."""
+        """Score a complete plan under its own eviction, then under
+        farthest-next-use.
+        """
         budget = self.budget
         begun = budget.clock()
         plan = plan.model_copy(update=self.options.options())
@@ -316,7 +316,8 @@ class LinkAwareRun:
         score = self._replayed(plan, queues, origin)
         budget.replay_seconds = budget.clock() - begun
         if origin == next(iter(self.planners())):
-            # The front door will replay the answer once more, as slowly as this.
+            # ``solve`` replays the answer once more, and that replay will be as slow as
+            # this one.
             budget.end -= min(
                 1.2 * budget.replay_seconds, 0.5 * max(0.0, budget.left())
             )
@@ -334,7 +335,7 @@ class LinkAwareRun:
         return queues
 
     def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
-        """Return the measure of a whole plan of these *queues*, in seconds."""
+        """Return the measure, in seconds, of a complete plan with these *queues*."""
         entries = sum(map(len, plan.order.values()))
         if plan.rounds or plan.dispatches or entries > sum(map(len, queues)):
             schedule = simulate(self.problem, plan).schedule
@@ -343,7 +344,7 @@ class LinkAwareRun:
         return self.engine.score(queues, plan.eviction)
 
     def improve(self) -> None:
-        """Restart until time, count or bound says stop, on one engine from here on."""
+        """Restart on one engine until time, count or bound ends the run."""
         if self.over():
             return
         budget = self.budget
@@ -364,9 +365,7 @@ class LinkAwareRun:
                 budget.give_up()
 
     def _size(self, turn: int) -> int:
-        """Return the replays of a restart: twice those of the one before, up to a
-        limit.
-        """
+        """Return the replays of a restart: twice those of the last, up to a limit."""
         knobs = self.params
         most = knobs.evaluations_per_restart
         if self._orders_pay:
@@ -379,7 +378,7 @@ class LinkAwareRun:
         return int(left) if left < 2 * size else size
 
     def restart(self, turn: int) -> None:
-        """Begin and anneal from the elite of the cycle.
+        """Begin from the best plan of the cycle and anneal.
 
         The second half of a cycle begins from the best plan of the run.
         """
@@ -395,7 +394,7 @@ class LinkAwareRun:
         if self.over():
             return
         if self._elite.score == inf:
-            # No start fits the nodes, or none was made in time.
+            # No start fits the nodes, or there was no time to make one.
             self._elite = self.best
         if not self._orders_pay:
             self.anneal(turn)
@@ -407,9 +406,9 @@ class LinkAwareRun:
             self._orders(turn // 2)
 
     def deal(self, fresh: bool = True, first: bool = True) -> None:
-        """Make fresh starts: the spectral order in turn, and in stretches.
+        """Make fresh starts: the spectral order dealt in turn, and in stretches.
 
-        Where orders of many tasks are annealed only the *first* restart makes them.
+        With many tasks, whose orders are annealed, only the *first* restart makes them.
         """
         if not fresh or (self._orders_pay and self._many and not first):
             return
@@ -431,7 +430,7 @@ class LinkAwareRun:
     def _orders(self, turn: int) -> None:
         """Anneal one order of all tasks by its bytes, then with barriers by replays.
 
-        It goes on from the best order of the cycle, where there is one.
+        Continue from the best order of the cycle, if there is one.
         """
         knobs = self.params
         now = self.budget.progress()
@@ -454,14 +453,14 @@ class LinkAwareRun:
         )
 
     def anneal(self, turn: int = 0) -> None:
-        """Anneal from the queues of the elite until the restart is over."""
+        """Anneal from the best queues of the cycle until the restart ends."""
         annealing = by_replays(self.engine, self._elite.queues)
         if annealing.seconds < inf:
             hot = self._heat(annealing.seconds, self.params.heats[turn % 2])
             self._cool(annealing, 1.0, hot, "annealing")
 
     def _heat(self, score: float, share: float) -> float:
-        """Return a temperature in seconds: that *share* of the *score*, less for many
+        """Return a temperature in seconds: *share* of the *score*, less with many
         tasks.
         """
         many = self.params.many_tasks
@@ -470,7 +469,7 @@ class LinkAwareRun:
     def _cool(
         self, annealing: Annealing, until: float, hot: float, origin: str
     ) -> None:
-        """Anneal until share *until* of the restart is over, from *hot* seconds on."""
+        """Anneal from *hot* seconds until share *until* of the restart is over."""
         budget = self.budget
         falls = self.params.cold / self.params.heats[0]
         base = budget.evaluations
@@ -489,8 +488,8 @@ class LinkAwareRun:
             budget.replay_seconds = cost * (budget.clock() - begun) / max(1, made)
             seconds = min(self.params.stretch_seconds, 0.5 * max(0.0, budget.left()))
             fitting = max(1, int(cost * seconds / max(budget.replay_seconds, 1e-7)))
-            # A replay that is given up at once says little of the next one, so steps at
-            # most double.
+            # A replay given up early says little of the next one's time, so the number
+            # of steps at most doubles.
             steps = min(self.params.most_steps, fitting, 2 * steps)
             if annealing.best_score < self._elite.score:
                 queues = annealing.best_queues()

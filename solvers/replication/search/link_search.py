@@ -1,6 +1,4 @@
-"""Drive the kernels of the link-aware search, compiled or in pure Python: score queues,
-anneal.
-"""
+"""Drive the kernels of the link-aware search, compiled or in plain Python."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ Queues = list[list[int]]
 
 
 def compile_kernels() -> None:
-    """Compile every kernel of the search, by running each on a batch of two tasks."""
+    """Compile every kernel of the search by running it on a batch of two tasks."""
     engine = Engine(tiny_batch(), 0, fast=True)
     engine.score([[0, 1]])
     by_bytes(engine, [0, 1]).run(1, 1.0, 1.0, 0.0)
@@ -50,7 +48,7 @@ class Engine:
     """Hold the arrays of one problem and the kernels over them, compiled if *fast*.
 
     The same seed and calls give the same answers, compiled or not. Scores are makespans
-    in seconds, or where *additive* the batch time (13) of what the replay moves.
+    in seconds, or if *additive* the batch time (13) of the replay's transfers.
     """
 
     def __init__(
@@ -75,8 +73,8 @@ class Engine:
         self._nothing = self.line([], [], False)
 
     def line(self, order: Sequence[int], node: Sequence[int], by_bytes: bool) -> Line:
-        """Return the state of a search that begins from *order*, task k on node
-        ``node[k]``, without barriers.
+        """Return the initial search state: *order*, task k on ``node[k]``, no
+        barriers.
         """
         problem = self.problem
         inst = self.inst
@@ -139,7 +137,7 @@ class Engine:
         eviction: EvictionPolicy = OUR_EVICTION,
         rounds: bool = False,
     ) -> QueueArrays:
-        """Return the arrays of a plan; with *rounds*, room for as many as there are
+        """Return the arrays of a plan; with *rounds*, space for as many rounds as
         tasks.
         """
         tasks = 0
@@ -153,12 +151,12 @@ class Engine:
     def score(self, queues: Queues, eviction: EvictionPolicy = OUR_EVICTION) -> float:
         """Return the simulated makespan of *queues* (tasks only) in seconds.
 
-        It is infinite where they cannot run.
+        Infinite if they cannot run.
         """
         return self.value(self.arrays(queues, eviction), self._nothing, 0)
 
     def value(self, arrays: QueueArrays, line: Line, by_bytes: int) -> float:
-        """Return the score of a plan as it stands."""
+        """Return the score of a plan without changing it."""
         self.run(arrays, line, Schedule(0, 0, 1, 1.0, 1.0, 0.0, by_bytes))
         return float(line.values[NOW])
 
@@ -168,7 +166,7 @@ class Engine:
 
 
 class Annealing:
-    """Improve one plan, in stretches so that the caller can watch the clock.
+    """Improve one plan in stretches, so that the caller can check the clock.
 
     Made by :func:`by_replays`, :func:`by_bytes` or :func:`with_barriers`.
     """
@@ -185,7 +183,7 @@ class Annealing:
         self.arrays = arrays
         self.line = line
         self.steps_per_replay = steps_per_replay
-        """Moves in the time of a replay."""
+        """Moves made in the time of one replay."""
         self.by_bytes = by_bytes
         self.line.values[BEST] = engine.value(arrays, line, int(by_bytes))
 
@@ -198,7 +196,8 @@ class Annealing:
         first: int = 0,
         total: int = 0,
     ) -> None:
-        """Make *steps* moves, from number *first* of *total* on (0: *steps* are all).
+        """Make *steps* moves, beginning with number *first* of *total* (0: *steps* are
+        all).
 
         End early at *target* seconds.
         """
@@ -215,8 +214,8 @@ class Annealing:
 
     @property
     def best_score(self) -> float:
-        """Return the least makespan found, in seconds; infinite where none was looked
-        for.
+        """Return the least makespan found, in seconds; infinite if no plan was
+        replayed.
         """
         return float("inf") if self.by_bytes else self.seconds
 
@@ -246,7 +245,7 @@ class Annealing:
 
 
 def by_replays(engine: Engine, queues: Queues) -> Annealing:
-    """Return an annealing that starts from *queues*, scored by their replay."""
+    """Return an annealing that starts from *queues* and scores a plan by its replay."""
     node = [0] * engine.inst.num_tasks
     for i, queue in enumerate(queues):
         for k in queue:
@@ -258,8 +257,8 @@ def by_replays(engine: Engine, queues: Queues) -> Annealing:
 def by_bytes(engine: Engine, order: Sequence[int], in_turn: bool = False) -> Annealing:
     """Return an annealing of one order of a batch, scored by its transfers.
 
-    It begins from *order* with the nodes taking turns, or from stretches of it, one
-    a node, side by side.
+    It begins with *order* dealt to the nodes in turn, or in stretches, one a node, side
+    by side.
     """
     nodes = engine.inst.num_nodes
     tasks = len(order)
@@ -280,16 +279,16 @@ def by_bytes(engine: Engine, order: Sequence[int], in_turn: bool = False) -> Ann
 
 
 def again(engine: Engine, ordered: Annealing) -> Annealing:
-    """Return an annealing by bytes that goes on from the best order of another."""
+    """Return an annealing by bytes that continues from the best order of another."""
     best = ordered.line
     line = engine.line([*map(int, best.best_order)], [*map(int, best.best_node)], True)
     return Annealing(engine, engine.arrays([]), line, 10, by_bytes=True)
 
 
 def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
-    """Return an annealing by replays that goes on from the best order of one by bytes.
+    """Return an annealing by replays that continues from the best order by bytes.
 
-    At first a barrier stands after *every* tasks.
+    At first a barrier stands after every *every* tasks.
     """
     order = [int(k) for k in ordered.line.best_order]
     line = engine.line(order, [int(i) for i in ordered.line.best_node], False)
@@ -303,10 +302,10 @@ def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
 
 
 def merged(problem: ReplicationProblem, queues: list[list[int]]) -> list[int]:
-    """Return one order that keeps all *queues* and has producers first.
+    """Return one order that keeps all *queues* and puts producers first.
 
-    Among tasks that may come next, the one counts that stands first in its queue by the
-    share of the queue before it.
+    Among tasks that may come next, take the one with the least share of its queue
+    before it.
     """
     after = successors(problem)
     waits = [len(before) for before in problem.predecessors]

@@ -1,6 +1,4 @@
-"""The settings of the link-aware search, with their ranges, and the size of a run that
-follows from them.
-"""
+"""Define the settings of the link-aware search, their ranges, and the size of a run."""
 
 from typing import Annotated
 
@@ -21,7 +19,7 @@ class SearchParams(Record):
 
     *Size of a run*: ``evaluations_per_task`` replays a task, at least
     ``fewest_evaluations``, where no limit was asked for; where orders of ``many_tasks``
-    pay, ``tasks_per_second`` times the limit over them. Without a limit it takes
+    pay, ``tasks_per_second`` times the limit over them. Without a limit a run takes
     ``default_seconds`` at most. Restarts, ``most_restarts`` at most, grow from
     ``first_restart`` replays on, each twice as many, up to ``evaluations_per_restart``
     a task. ``cycle`` restarts share one fresh start; the second half of them goes on
@@ -78,7 +76,7 @@ class SearchParams(Record):
     def evaluations(
         self, problem: ReplicationProblem, limit: float | None = None
     ) -> int:
-        """Return the replays of a run with a time *limit* in seconds."""
+        """Return the number of replays for a time *limit* in seconds."""
         tasks = len(problem.tasks)
         few = tasks < self.many_tasks or cells(problem) > self.slow_cells
         if not limit or few or not self.orders_pay(problem):
@@ -86,8 +84,8 @@ class SearchParams(Record):
         return max(self.fewest_evaluations, int(self.tasks_per_second * limit / tasks))
 
     def orders_pay(self, problem: ReplicationProblem) -> bool:
-        """Return whether one order of all tasks decides what small disks fetch
-        twice.
+        """Return whether repeated fetches on small disks make it pay to anneal one
+        order.
         """
         if problem.is_workflow:
             return False
@@ -102,5 +100,5 @@ PARAMS = SearchParams()
 
 
 def cells(problem: ReplicationProblem) -> int:
-    """Return inputs x nodes, what the time of a replay grows with."""
+    """Return inputs x nodes, with which the time of a replay grows."""
     return sum(map(len, problem.inputs)) * len(problem.nodes)

@@ -1,4 +1,4 @@
-"""Task order along the Fiedler vector: tasks that share bytes stand near each other.
+"""Order tasks along the Fiedler vector, so that tasks that share bytes are neighbours.
 
 The graph joins tasks by the bytes of the files they share, each file's weight spread
 over its readers (clique expansion); a file with many readers becomes a vertex of its
@@ -16,15 +16,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 CLIQUE_READERS = 12
-"""A file with more readers becomes a vertex of its own (2 to 100)."""
+"""Most readers of a file that has no vertex of its own (2 to 100)."""
 DENSE_TASKS = 60
-"""Up to so many vertices all eigenvectors are computed, which is quicker then."""
+"""Most vertices for which all eigenvectors are computed, the quicker way there."""
 
 
 def task_order(problem: ReplicationProblem) -> list[int]:
-    """Return the positions of all tasks, one connected component after another, each
-    along its Fiedler vector.
-    """
+    """Return all task positions, component after component, each in Fiedler order."""
     import networkx as nx
 
     graph = sharing_graph(problem)
@@ -63,9 +61,10 @@ def sharing_graph(problem: ReplicationProblem) -> nx.Graph[int]:
 def _along_fiedler(
     graph: nx.Graph[int], vertices: list[int], tasks: list[int]
 ) -> list[int]:
-    """Return the tasks by their components of the Fiedler vector.
+    """Return the tasks in the order of their entries of the Fiedler vector.
 
-    Of its two signs the one counts that gives the lesser list, so that runs repeat.
+    Of its two signs take the one with the lexicographically smaller list, so that runs
+    repeat.
     """
     if len(tasks) < 3:
         return tasks
@@ -77,8 +76,8 @@ def _along_fiedler(
 
 
 def _fiedler(graph: nx.Graph[int], vertices: list[int]) -> list[float]:
-    """Return the eigenvector of the Laplacian's second smallest eigenvalue, for one
-    connected component.
+    """Return the eigenvector of the second smallest eigenvalue of a component's
+    Laplacian.
     """
     import networkx as nx
     import numpy as np

@@ -268,7 +268,7 @@ def broken(**changes: Any) -> dict[str, Any]:
             "wanted 2 numbers for a job of this size, not 1",
         ),
         (workload({"type": "ptask", "cpu": 3}), "wanted 2 numbers"),
-        (workload({"type": "composed", "seq": ["p"]}), "is part of itself"),
+        (workload({"type": "composed", "seq": ["p"]}), "contains itself"),
         (
             workload({"type": "composed", "seq": "wait"}),
             "seq: input should be a valid list",

@@ -525,7 +525,7 @@ def test_a_log_that_stands_twice_counts_once(tmp_path) -> None:
     (found,), reasons = read_darshan_logs([str(tmp_path)])
     assert found.bytes_written == 200 and "2 logs of job 77" in found.warnings[-1]
     assert any(
-        "b.txt is of the same run and does not count" in text for text in found.warnings
+        "b.txt is of the same run and is not used" in text for text in found.warnings
     )
     assert len(reasons) == 1 and "d.txt" in reasons[0]
 

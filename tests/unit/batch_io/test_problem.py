@@ -88,7 +88,7 @@ def test_snapshots_refuse_the_future_and_settings_of_traces() -> None:
     machine = batch()["machine"]
     with pytest.raises(InstanceError, match=r"request_seconds 3\.0 is after now 2\.0"):
         ioopt.load(snapshot(machine, 2, [row]))
-    with pytest.raises(UsageError, match="setting ef is for traces"):
+    with pytest.raises(UsageError, match="setting ef applies to traces"):
         ioopt.solve(snapshot(machine, 4, [row]), "fill", settings={"ef": 2})
     with pytest.raises(InstanceError, match="needs start_seconds"):
         ioopt.solve(snapshot(machine, 4, [row]), "cons-min-aggr-sld")

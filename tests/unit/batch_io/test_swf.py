@@ -188,7 +188,8 @@ def test_a_byte_order_mark_says_the_encoding(tmp_path, coding: str) -> None:
     assert trace.machine_processors() == (8, None) and len(trace.jobs) == 1
     (tmp_path / "bare.swf").write_bytes(line().encode("utf-16-le"))
     with pytest.raises(
-        InstanceError, match=r"bare.swf: UTF-16 text without a byte order mark"
+        InstanceError,
+        match=r"bare.swf: seems to be UTF-16 text without a byte order mark",
     ):
         read_swf(tmp_path / "bare.swf")
 
@@ -232,8 +233,8 @@ def test_what_is_not_usable_is_counted() -> None:
     assert jobs[2].run_seconds == 30
     assert len(warnings) == 5
     assert (
-        "2 jobs left out, pieces of a job that stands whole (status 2-4): 6, 6"
-        in warnings
+        "2 jobs left out, parts of a job that is also listed as a whole "
+        "(status 2-4): 6, 6" in warnings
     )
 
 

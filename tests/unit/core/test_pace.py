@@ -243,7 +243,7 @@ def test_limits_too_short_for_all_rates_record_none(
     assert short.schedule is not None and whole.schedule is not None
     assert "rates" not in short.schedule["jobs"][0]["io"][0]
     assert "rates" in whole.schedule["jobs"][0]["io"][0]
-    assert any("rates not recorded" in note for note in short.notes)
+    assert any("phases not recorded (--set rates=yes" in note for note in short.notes)
 
 
 @pytest.mark.parametrize(

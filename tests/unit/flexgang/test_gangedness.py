@@ -103,7 +103,7 @@ def test_sample_variance_widens_the_interval() -> None:
         ([10.0] * 7, [1.0] * 99, "7 gang samples"),
         ([10.0] * 99, [1.0] * 7, "7 non-running samples"),
         ([0.0] * 99, [0.0] * 99, "too few to judge"),  # silence everywhere
-        ([2.0] * 99, [0.0] * 9, "silence, but only 2.77"),  # 9 x .154 x 2 = 2.77 < 3
+        ([2.0] * 99, [0.0] * 9, "no message, but only 2.77"),  # 9 x .154 x 2 = 2.77 < 3
     ],
 )
 def test_unknown(gang: list[float], absent: list[float], word: str) -> None:
@@ -144,7 +144,7 @@ def test_last_words_are_no_proof_of_progress() -> None:
         1.0,
         0.427,
     )
-    assert "one from each other one" in barrier.reason
+    assert "one from each other process" in barrier.reason
     # Without counts of running processors the ratio alone decides.
     assert fed([15] * 64, [3] * 32).classify() == "LOW"
     # Two meetings a quantum: 6 messages, running ratio .5: cannot be
@@ -325,7 +325,7 @@ def test_table_3_has_means_only() -> None:
         "Barnes": "HIGH",
     }
     found = gangedness.measure(problem)
-    assert "no interval was possible" in found.notes[0]
+    assert "without an interval" in found.notes[0]
     assert found.metrics["unknown_applications"] == 0
     assert {row["application"] for row in found.rows} == set(TABLE_3)
 

@@ -294,7 +294,7 @@ def test_the_same_seed_repeats() -> None:
 
 def test_without_time_the_slopes_rest_on_one_run() -> None:
     late = laboratory.measure(small(), seed=3, deadline=Deadline(1e-9))
-    assert "runs short (to 1 at least)" in late.notes[0]
+    assert "runs (to 1 at least)" in late.notes[0]
     assert "plots of 0 of 2" in late.notes[1]
     for app, item in zip(small().applications, late.found.applications):
         time, alone = Laboratory(small(), 3).times(

@@ -249,7 +249,7 @@ def test_uneven_visits_are_kept_where_one_visit_realises_more(solver: str) -> No
     result = ioopt.solve(visited(0.005, 0.040, {}, visits=[1, 2]), solver)
     assert result.plan["options"]["io"]["visits"] == 2
     assert result.metrics["realised"] == pytest.approx(1.058, abs=1e-3)
-    assert "one visit a cycle costs no less (1.643)" in result.notes[0]
+    assert "one visit per cycle costs no less (1.643)" in result.notes[0]
     assert "cost 1.058 in simulation" in result.notes[0]
     assert "5% above the predicted 0.4706" in result.notes[0]
 

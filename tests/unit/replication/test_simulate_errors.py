@@ -26,10 +26,10 @@ def plan(**parts: Any) -> ReplicationPlan:
 
 
 REFUSED = [
-    ({"n0": ["a", "b"]}, "task 'c' stands in no queue"),
+    ({"n0": ["a", "b"]}, "task 'c' is in no queue"),
     (
         {"n0": ["a", "b", "c"], "n1": ["a"]},
-        "task 'a' stands twice in the queues: on n0 and on n1",
+        "task 'a' is listed twice in the queues: on n0 and on n1",
     ),
     ({"n0": ["a", "b", "c", "z"]}, "order of n0: there is no task 'z'"),
     ({"n2": ["a", "b", "c"]}, "order: there is no node 'n2'"),
@@ -86,7 +86,7 @@ def test_a_queue_against_the_order_of_its_rounds_is_an_error() -> None:
             pair(), plan(order={"n0": ["c", "a", "b"]}, rounds=rounds, barriers=True)
         )
     rounds = [{"tasks": ["a"]}, {"tasks": ["b"]}]
-    with pytest.raises(SimulationError, match="'c' stands in no round"):
+    with pytest.raises(SimulationError, match="'c' is in no round"):
         simulate(
             pair(), plan(order={"n0": ["a", "b", "c"]}, rounds=rounds, barriers=True)
         )

@@ -440,9 +440,10 @@ def test_versions_of_a_file_that_several_tasks_write():
     assert (read["s"][-1], read["b2"][-1], read["c"]) == ("o", "o (2)", ("o (3)",))
     assert {f.id: f.bytes for f in problem.files}["o (3)"] == 7
     assert _said(problem, "versions") == [] and _said(
-        problem, "one file a version"
+        problem, "one file per version"
     ) == [
-        "a file written by several tasks became one file a version, all of its "
+        "a file written by several tasks was split into one file per version, "
+        "all of its "
         "last size: o"
     ]
 
@@ -453,7 +454,7 @@ def test_a_task_that_reads_what_it_writes_reads_what_was_there_before():
     problem = problem_from_wfformat(data, "x")
     assert problem.tasks[3].inputs == ("o1", "o2", "all")
     assert problem.tasks[3].outputs == ("all (2)",)
-    assert _said(problem, "as it was before and after: all")
+    assert _said(problem, "before and after the write: all")
 
 
 def test_a_whole_workflow_is_exported_and_read_back():

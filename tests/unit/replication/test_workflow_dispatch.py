@@ -39,7 +39,11 @@ ILLEGAL = [
     (2, once((0, 0), (0, 0)), "'a' to 'n0' at 1 s, but the task is not ready"),  # runs
     (1, once((0, 1)), "no such task or node"),
     (1, once((0, 0), (2, 0)), "'c' to 'n0' at 1 s, where 0 cores idle and it takes 1"),
-    (1, once(), "nothing is under way, and nobody takes the ready tasks 'a', 'c'"),
+    (
+        1,
+        once(),
+        "the dispatcher assigns none of the ready tasks 'a', 'c'",
+    ),
 ]
 
 

@@ -102,7 +102,7 @@ def test_estee_files_that_are_refused(
 
 
 def test_archives_are_bounded(tmp_path: Path) -> None:
-    with pytest.raises(InstanceError, match="an archive of one file"):
+    with pytest.raises(InstanceError, match="must hold exactly one file"):
         read_estee(str(zipped(tmp_path / "two.zip", "{}", "{}")))
     bomb = io.StringIO(" " * ((1 << 26) + 1))
     with pytest.raises(InstanceError, match="unpack it first"):
@@ -232,7 +232,7 @@ def test_commas_raw_values_and_repeated_names(tmp_path: Path) -> None:
         ("name\trealtime\tcpus\nA\t5s\tmany\n", "cpus 'many'"),
         ("name\trealtime\trchar\nA\t5s\t1 furlong\n", "rchar '1 furlong'"),
         ("name\trealtime\n\t5s\n", "is no process"),
-        ("name\trealtime\tstatus\nA\t5s\tFAILED\n", "no task has ended well"),
+        ("name\trealtime\tstatus\nA\t5s\tFAILED\n", "no task completed successfully"),
         ("name\trealtime\nA\t1e300\n", "realtime '1e300' is above"),
     ],
 )

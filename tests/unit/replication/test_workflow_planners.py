@@ -78,14 +78,16 @@ def test_a_limit_that_is_too_short_is_told_with_one_that_would_do(
     files = {f"p{k}": 1 for k in range(200)}
     problem = made([{"cores": 2}, {}], files, tasks, 10, 40)
     late = deadline_of_checks(2)
-    with pytest.raises(OutOfTime, match="50 of 200 tasks planned; about 15 s would do"):
+    with pytest.raises(
+        OutOfTime, match="50 of 200 tasks were planned; about 15 s would do"
+    ):
         ListScheduler(problem, ROWS[planner]).run(late)
     monkeypatch.setattr(Deadline, "expired", lambda deadline: True)
     result = ioopt.solve(problem, planner)
     assert result.violations == () and result.plan is not None
     text = (
-        "MinMin (the deadline passed with 0 of 200 tasks planned): tasks in the "
-        "order of the file"
+        "MinMin (the deadline passed after 0 of 200 tasks were planned): planned in "
+        "file order"
     )
     assert any(text in note for note in result.notes)
 
