@@ -1,6 +1,7 @@
 """Rules 24 to 37: the engines against the slow reference on tiny random traces."""
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from tests.batch_io_extension_traces import random_extension
 from tests.oracle.batch_io_compare import differences, policy_of
@@ -14,24 +15,27 @@ KINDS = {
 
 BLOCK = 250
 ALL = ("python", "compiled", "exact")
-FIRST = [
-    pytest.param(kind, seeds, engines, marks=marks)
-    for kind in KINDS
-    for seeds, engines, marks in (
-        (range(25), ("python", "exact"), ()),
-        (range(25, 40), ("exact",), ()),
-        (range(100), ("compiled",), pytest.mark.slow),
-    )
-]
-BLOCKS = [
-    pytest.param(kind, range(at, at + BLOCK), ALL, marks=pytest.mark.slow)
-    for kind in KINDS
-    for at in range(100, 2100 if kind == "mixed" else 1100, BLOCK)
-]
-"""1,000 seeds of each kind, 2,000 of all mixed."""
 
 
-@pytest.mark.parametrize(("kind", "seeds", "engines"), [*FIRST, *BLOCKS])
+def case(kind: str, seeds: range, engines: tuple[str, ...], slow: bool) -> ParameterSet:
+    """Seeds of a kind, and the engines compared with the reference on each."""
+    name = f"{kind}-{seeds.start}-{seeds.stop}-{'-'.join(engines)}"
+    marks = [pytest.mark.slow] if slow else []
+    return pytest.param(kind, seeds, engines, marks=marks, id=name)
+
+
+CASES = []
+"""In all 1,100 seeds of each kind, 2,100 of all mixed."""
+for kind in KINDS:
+    CASES.append(case(kind, range(25), ("python", "exact"), slow=False))
+    CASES.append(case(kind, range(25, 40), ("exact",), slow=False))
+    CASES.append(case(kind, range(100), ("compiled",), slow=True))
+    last = 2100 if kind == "mixed" else 1100
+    for at in range(100, last, BLOCK):
+        CASES.append(case(kind, range(at, at + BLOCK), ALL, slow=True))
+
+
+@pytest.mark.parametrize(("kind", "seeds", "engines"), CASES)
 def test_engines_against_the_reference(
     kind: str, seeds: range, engines: tuple[str, ...]
 ) -> None:
