@@ -116,7 +116,9 @@ def main() -> int:
             started.append((name, future))
         for name, trial in started:
             if trial is None:
-                print(f"SKIPPED {name}: this Python version is not installed", flush=True)
+                print(
+                    f"SKIPPED {name}: this Python version is not installed", flush=True
+                )
                 continue
             wrong = trial.result()
             failed += bool(wrong)
