@@ -165,7 +165,7 @@ TOLD = {
         "file names assumed: the trace has byte counts only",
     ),
     "batsim": (
-        "writes are treated alike",
+        "reads and writes are treated alike",
         "rates assumed",
         "platform assumed",
     ),
