@@ -263,7 +263,7 @@ class GangednessMonitor:
                 "UNKNOWN", f"{tally.count} {basis} samples, {MIN_SAMPLES} are needed"
             )
         if gang.mean < MIN_GANG_MEAN:
-            quiet = f"{gang.mean:.3g} messages a gang quantum are too few to judge"
+            quiet = f"{gang.mean:.3g} messages per gang quantum are too few to judge"
             return verdict("UNKNOWN", quiet)
         if tally.mean == 0:
             expected = tally.count * threshold * gang.mean / self._fewer_senders(basis)

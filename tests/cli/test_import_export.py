@@ -164,7 +164,11 @@ TOLD = {
         "precedence is unknown",
         "file names assumed: the trace has byte counts only",
     ),
-    "batsim": ("reads and writes are one", "rates assumed", "platform assumed"),
+    "batsim": (
+        "reads and writes are treated alike",
+        "rates assumed",
+        "platform assumed",
+    ),
 }
 
 

@@ -78,8 +78,7 @@ class MiraSettings(Record):
 
 
 class CongestedMiraSettings(MiraSettings):
-    """Describe a month with congestion, which the three of Zhou et al., Section IV.B,
-    must have.
+    """Describe a congested month, like the three of Zhou et al., Section IV.B.
 
     The share of jobs of a size is multiplied by (nodes / 512)^``tilt``. ``campaign``
     consecutive jobs are one application run on several inputs: equal and submitted

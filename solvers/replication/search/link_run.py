@@ -73,7 +73,7 @@ class Budget:
         return self.end - self.clock()
 
     def give_up(self) -> None:
-        """End the run, in a thread of its own, at its next check of the clock."""
+        """End this run, which has its own thread, at its next check of the clock."""
         self.end = -float("inf")
 
     def counted_out(self) -> bool:

@@ -257,8 +257,7 @@ def by_replays(engine: Engine, queues: Queues) -> Annealing:
 def by_bytes(engine: Engine, order: Sequence[int], in_turn: bool = False) -> Annealing:
     """Return an annealing of one order of a batch, scored by its transfers.
 
-    It begins with *order* dealt to the nodes in turn, or in stretches, one a node, side
-    by side.
+    It begins with *order* dealt to the nodes in turn, or cut into one stretch per node.
     """
     nodes = engine.inst.num_nodes
     tasks = len(order)
