@@ -143,7 +143,7 @@ def test_the_moves_of_a_plan_are_carried_out() -> None:
             {"copies": [["f", "n1", "n0"], ["f", "n0", "n1"]]},
             "no move of the plan brings f",
         ),
-        ({"remote": [["f", "n0"], ["f", "n1"], ["f", "n2"]]}, "where nothing reads it"),
+        ({"remote": [["f", "n0"], ["f", "n1"], ["f", "n2"]]}, "where no task reads it"),
         (
             {"remote": [["f", "n0"]], "moves": "replay"},
             "moves of a replay cannot be carried out",
