@@ -122,7 +122,7 @@ def sweep(
 def _read_part(text: str) -> tuple[int, int]:
     """Read ``3/16``: a number from 1 on, and how many parts there are."""
     number, _, count = text.partition("/")
-    if not (number.isdecimal() and count.isdecimal()):
+    if not (number.isdecimal() and count.isdecimal() and int(count)):
         raise UsageError(f"--part {text}: give it like 3/16")
     if not 1 <= int(number) <= int(count):
         raise UsageError(f"--part {text}: parts are 1/{count} to {count}/{count}")
