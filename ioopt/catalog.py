@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.options import nearest, suggest
+from ioopt.options import LEFT, nearest, suggest
 
 
 def root() -> Path:
@@ -37,8 +37,8 @@ def resolve(source: str | os.PathLike[str]) -> str:
     """Return the path of *source*: ``-`` or an existing file unchanged, else the
     bundled instance of that name.
 
-    Raises InstanceError when it is neither but resembles a bundled name; the message
-    suggests that name.
+    Raises InstanceError when it is neither but resembles a bundled name, which the
+    message suggests, and for a bundled instance of 0.2 that was removed.
     """
     name = os.fspath(source)
     if name == "-" or os.path.exists(name):
@@ -46,6 +46,8 @@ def resolve(source: str | os.PathLike[str]) -> str:
     entry = entries().get(name)
     if entry is not None:
         return str(entry["path"])
+    if name in LEFT["instance"]:
+        raise InstanceError(f"{name}: {LEFT['instance'][name]}")
     near = nearest(name, entries())
     if near is not None:
         raise InstanceError(
@@ -60,6 +62,8 @@ def bundled(name: str) -> dict[str, Any]:
     there is none.
     """
     entry = entries().get(name)
+    if entry is None and name in LEFT["instance"]:
+        raise UsageError(f"{name}: {LEFT['instance'][name]}")
     if entry is None:
         raise UsageError(f"no bundled instance {name!r}; {suggest(name, entries())}")
     return entry

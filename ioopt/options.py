@@ -180,18 +180,33 @@ LEFT: dict[str, dict[str, str]] = {
         "GLPK": "GLPK is no longer a backend; take CP-SAT, HiGHS, CBC or SCIP, or give "
         "any solver the model that `ioopt export lp` or `ioopt export mps` writes",
     },
+    "class": {
+        "KindSpec": "KindSpec is now the class Kind (docs/extending.md)",
+        "Measure": "Measure is now the class Metric (docs/extending.md)",
+    },
     "command": {
         "submit": "submit is no longer a command; in a checkout, `python "
         "scripts/tools/library.py submit FILE RESULT` does it",
     },
+    "instance": dict.fromkeys(
+        ("buffer-12", "buffer-per-node-8"),
+        "left with burst buffers; take io-sets-12 or small-8",
+    ),
 }
-"""Backends and commands of 0.2 that were removed -> what to use instead."""
+"""What 0.2 had and this version has not, with what to use instead: backends, classes of
+``ioopt.registry``, commands and bundled instances."""
 
 
 def refuse_left_backend(name: object) -> None:
     """Raise UsageError for a backend that existed in 0.2 and was removed."""
     if isinstance(name, str) and name in LEFT["backend"]:
         raise UsageError(LEFT["backend"][name])
+
+
+def refuse_left_class(name: str) -> None:
+    """Raise ImportError for a class of ``ioopt.registry`` in 0.2 that has left."""
+    if name in LEFT["class"]:
+        raise ImportError(LEFT["class"][name])
 
 
 LEAST_LIKENESS = 0.6

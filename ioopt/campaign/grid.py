@@ -191,6 +191,7 @@ def _points(
 ) -> Iterator[Point]:
     """Yield the points of one instance and solver: settings x seeds x repeats."""
     spec = registry.solver(solver.name, kind)
+    registry.require_backend(spec, solver.backend)
     for settings in _expand(solver.settings):
         registry.settings_for(spec, settings)
         for seed, repeat in itertools.product(solver.seeds, range(config.repeats)):

@@ -122,7 +122,7 @@ def sweep(
 def _read_part(text: str) -> tuple[int, int]:
     """Parse ``3/16``: the number of the part, from 1 on, and the number of parts."""
     number, _, count = text.partition("/")
-    if not (number.isdecimal() and count.isdecimal()):
+    if not (number.isdecimal() and count.isdecimal() and int(count)):
         raise UsageError(f"--part {text}: wanted I/N, such as 3/16")
     if not 1 <= int(number) <= int(count):
         raise UsageError(f"--part {text}: parts are 1/{count} to {count}/{count}")

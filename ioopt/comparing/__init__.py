@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -105,13 +106,12 @@ def compare_rows(
     """Return the rows of :func:`compare` as plain dictionaries: results without plan
     and schedule.
 
-    *settings* go to every solver that knows them; a key that none knows is a
-    UsageError. A solver that lacks its backend, fails or breaks a rule gives a row with
-    status ``error`` and no figures, and one that cannot take the instance a row with
-    ``does not apply``; the other solvers still run. After an interruption no further
-    solver is run.
+    *settings* go to every solver that knows them, ``backend`` to every solver that has
+    it; what none knows is a UsageError. A solver whose backend is not installed, that
+    fails or breaks a rule gives a row with status ``error`` and no figures, and one
+    that cannot take the instance a row with ``does not apply``; the other solvers still
+    run. After an interruption no further solver is run.
     """
-    refuse_left_backend(options.get("backend"))
     problem = load(source)
     kind = registry.kind_of_problem(problem)
     by = measure_of(kind, measure)
@@ -123,6 +123,7 @@ def compare_rows(
         for solver in solvers or default_solvers(kind, problem)
     ]
     _require_known(common, chosen)
+    _require_backend(options.get("backend"), chosen)
     rows: list[Row] = []
     shared = None
     try:
@@ -159,6 +160,19 @@ def _require_known(settings: Mapping[str, object], chosen: Sequence[_Choice]) ->
                 f"no solver compared here has a setting {key!r}; "
                 f"{registry.suggest(key, known)}"
             )
+
+
+def _require_backend(name: str | None, chosen: Sequence[_Choice]) -> None:
+    """Raise UsageError for a backend that none of the chosen solvers has."""
+    refuse_left_backend(name)
+    known: dict[str, None] = {}
+    for choice in chosen:
+        known |= dict.fromkeys(choice.spec.backends)
+    if name is not None and name not in known:
+        raise UsageError(
+            f"no solver compared here has a backend {name!r}; "
+            f"{registry.suggest(name, known)}"
+        )
 
 
 def interrupted(rows: Sequence[Row]) -> bool:
@@ -234,7 +248,8 @@ def _load_shared(
     """
     kind.load()
     for spec in specs:
-        spec.solve_function()
+        with suppress(UsageError):  # the row of the solver says what is wrong
+            spec.solve_function()
     if any("CP-SAT" in spec.backends for spec in specs):
         import_module("ioopt.solvers.backends.cpsat_program")
     items = getattr(problem, "tasks", getattr(problem, "jobs", ()))
@@ -317,7 +332,7 @@ def _run(
             _unanswered(problem, kind, choice, str(error), Status.NOT_APPLICABLE)
         )
     except (UsageError, InstanceError) as error:
-        if not spec.own:
+        if spec.bundled:
             raise
         return _failed(problem, kind, choice, str(error), error.exit_code)
     except Exception as error:

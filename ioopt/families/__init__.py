@@ -71,7 +71,8 @@ def load_target(target: object) -> Any:
     """Return the object that *target* stands for.
 
     A loader is called, ``package.module:name`` is imported (the form in which users and
-    plugins name things), and any other object is returned unchanged.
+    plugins name things; UsageError where there is no such thing), and any other object
+    is returned unchanged.
     """
     if isinstance(target, Loader):
         return target.load()
@@ -81,7 +82,14 @@ def load_target(target: object) -> Any:
     # first.
     module, _, name = target.partition(":")
     found = getattr(sys.modules.get(module), name, None)
-    return resolve_name(target) if found is None else found
+    if found is not None:
+        return found
+    try:
+        return resolve_name(target)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(
+            f"{target} cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
 
 
 Sense = Literal["min", "max"]

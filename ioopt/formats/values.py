@@ -43,7 +43,9 @@ def figure(parse: Callable[[str], float], **words: str | None) -> BeforeValidato
     return BeforeValidator(read)
 
 
-Rate = Annotated[float, Field(gt=0, allow_inf_nan=False), figure(parse_rate)]
+Rate = Annotated[
+    float, Field(gt=0, le=LARGEST, allow_inf_nan=False), figure(parse_rate)
+]
 """Bytes per second."""
 Number = Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_no_switch)]
 """Number of items to generate."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from importlib import metadata
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from ioopt.errors import InstanceError, UsageError
@@ -31,7 +32,13 @@ from ioopt.families import MeasuredKind as MeasuredKind
 from ioopt.families import Metric as Metric
 from ioopt.families import SolverSpec as SolverSpec
 from ioopt.families import load_target as load_target
-from ioopt.options import nearest, parse_settings, refuse_left_backend, shown
+from ioopt.options import (
+    nearest,
+    parse_settings,
+    refuse_left_backend,
+    refuse_left_class,
+    shown,
+)
 from ioopt.options import suggest as suggest
 
 FAMILIES = (replication, batch_io, gang, flexgang, work_directory)
@@ -74,26 +81,68 @@ def _plugins(
         else:
             if taken(row):
                 BROKEN[plugin] = "ioopt has one of that name"
+            elif any(_meet(row, other) for other in found):
+                BROKEN[plugin] = "another plugin has one of that name"
             else:
                 found.append(row)
     return found
 
 
+def _meet(row: Kind | SolverSpec, other: Kind | SolverSpec) -> bool:
+    """Return whether two kinds, or two solvers of one kind, have the same name."""
+    if isinstance(row, SolverSpec) and isinstance(other, SolverSpec):
+        return row.name == other.name and not {*row.kinds}.isdisjoint(other.kinds)
+    if isinstance(row, Kind) and isinstance(other, Kind):
+        return row.kind == other.kind
+    return False
+
+
 def _plugin_kind(named: object) -> Kind:
-    """Return the kind of a plugin's class."""
+    """Return the kind of a plugin's class; UsageError for a class that lacks what every
+    kind has.
+    """
     if not isinstance(named, type) or not issubclass(named, Kind):
         raise UsageError(f"wanted a class derived from Kind, not {shown(named)}")
     for needed in ("kind", "family", "default_solver", "metrics"):
         if not hasattr(named, needed):
             raise UsageError(f"the class {named.__name__} has no {needed!r}")
-    return named()
+    for needed in ("problem_class", "check"):
+        if getattr(named, needed) is getattr(Kind, needed):
+            raise UsageError(f"the class {named.__name__} has no method {needed!r}")
+    kind = named()
+    for word in ("kind", "family", "default_solver"):
+        given: object = getattr(kind, word)
+        if not isinstance(given, str):
+            raise UsageError(f"{word}: wanted a text, not {shown(given)}")
+    metrics: object = kind.metrics
+    if not isinstance(metrics, tuple) or not metrics:
+        raise UsageError(f"metrics: wanted a tuple of Metric, not {shown(metrics)}")
+    for metric in metrics:
+        if not isinstance(metric, Metric):
+            raise UsageError(f"metrics: wanted a Metric, not {shown(metric)}")
+    return kind
 
 
 def _plugin_solver(named: object) -> SolverSpec:
-    """Return the row that a plugin names."""
+    """Return the row that a plugin names; UsageError for kinds and modules that do not
+    exist.
+    """
     if not isinstance(named, SolverSpec):
         raise UsageError(f"wanted a SolverSpec, not {type(named).__name__}")
+    for kind in named.kinds:
+        if kind not in KINDS:
+            raise UsageError(f"kinds: there is no {kind!r}; {suggest(kind, KINDS)}")
+    for target in (named.target, named.settings, named.policy):
+        if isinstance(target, str):
+            _require_module(target)
     return named
+
+
+def _require_module(target: str) -> None:
+    """Raise UsageError where the module of *target* cannot be found; import nothing."""
+    module = target.partition(":")[0]
+    if module not in sys.modules and find_spec(module) is None:
+        raise UsageError(f"{target}: there is no module {module!r}")
 
 
 def _all_formats() -> dict[str, Format]:
@@ -122,10 +171,15 @@ def _all_solvers() -> tuple[SolverSpec, ...]:
         solvers.extend(family.SOLVERS)
 
     def taken(row: SolverSpec) -> bool:
-        twins = [own for own in solvers if own.name == row.name]
-        return any({*row.kinds} & {*own.kinds} for own in twins)
+        return any(_meet(row, own) for own in solvers)
 
     return (*solvers, *_plugins("ioopt.solvers", _plugin_solver, taken))
+
+
+def __getattr__(name: str) -> object:
+    """Tell plugins of the last version what stands for a class that left."""
+    refuse_left_class(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 FORMATS: dict[str, Format] = _all_formats()
@@ -157,7 +211,8 @@ def format_of(text: object, where: str = "instance") -> Format:
             f'{where}: format: missing; an instance says "format": "ioopt/..."'
         )
     known = suggest(str(text), [spec.format for spec in FORMATS.values()])
-    raise InstanceError(f"{where}: format: {text!r} is not an instance format; {known}")
+    hint = _broken(str(text).removeprefix("ioopt/")) or f"; {known}"
+    raise InstanceError(f"{where}: format: {text!r} is not an instance format{hint}")
 
 
 def decided(spec: Format) -> Kind:

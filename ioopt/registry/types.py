@@ -17,10 +17,10 @@ from ioopt.families import Sense as Sense
 from ioopt.families import SolverSpec as SolverSpec
 from ioopt.families import Turn as Turn
 from ioopt.families import load_target as load_target
+from ioopt.options import refuse_left_class
 
 
 def __getattr__(name: str) -> object:
-    """Tell plugins written for the last version what replaces the removed class."""
-    if name == "KindSpec":
-        raise ImportError("KindSpec is now the class Kind (docs/extending.md)")
+    """Tell plugins written for the last version what replaces a removed class."""
+    refuse_left_class(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -82,6 +82,8 @@ def test_the_key_follows_content_not_the_file_name(tmp_path):
             "image-85 has no setting 'taskz'",
         ),
         (MINIMAL + "set = {x = 1}\n", UsageError, "minmin has no setting 'x'"),
+        (MINIMAL + 'backend = "CBC"\n', UsageError, "minmin' has no backend 'CBC'"),
+        (MINIMAL + 'backend = "GLPK"\n', UsageError, "GLPK is no longer a backend"),
         (
             MINIMAL.replace("[[solvers]]", 'path = "*.json"\n[[solvers]]'),
             InstanceError,

@@ -42,6 +42,7 @@ def test_a_part_of_the_command_line_is_one_of_them(config, capsys):
         (("--part", "17/16"), "17/16: parts are 1/16 to 16/16"),
         (("--part", "3"), "--part 3: wanted I/N, such as 3/16"),
         (("--part", "-1/2"), "--part -1/2: wanted I/N, such as 3/16"),
+        (("--part", "1/0"), "--part 1/0: wanted I/N, such as 3/16"),
         (("--merge", "--part", "1/2"), "--part has no meaning with --merge"),
         (("--merge", "--workers", "2"), "--workers has no meaning with --merge"),
         (("other.toml",), "other.toml: one CONFIG.toml at a time"),

@@ -34,6 +34,22 @@ def test_defaults_fit_the_instance_and_no_line_is_wider_than_the_terminal(run):
     assert max(map(len, (out + err).splitlines())) <= 80
 
 
+@pytest.mark.parametrize(
+    ("backend", "told"),
+    [
+        ("glpk", "has a backend 'glpk'; known: CP-SAT, HiGHS"),
+        ("HiGHSS", "has a backend 'HiGHSS'; known: CP-SAT, HiGHS"),
+        ("GLPK", "GLPK is no longer a backend; take CP-SAT"),
+    ],
+)
+def test_a_backend_that_no_solver_has_is_refused(run, backend, told):
+    words = ("compare", "cycle3", "--solver", "ip", "--solver", "minmin")
+    code, out, err = run(*words, "--backend", backend)
+    assert (code, out) == (2, "")
+    assert told in err
+    assert err.count("\n") == 1
+
+
 def test_every_measure_can_be_asked_for_and_others_are_named(run):
     words = ("compare", "cycle3", "--solver", "minmin", "--solver", "job-data-present")
     _, out, _ = run(*words, "--measure", "additive_seconds", "--wide")

@@ -201,25 +201,42 @@ from ioopt.registry.types import KindSpec
 KIND = KindSpec(kind="tides", family="tides")
 """
 SHORT_KIND = """
-from ioopt.registry.types import Kind
+from ioopt.registry.types import Kind, Metric
 class Short(Kind):
     kind = family = "short"
     default_solver = "none"
-class Twin(Kind):
-    kind = "gang"
-    family = "gang"
+class Idle(Kind):
+    kind = family = "idle"
     default_solver = "none"
-    metrics = ()
+    metrics = (Metric("cost"),)
+class Whole(Idle):
+    def problem_class(self):
+        return dict
+    def check(self, problem, plan, schedule):
+        return None
+class Twin(Whole):
+    kind = family = "gang"
+class Numbered(Whole):
+    kind = 3
+class Wordy(Whole):
+    metrics = ("cost",)
 """
 
 
 def test_a_kind_that_cannot_be_one_is_named(tmp_path):
-    """A module of the last version, a class without metrics, a name that is taken."""
+    """A module of the last version, classes that lack what every kind has, names that
+    are taken.
+    """
     (tmp_path / "old_kind.py").write_text(OLD_KIND)
     (tmp_path / "short_kind.py").write_text(SHORT_KIND)
     points = {
         "old": "old_kind:KIND",
         "short": "short_kind:Short",
+        "idle": "short_kind:Idle",
+        "numbered": "short_kind:Numbered",
+        "wordy": "short_kind:Wordy",
+        "whole": "short_kind:Whole",
+        "yet": "short_kind:Whole",
         "twin": "short_kind:Twin",
         "made": "json:dumps",
     }
@@ -231,11 +248,56 @@ def test_a_kind_that_cannot_be_one_is_named(tmp_path):
     for name, wrong in (
         ("old", "KindSpec is now the"),
         ("short", "the class Short has no 'metrics'"),
+        ("idle", "the class Idle has no method"),
+        ("numbered", "kind: wanted a text, not 3"),
+        ("wordy", "metrics: wanted a Metric, not"),
+        ("whole", "present"),
+        ("yet", "another plugin has one of"),
         ("twin", "ioopt has one of that name"),
         ("made", "wanted a class derived from Kind,"),
     ):
         (line,) = [row for row in told.splitlines() if f" {name} of" in row]
         assert wrong in line
+    for name in ("short", "old"):
+        (tmp_path / "file.json").write_text(f'{{"format": "ioopt/{name}"}}')
+        solved = run("solve", str(tmp_path / "file.json"))
+        assert solved.returncode == 2
+        assert f"the plugin {name} of ioopt-kinds (ioopt.kinds)" in solved.stderr
+
+
+ROWS = """
+from ioopt.registry import SolverSpec
+LOST = SolverSpec("lost", ("gang",), "no_such_module:f", "lost", "ours")
+UNSET = SolverSpec("unset", ("gang",), "json:loads", "x", "x", "no_such_module:S")
+STRAY = SolverSpec("stray", ("no-kind",), "json:loads", "stray", "ours")
+EMPTY = SolverSpec("empty", ("gang",), "json:nothing", "empty", "ours")
+"""
+
+
+def test_a_solver_without_kind_or_function_breaks_no_other(tmp_path):
+    (tmp_path / "rows.py").write_text(ROWS)
+    names = ("lost", "unset", "stray", "empty")
+    points = [f"{name} = rows:{name.upper()}" for name in names]
+    points.append("later = rows:EMPTY")
+    record(tmp_path, "ioopt-rows", "\n".join(["[ioopt.solvers]", *points]))
+    run = command_beside(tmp_path)
+    listed = run("instances", "solvers", "--format", "json")
+    assert listed.returncode == 0 and "lost" not in listed.stdout
+    told = run("doctor").stdout
+    for name, wrong in (
+        ("lost", "no_such_module:f: there is no"),
+        ("unset", "no_such_module:S: there is no"),
+        ("stray", "kinds: there is no 'no-kind'"),
+        ("later", "another plugin has one of"),
+    ):
+        (line,) = [row for row in told.splitlines() if f" {name} of" in row]
+        assert wrong in line
+    solved = run("solve", "gang-figure-5", "--solver", "empty")
+    assert solved.returncode == 2 and solved.stderr.count("\n") == 1
+    assert "json:nothing cannot be loaded: AttributeError" in solved.stderr
+    words = ("compare", "gang-figure-5", "--solver", "gs", "--solver", "empty")
+    compared = run(*words)
+    assert compared.returncode == 2 and "3.167" in compared.stdout
 
 
 def test_the_function_must_be_one():

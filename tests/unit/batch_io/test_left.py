@@ -114,3 +114,19 @@ def test_plans_and_live_queues() -> None:
         BatchCluster(4, queue="plan")
     with pytest.raises(InstanceError, match="nodes_until: 'end': burst buffers"):
         BatchCluster(4, nodes_until="end")
+
+
+def test_instances_that_left(run: Any, tmp_path: Path) -> None:
+    sweep = tmp_path / "grid.toml"
+    sweep.write_text(
+        '[[instances]]\nbundled = "buffer-12"\n[[solvers]]\nname = "fill"\n'
+    )
+    for words in (
+        ("solve", "buffer-12"),
+        ("instances", "copy", "buffer-12"),
+        ("sweep", sweep, "--store", tmp_path / "runs.sqlite"),
+    ):
+        code, _, stderr = run(*words)
+        assert code == 2
+        (line,) = stderr.splitlines()
+        assert "buffer-12: left with burst buffers; take io-sets-12" in line
