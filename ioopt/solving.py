@@ -20,7 +20,7 @@ from ioopt import errors, registry
 from ioopt.catalog import resolve
 from ioopt.families import Kind, Metric, SolverSpec
 from ioopt.formats.native import read_json, shown, validate
-from ioopt.options import Deadline, SolveOptions, suggest
+from ioopt.options import Deadline, SolveOptions, refuse_left_backend, suggest
 from ioopt.overtime import cut_off, processor_seconds_left
 from ioopt.problems.base import Json, Problem
 from ioopt.protocols import (
@@ -111,13 +111,26 @@ def result_from_dict(data: object, name: str) -> Result:
         )
     require_finite(data, name)
     result = validate(Result, data, name)
-    instead = registry.removed_solver(result.family, result.solver)
+    refuse_removed(data, name)
+    return result
+
+
+def refuse_removed(data: Mapping[str, Any], name: str) -> None:
+    """Raise InstanceError for a result of a solver or a backend that was removed."""
+    family = data.get("family")
+    solver = data.get("solver")
+    instead = registry.removed_solver(str(family), str(solver))
     if instead is not None:
         raise errors.InstanceError(
-            f"{name}: solver: {result.solver} of {result.family} was removed; solve "
-            f"again with {instead}"
+            f"{name}: solver: {solver} of {family} was removed; solve again with "
+            f"{instead}"
         )
-    return result
+    told = data.get("options")
+    backend = told.get("backend") if isinstance(told, Mapping) else None
+    try:
+        refuse_left_backend(backend)
+    except errors.UsageError as error:
+        raise errors.InstanceError(f"{name}: options.backend: {error}") from None
 
 
 def require_finite(data: Mapping[str, Any], name: str) -> None:

@@ -25,7 +25,7 @@ from ioopt.formats.native import check_writable, read_json, shown, validate
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
 from ioopt.protocols import Incumbents
 from ioopt.result import Result
-from ioopt.solving import require_finite, require_form
+from ioopt.solving import refuse_removed, require_finite, require_form
 from ioopt.tables import say
 
 if TYPE_CHECKING:
@@ -348,6 +348,7 @@ def read_result(source: str, kind: Kind | None = None) -> Mapping[str, Any]:
                 f"{source}: {given} holds neither a plan nor a schedule"
             )
         data = {"plan": data}
+    refuse_removed(data, source)
     if kind is not None:
         told: Mapping[str, Any] = data
         if data.get("format") != "ioopt/result" or "solver" not in data:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -506,9 +507,34 @@ def test_a_solver_that_was_removed_names_what_to_take(solver, tmp_path, capsys):
     assert main(["-q", "solve", "cycle3", "--solver", "minmin", "-o", str(stored)]) == 0
     stored.write_text(stored.read_text().replace('"minmin"', f'"{solver}"'))
     capsys.readouterr()
-    assert main(["check", "cycle3", str(stored)]) == 2
     told = f"solver: {solver} of replication was removed; solve again with {instead}\n"
-    assert capsys.readouterr().err == f"ioopt: {stored}: {told}"
+    for words in users_of(stored):
+        assert main(words) == 2, words
+        assert capsys.readouterr().err == f"ioopt: {stored}: {told}"
+
+
+def users_of(stored: Path) -> list[list[str]]:
+    """Return a command of each kind that reads the result in *stored*."""
+    file = str(stored)
+    picture = str(stored.with_suffix(".svg"))
+    return [
+        ["check", "cycle3", file],
+        ["simulate", "cycle3", file],
+        ["solve", "cycle3", "--solver", "ip", "--warm-start", file],
+        ["plot", file, "-o", picture],
+    ]
+
+
+def test_a_result_of_a_removed_backend_names_what_to_take(tmp_path, capsys):
+    stored = tmp_path / "result.json"
+    words = ["solve", "cycle3", "--solver", "ip-printed", "--backend", "HiGHS"]
+    assert main(["-q", *words, "-o", str(stored)]) == 0
+    stored.write_text(stored.read_text().replace('"HiGHS"', '"GLPK"'))
+    capsys.readouterr()
+    for user in users_of(stored):
+        assert main(user) == 2, user
+        said = capsys.readouterr().err
+        assert said.startswith(f"ioopt: {stored}: options.backend: GLPK is no longer")
 
 
 def test_how_an_optimum_was_proven_is_told_with_v_only(capsys):
