@@ -336,6 +336,8 @@ def parse_settings(
         said = first["msg"].lower()
         if first["type"].startswith("int_"):
             said = "must be a whole number"
+        if first["type"] == "less_than_equal":
+            said = f"must be {first['ctx']['le']:.10g} or less"
         raise UsageError(
             f"{owner}: setting {key}={shown(first.get('input'))}: {said}"
         ) from None
