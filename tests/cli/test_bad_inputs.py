@@ -325,12 +325,6 @@ TRACE = b"name,realtime\n"
         ),
         # Sources whose values are sound by their own format, but not as an instance.
         ("import swf --family gang given.swf -o out.json", SWF_LINE, "5e-321"),
-        (
-            "import batsim --machine nodes=2,storage_rate=1e22B/s given.json -o "
-            "out.json",
-            BATSIM,
-            "1e+18 or less",
-        ),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -371,3 +365,11 @@ def test_whole_numbers_of_5000_digits_from_python() -> None:
     ):
         load({**TINY, "files": [{"id": "f", "bytes": 10**5000}]})
     assert shown(10**5000) == "a whole number of 16610 bits"
+
+
+def test_a_rate_beyond_any_machine_is_named(run: Any) -> None:
+    Path("given.json").write_text(json.dumps(BATSIM))
+    machine = "nodes=2,storage_rate=1e22B/s"
+    told = run("import", "batsim", "--machine", machine, "given.json", "-o", "out.json")
+    said = "ioopt: --machine: setting storage_rate=1e+22: must be 1e+18 or less\n"
+    assert told == (2, "", said)
