@@ -57,6 +57,8 @@ def main() -> None:
         "--scheduler", metavar="tcp://...", help="a dask scheduler to use instead"
     )
     arguments = parser.parse_args()
+    if arguments.workers < 1:
+        parser.error(f"--workers {arguments.workers}: must be 1 or more")
     sys.path[:0] = [str(HERE), str(ROOT)]
     chosen = [arguments.paper]
     if arguments.paper == "all":

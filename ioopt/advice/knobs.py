@@ -78,6 +78,8 @@ def policies(names: tuple[str, ...]) -> list[Option]:
         raise UsageError(
             f"name policies to compare with {BASELINE}, not {BASELINE} itself"
         )
+    if IDEAL in names:
+        raise UsageError(f"{IDEAL} is the machine without congestion, and no policy")
     for option in options:
         option.policy()
     return options

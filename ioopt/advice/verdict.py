@@ -134,8 +134,8 @@ def policy_line(advice: Advice) -> str:
         _policy_pays(advice.storage, rate_text, falling=True),
     ]
     return (
-        f"The policy {advice.policy}, which nobody can switch on today, would pay by "
-        f"I/O fraction {begins[0]}, by storage rate {begins[1]}."
+        f"The policy {advice.policy}, which nobody can switch on today, would pay: "
+        f"I/O fraction, {begins[0]}; storage rate, {begins[1]}."
     )
 
 

@@ -219,7 +219,10 @@ def _exit_in_words(status: int) -> str:
     """Say how a process ended, by the exit status that Python reports."""
     if status >= 0:
         return f"exit status {status}"
-    name = signal.Signals(-status).name
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        return f"killed by signal {-status}"
     if name == "SIGKILL":
         return "killed by SIGKILL, as the system does when memory runs out"
     return f"killed by {name}"

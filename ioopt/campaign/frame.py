@@ -199,7 +199,9 @@ def _standings(frame: pd.DataFrame) -> pd.Series:
 
 
 def one_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return the rows of one kind, without the solvers and labels of the others."""
+    """Return the rows of one kind; names that only other kinds use are dropped from its
+    categories.
+    """
     rows = frame[frame["kind"] == kind].copy()
     for name in rows.select_dtypes("category"):
         rows[name] = rows[name].cat.remove_unused_categories()

@@ -30,9 +30,9 @@ def add_ratios(
 
     *shared* is a bound that holds for all plans; each row takes the strongest bound
     that its own plan does not contradict. The ratio is 1 for the best, more for worse,
-    None when unknown and for references. A row whose plan changes a setting of the
-    instance, such as ``loop=open``, while the first row does not (or the reverse),
-    becomes a reference, with a note.
+    None when unknown and for references. A row whose plan has other settings than the
+    instance, such as ``loop=open``, becomes a reference with a note, unless the first
+    row that has a value has the same ones.
     """
     _set_other_questions_apart(rows)
     for row in rows:
@@ -52,8 +52,8 @@ def add_ratios(
 
 
 def _set_other_questions_apart(rows: Sequence[Row]) -> None:
-    """Turn rows into references when their plans have other settings than the first
-    row's.
+    """Turn rows into references when their plans have other settings than the plan of
+    the first row that has a value.
     """
     answered = [row for row in rows if row["value"] is not None]
     if not answered:

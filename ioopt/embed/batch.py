@@ -182,7 +182,7 @@ class BatchCluster:
         return started
 
     def _nodes_of(self, job: _Known) -> list[int]:
-        """Return the nodes of a job that has its units."""
+        """Return the nodes of a job, taken from the allocation units that it holds."""
         wide = self.machine.unit_nodes
         nodes: list[int] = []
         for unit in job.units:

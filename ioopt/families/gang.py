@@ -318,7 +318,7 @@ def _policy(
     source: str,
     settings: Loader[type[BaseModel]] = _plain_settings,
 ) -> SolverSpec:
-    """Return the row of a policy, which :mod:`ioopt.solvers.gang.run` runs."""
+    """Return the row of a solver that runs a policy (:mod:`ioopt.solvers.gang.run`)."""
     return SolverSpec(
         name,
         _BOTH,

@@ -76,7 +76,7 @@ def _plugins(
             row = row_of(entry.load())
         except UsageError as error:
             BROKEN[plugin] = str(error)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             BROKEN[plugin] = f"{type(error).__name__}: {error}"
         else:
             if taken(row):
@@ -129,6 +129,8 @@ def _plugin_solver(named: object) -> SolverSpec:
     """
     if not isinstance(named, SolverSpec):
         raise UsageError(f"wanted a SolverSpec, not {type(named).__name__}")
+    if not isinstance(named.name, str):
+        raise UsageError(f"name: wanted a text, not {shown(named.name)}")
     for kind in named.kinds:
         if kind not in KINDS:
             raise UsageError(f"kinds: there is no {kind!r}; {suggest(kind, KINDS)}")
@@ -139,7 +141,9 @@ def _plugin_solver(named: object) -> SolverSpec:
 
 
 def _require_module(target: str) -> None:
-    """Raise UsageError where the module of *target* cannot be found; import nothing."""
+    """Raise UsageError where the module of *target* cannot be found; import at most
+    the packages that hold it.
+    """
     module = target.partition(":")[0]
     if module not in sys.modules and find_spec(module) is None:
         raise UsageError(f"{target}: there is no module {module!r}")
@@ -371,7 +375,7 @@ def settings_for(spec: SolverSpec, given: Mapping[str, object]) -> Any:
         return None
     settings = parse_settings(settings_class, {**spec.fixed, **given}, spec.name)
     for key, value in spec.fixed.items():
-        if getattr(settings, key) != value:
+        if key in given and getattr(settings, key) != value:
             wanted = {**spec.fixed, key: getattr(settings, key)}
             raise UsageError(
                 f"{spec.name}: setting {key}={given[key]!r}: the solver's name fixes "
@@ -499,8 +503,10 @@ def _find(target: str) -> object:
     try:
         return load_target(target)
     except (Exception, SystemExit) as error:
+        cause = error.__cause__ if isinstance(error, UsageError) else None
+        why = error if cause is None else cause
         raise UsageError(
-            f"solver {target!r} cannot be loaded: {type(error).__name__}: {error}; "
+            f"solver {target!r} cannot be loaded: {type(why).__name__}: {why}; "
             "wanted package.module:function"
         ) from error
     finally:

@@ -88,7 +88,7 @@ def _add_budget(program: Program, question: Question, taken: list[int | None]) -
 
 
 def _add_guard(program: Program, question: Question, taken: list[int | None]) -> None:
-    """Add (6), unless even all remote starts together keep the guard."""
+    """Add constraint (6), unless all remote starts together satisfy it."""
     starts = []
     for o in question.guarded:
         at = taken[o]

@@ -1,4 +1,4 @@
-"""Measure the speeds of ``speed.toml``: commands and statements, by checkout.
+"""Time the commands and statements listed in ``speed.toml``, in each checkout.
 
 Each row runs in a process of its own. A row of the table has ``what`` it is, an ``aim``
 and either ``command`` or ``work``. A command is words for ``ioopt``: FILE stands for

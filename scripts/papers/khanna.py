@@ -202,9 +202,9 @@ def solved(
     options: Mapping[str, Any],
     seed: int,
 ) -> Figures:
-    """Solve one workload once and replay the plan in every way.
+    """Solve one workload once and replay the plan under each reading of the paper.
 
-    A file is copied from the least loaded of the nodes that hold it.
+    In all replays a file is copied from the least loaded of the nodes that hold it.
     """
     problem = generate(preset, settings, seed)
     spec = registry.solver(solver, registry.KINDS["replication"])

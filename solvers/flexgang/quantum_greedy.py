@@ -187,7 +187,10 @@ def realised_outcome(
         if single is None:
             told.append(f"one visit per cycle {why}; {apart}")
         elif (once_a_cycle := attempt(single)) is None:
-            told.append(f"no time was left to simulate one visit per cycle; {apart}")
+            told.append(
+                f"no time was left to simulate the plan with one visit of each class "
+                f"per cycle; {apart}"
+            )
         elif once_a_cycle < realised:
             told.append(f"fell back to one visit per cycle: {apart}")
         else:

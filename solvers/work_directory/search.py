@@ -354,6 +354,8 @@ def search(question: Question, request: Asked, evaluations: int) -> Answer:
 
 
 def solve(problem: WorkDirectoryProblem, request: Asked) -> Answer:
-    """Search until the evaluations are used up, the deadline, or a proof."""
+    """Search until a plan is proven best, the evaluations are used up, or the deadline
+    expires.
+    """
     question = Question.asked(problem, request)
     return search(question, request, (request.settings or Settings()).evaluations)

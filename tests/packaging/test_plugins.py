@@ -229,7 +229,9 @@ def test_a_kind_that_cannot_be_one_is_named(tmp_path):
     """
     (tmp_path / "old_kind.py").write_text(OLD_KIND)
     (tmp_path / "short_kind.py").write_text(SHORT_KIND)
+    (tmp_path / "leaving_kind.py").write_text('raise SystemExit("no GPU")')
     points = {
+        "leaving": "leaving_kind:KIND",
         "old": "old_kind:KIND",
         "short": "short_kind:Short",
         "idle": "short_kind:Idle",
@@ -246,6 +248,7 @@ def test_a_kind_that_cannot_be_one_is_named(tmp_path):
     assert run("solve", "two-writers", "--solver", "fill").returncode == 0
     told = run("doctor").stdout
     for name, wrong in (
+        ("leaving", "SystemExit: no GPU"),
         ("old", "KindSpec is now the"),
         ("short", "the class Short has no 'metrics'"),
         ("idle", "the class Idle has no method"),

@@ -365,7 +365,7 @@ def _records_rates(view: JobView) -> bool:
 def limits_of(terms: Terms, views: Sequence[JobView]) -> dict[str, float]:
     """Return limits of metrics that hold for every schedule.
 
-    They are reached when no job waits and every request has its peak rate.
+    Those of times are reached when no job waits and every request has its peak rate.
     """
     least = [_ideal(view) for view in views]
     if terms.problem.options.kill:

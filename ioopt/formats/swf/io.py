@@ -86,8 +86,10 @@ class Pairing:
         self._longer: list[int] = []
 
     def io(self, job_id: int, run_seconds: float, peak: float) -> Json:
-        """Return the I/O of one job; each takes one draw of the rule, whether it has a
-        log or not.
+        """Return the I/O of one job.
+
+        Every job takes one random draw, also one with a log, so that the draws of other
+        jobs do not depend on which jobs have logs.
         """
         phases = self._rule.phases(run_seconds, peak, self._rng)
         log = self._by_job.get(job_id)

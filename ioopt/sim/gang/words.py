@@ -116,7 +116,7 @@ def first_to_fit(
 
 
 def in_row(keys: Keys, spans: Keys, row: int, found: Keys) -> int:
-    """Write the *keys* whose *spans* hold *row* to *found*; return their number."""
+    """Collect in *found* the *keys* whose *spans* contain *row*; return how many."""
     count = 0
     for j in keys:
         if spans[j] >> row & 1:
