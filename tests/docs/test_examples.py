@@ -57,6 +57,7 @@ def run_command(line: str) -> None:
 
 
 LONG = {
+    "README",
     "campaigns",
     "fit",
     "flexgang",

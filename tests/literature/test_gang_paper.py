@@ -157,6 +157,7 @@ class Stated(zhang.Runs):
         return [share * value for value in (10.0, 12.0)]
 
 
+@pytest.mark.slow
 def test_claims_over_loads_are_judged_at_each() -> None:
     """Half of GS is 100 % better, .6 of it is better by 67 %; GS is
     neither better nor equal.

@@ -2,6 +2,8 @@
 printed scheme costs.
 """
 
+import pytest
+
 import ioopt
 from ioopt.generate.replication.generate import generate
 
@@ -27,6 +29,7 @@ def test_job_data_present_beats_minmin_only_on_private_links():
         assert present["shared"] > minmin["shared"]
 
 
+@pytest.mark.slow
 def test_ip_leads_the_ranking_on_private_links():
     for seed in SEEDS:
         problem = generate("sat-85", {"disk": "unlimited"}, seed)
@@ -35,6 +38,7 @@ def test_ip_leads_the_ranking_on_private_links():
         assert ours["per-node"] < present["per-node"]
 
 
+@pytest.mark.slow
 def test_one_rule_of_eviction_for_both_sides_puts_minmin_last():
     """Room for a whole task, as printed; where MinMin evicts what is
     missing alone, it is first.
