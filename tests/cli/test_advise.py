@@ -463,7 +463,7 @@ def test_no_verdict_is_wrong_on_made_logs(seed, monkeypatch):
 
 @pytest.mark.slow
 def test_the_docs_show_what_is_printed(run):
-    text = (LOGS.parent / "batch-io.md").read_text("utf-8")
+    text = (LOGS.parent / "tune.md").read_text("utf-8")
     command = re.search(r"^ioopt (advise month.swf .*)$", text, re.MULTILINE)[1]
     code, out, _ = run(*command.split())
     assert code == 0 and "\n".join(out.splitlines()[:5]) in text
