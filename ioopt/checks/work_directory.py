@@ -218,7 +218,9 @@ class _Clock:
 def _rows(
     problem: WorkDirectoryProblem, plan: WorkDirectoryPlan
 ) -> list[tuple[float, int]]:
-    """Return the starts sorted by seconds; equal ones stay in the order of the list."""
+    """Return the starts sorted by seconds; equal times stay in the order of the
+    list.
+    """
     seen: dict[int, float] = {}
     for seconds, name in plan.starts:
         k = problem.task_index.get(name)

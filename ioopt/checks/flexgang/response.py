@@ -1,4 +1,5 @@
-"""Compute how an I/O job responds to a slot of ``on`` in every ``on + off`` seconds.
+"""Compute how an I/O job responds to a slot of ``on`` seconds in every ``on + off``
+seconds.
 
 This is a second implementation, for the checkers, of Lee et al., Section 3.2, with
 plain sums over the cells of a slot. The number of cells is part of the definition of
@@ -26,11 +27,11 @@ CELLS_PER_DEVIATION = 16
 FEWEST_CELLS = 96
 MOST_CELLS = 640
 POINTS_PER_CELL = 4
-"""The number of trapezoids a cell in the integral of the time when CPUs are given
-away.
+"""The number of trapezoids per cell when integrating over the time at which CPUs are
+given away.
 """
 CLOCK = 1e-9
-"""Seconds within which two times are the same."""
+"""Two times that differ by at most these seconds are the same."""
 DIGITS = 12
 """The number of decimals of a second to which slots are rounded."""
 
@@ -89,8 +90,8 @@ def _stationary(
     cycle = on + off
     left = np.arange(cells) * width
 
-    # Where an I/O ends that a burst ending in cell i began: it covers
-    # [ends, ends + width).
+    # If a burst ends in cell i, the I/O that follows it ends within [ends, ends +
+    # width).
     ends = (left + io) % cycle
     inside = np.zeros((cells, cells))
     waits = np.zeros(cells)
@@ -124,7 +125,9 @@ def _stationary(
     so_far = np.append(0.0, np.cumsum(law))
 
     def ended(time: Array) -> Array:
-        """Return the number of completions up to *time*, one a cycle."""
+        """Return the number of I/O completions up to *time*, at one completion per
+        cycle.
+        """
         turns = np.floor(time / cycle)
         counted: Array = turns + np.interp(time - turns * cycle, edges, so_far)
         return counted

@@ -100,8 +100,8 @@ def check(
 
 
 def _move_violations(reader: _PlanReader, stages: list[Stage]) -> Iterable[Violation]:
-    """Judge the moves of a plan: static ones by round, otherwise only the files of each
-    task.
+    """Check the moves of a plan: static moves round by round; for any other plan, only
+    that the files of each task fit its node.
     """
     problem = reader.problem
     plan = reader.plan
@@ -483,7 +483,9 @@ def _additive_seconds(
 
 
 def _compute_imbalance(problem: ReplicationProblem, assign: Mapping[int, int]) -> float:
-    """Return largest / mean compute time of a node - 1; 0 when nothing computes."""
+    """Return the largest compute time of a node divided by the mean, minus 1; 0 when
+    nothing computes.
+    """
     seconds = [0.0] * len(problem.nodes)
     for task, node in sorted(assign.items()):
         seconds[node] += problem.tasks[task].compute_seconds / problem.nodes[node].speed
@@ -533,8 +535,8 @@ def _sources(
 
 
 def _for_readers(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """Check (2): a file is copied only to a node with a reader, or whose queue asks for
-    it.
+    """Check (2): a file is copied only to a node that has a reader of the file or whose
+    queue asks for it.
     """
     for file, _, target in stage.copies:
         read = any(stage.assign.get(task) == target for task in problem.readers[file])

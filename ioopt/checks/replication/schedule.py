@@ -500,8 +500,8 @@ def _bytes_kept(
     node: str,
     time: float,
 ) -> int:
-    """Return the bytes on *node* just before and just after an instant, without files
-    being sent.
+    """Return the bytes of the files that are on *node* just before and just after an
+    instant, except files that it is sending then.
     """
     sent = _files_sent(schedule, node, time)
     total = 0
@@ -519,7 +519,7 @@ def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violati
     Each file must be for one of the first *depth* tasks that have not started.
     """
     if schedule.get("copy_entries"):
-        return  # they stand in the queues too, and no row tells when they began to wait
+        return  # copy entries queue with tasks, but no row says when they began to wait
     starts: dict[str, list[float]] = defaultdict(list)
     readers: dict[tuple[str, str], list[float]] = defaultdict(list)
     for run in schedule.get("tasks", ()):
@@ -552,7 +552,7 @@ def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violati
 def _holders(
     problem: ReplicationProblem, stays: Stays, file: str, time: float
 ) -> list[str]:
-    """Return the nodes on which a file is complete just before and just after an
+    """Return the nodes on which a file is complete both just before and just after an
     instant.
     """
     return [
