@@ -48,7 +48,9 @@ def merge_stores(paths: Sequence[str], target: str, resume: bool = False) -> Mer
 
 
 def _common_campaign(paths: Sequence[str]) -> set[tuple[str, int]]:
-    """Return which grids wrote to the stores; InstanceError if not all the same."""
+    """Return which grids wrote to the stores; InstanceError when the stores differ in
+    this.
+    """
     common: set[tuple[str, int]] = set()
     for path in paths:
         with StoreReader(path) as reader:

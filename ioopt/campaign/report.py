@@ -49,7 +49,9 @@ def _of_kind(rows: pd.DataFrame, kind: str | None) -> pd.DataFrame:
 
 
 def ratios(rows: pd.DataFrame) -> Any:
-    """Draw the ratios to the best of each instance and repeat, for one kind."""
+    """Draw, for the rows of one kind, their ratios to the best of the same instance and
+    repeat.
+    """
     groups = rows[~rows["reference"]].groupby("variant", observed=True)["ratio"]
     found = {str(name): some.dropna().to_list() for name, some in groups}
     words = f"{title(metric_of(rows))} over the best of the instance"

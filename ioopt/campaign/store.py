@@ -1,4 +1,4 @@
-"""The store of a sweep: an SQLite file with one row a run.
+"""The store of a sweep: an SQLite file with one row for each run.
 
 The application id marks a file as a store of ioopt; ``user_version`` is the version of
 its tables. A file of another kind, of another version or a damaged one gives one clear
@@ -89,7 +89,7 @@ class Owner:
         return handle
 
     def release(self) -> None:
-        """Let the next sweep have the store."""
+        """Release the lock, so that the next sweep can write to the store."""
         # Removed before the lock is released, so that the next owner sees it.
         with suppress(OSError):  # its folder may have been removed
             os.unlink(self.path)
@@ -158,7 +158,9 @@ REMEDIES = {
 
 @contextmanager
 def clearly(path: str) -> Iterator[None]:
-    """Turn errors of SQLite, or of what cells hold, into InstanceErrors of one line."""
+    """Turn errors of SQLite, and errors in the contents of cells, into InstanceErrors
+    of one line.
+    """
     try:
         yield
     except (sqlite3.DatabaseError, ValueError) as error:
@@ -340,9 +342,10 @@ class Store(AbstractContextManager["Store"]):
         self._write(f"INSERT OR REPLACE INTO runs VALUES ({PLACES})", values)
 
     def add(self, cells: tuple[Any, ...]) -> bool:
-        """Write one row as another store has it, unless there is one of its key.
+        """Write one row as another store has it, unless this store has a row of the
+        same key.
 
-        Returns False when that one differs.
+        Returns False when the two rows differ.
         """
         if self._write(f"INSERT OR IGNORE INTO runs VALUES ({PLACES})", cells):
             return True
@@ -370,7 +373,7 @@ def _open_for_reading(path: str) -> sqlite3.Connection:
         if _has_bytes(f"{real}{ending}")
     ]
     if left and os.access(os.path.dirname(real), os.W_OK) and os.access(real, os.W_OK):
-        # Reading with the right to write lets SQLite bring the file in order.
+        # A connection with write access lets SQLite undo what was left half written.
         with closing(sqlite3.connect(f"{uri}?mode=rw", uri=True, timeout=30)) as writer:
             if not _needs_writing(writer):
                 return sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=30)
