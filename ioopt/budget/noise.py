@@ -123,7 +123,8 @@ def _runs_planned_with(
     noise: Noise,
     deadline: Deadline,
 ) -> list[NoisyRun]:
-    """Return the runs by seed when planned with *quota*, at least one.
+    """Return the runs that are planned with *quota*, in the order of their seeds; at
+    least one.
 
     Empty when no order is known to keep *quota*.
     """
