@@ -15,7 +15,8 @@ WORTH_WORDS = f"{100 * WORTH:g} %"
 
 
 def percent(figure: Figure, of: str = "", level: str = LEVEL_WORDS) -> str:
-    """Return a share in per cent, followed by the words *of* and its interval.
+    """Return a share in per cent, followed by the words *of* (what it is a share of)
+    and its interval.
 
     *level* is the probability of the interval.
 
@@ -58,12 +59,12 @@ def effect(saved: Figure, level: str = LEVEL_WORDS) -> str:
 
 
 def fraction_text(value: float) -> str:
-    """Return an I/O fraction in per cent, with two digits."""
+    """Return an I/O fraction in per cent, with two significant digits."""
     return f"{float(f'{100 * value:.2g}'):g} %"
 
 
 def rate_text(value: float) -> str:
-    """Return a rate with three digits."""
+    """Return a rate with three significant digits."""
     return quantity("bytes_per_second", float(f"{value:.3g}"))
 
 

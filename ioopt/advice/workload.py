@@ -49,7 +49,9 @@ ENOUGH_MEASURED = 0.5
 is used for the other jobs.
 """
 TOP_SHARE = 0.9
-"""The quantile above which jobs are called large or I/O-heavy."""
+"""The quantile of size, or of I/O fraction, above which jobs are called large or
+I/O-heavy.
+"""
 ALL, LARGE, HEAVY = "all jobs", "large jobs", "I/O-heavy jobs"
 GROUPS = (ALL, LARGE, HEAVY)
 
