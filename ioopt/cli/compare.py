@@ -185,13 +185,13 @@ def _document(
 
 
 def _has_synthetic_io(row: Row) -> bool:
-    """Return whether the row says that the I/O of its instance is generated."""
+    """Return whether a row states that the I/O of its instance was generated."""
     return any(note.startswith(SYNTHETIC_IO) for note in row["notes"])
 
 
 def _tell(rows: Sequence[Row]) -> None:
-    """Print notes and violations on standard error, each once a solver, with the number
-    of its instances.
+    """Print notes and violations on standard error; those of one solver that are equal
+    are printed once, with the number of instances.
     """
     said: dict[tuple[str, str], list[str]] = {}
     for row in rows:

@@ -72,8 +72,8 @@ COMMANDS = {
     ),
 }
 WRITES_WHEN_INTERRUPTED = ("solve", "compare", "sweep", "serve")
-"""Commands that write their results so far when they are interrupted; all others end at
-once.
+"""Commands that, when interrupted, write the results that they have so far; all others
+end at once.
 """
 EPILOG = """\b
 Examples:
