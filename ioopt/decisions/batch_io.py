@@ -102,7 +102,7 @@ def _fractions(
 
 
 class Request:
-    """One outstanding request; policies read it, its owner updates it.
+    """One outstanding request; policies read it, the caller of the policy updates it.
 
     ``nodes`` is N_i (rule 4), ``units`` the same in allocation units, ``peak`` r_i.
     ``requested`` is the request time, ``start`` the job's start. ``compute_so_far`` and
@@ -190,7 +190,7 @@ DecideFunction = Callable[[View], Rates]
 
 
 class KernelView(NamedTuple):
-    """The outstanding requests of a decision, with work space for the policy.
+    """The outstanding requests of a decision, and work space for the policy.
 
     The requests in FCFS order are ``jobs[out[k]]`` for k < ``size``, with the fields of
     :class:`Request` (no ``key``). With ``top``, the rate that is left goes to the
