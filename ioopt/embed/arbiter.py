@@ -214,8 +214,8 @@ class IoArbiter:
         return {request.id: float(rate) for request, rate in zip(view.requests, rates)}
 
     def _problem(self, rates: Rates) -> str | None:
-        """Return the fault of *rates*, None without one; NaN fails every comparison
-        here.
+        """Say what is wrong with *rates*; None if nothing is. NaN fails every
+        comparison here.
         """
         requests = self._requests
         if len(rates) != len(requests):

@@ -50,7 +50,7 @@ METHODS = {
     ],
     "GangednessMonitor": ["observe", "ratio", "classify", "evidence"],
 }
-"""The methods that a client may call, by class; all others are refused."""
+"""The methods that a client may call, for each class; all other methods are refused."""
 Code = Literal[
     "malformed",
     "version",
@@ -143,7 +143,7 @@ MESSAGES: Mapping[str, type[AnyMessage]] = {
     "save": Save,
     "close": Close,
 }
-"""Op -> the class of its messages."""
+"""A mapping from each op to the class of its messages."""
 
 WANTED = {
     "instance": "an object",
@@ -156,7 +156,7 @@ WANTED = {
     "arguments": "an object",
     "deadline": "seconds above 0",
 }
-"""Key -> the values that it may have, for error messages."""
+"""A mapping from each key to the values that it may have, for error messages."""
 
 
 class Versions(BaseModel):

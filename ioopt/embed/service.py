@@ -116,7 +116,9 @@ class Service:
         return {name: getattr(result, name) for name in OF_RESULT}
 
     def _open(self, message: Open) -> Json:
-        """Make or restore an object; return the number by which messages call it."""
+        """Make or restore an object; return the session number by which messages refer
+        to it.
+        """
         import ioopt.embed as embed
 
         name = message.object

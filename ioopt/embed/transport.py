@@ -40,7 +40,7 @@ DRAIN_SECONDS = 3.0
 The documentation promises that it stops within 5 s.
 """
 INTERRUPT_SECONDS = 0.3
-"""The same after Ctrl-C, when a user is waiting."""
+"""The same number of seconds after Ctrl-C, when a user is waiting."""
 LEAVE_SECONDS = 1.0
 """The seconds in which a process should notice that its client has left; then it is
 killed.

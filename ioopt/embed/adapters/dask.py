@@ -1,12 +1,12 @@
 """Place the tasks of any Dask graph by ioopt's dispatchers while they run.
 
-A scheduler plugin holds back every task of a new graph. Once its inputs exist, the
-dispatcher decides which worker gets it, and when; simulations use the same object. Dask
-does the rest: it moves the inputs, keeps copies for later readers, and deletes data
-that is no longer needed. Estimates come from Dask: the mean seconds and bytes of tasks
-with the same key prefix, and its own measure of the bandwidth. Tasks that are
-restricted to workers, hosts or resources, actors and P2P shuffles are left to Dask.
-After any error Dask places the tasks that were held back.
+A scheduler plugin delays every task of a new graph. Once the inputs of a task exist,
+the dispatcher decides which worker gets the task, and when; simulations use the same
+dispatchers. Dask does the rest: it moves the inputs, keeps copies for later readers,
+and deletes data that is no longer needed. Estimates come from Dask: the mean seconds
+and bytes of tasks with the same key prefix, and its own measure of the bandwidth. Tasks
+that are restricted to workers, hosts or resources, actors and P2P shuffles are left to
+Dask. After any error Dask places the tasks that were delayed.
 """
 
 import contextlib
@@ -35,10 +35,10 @@ UNKNOWN_SECONDS = 0.5
 same.
 """
 UNKNOWN_BYTES = 1 << 20
-"""The estimate for the output of such a task."""
+"""The estimate for the output of a task when no task with its prefix has ended."""
 DEADLINE_SECONDS = 10.0
-"""The seconds for one round of decisions; after one late round Dask places all other
-tasks.
+"""The seconds that one round of decisions may take; after one round that takes longer,
+Dask places all other tasks.
 """
 NOBODY = "ioopt://held"
 """An address that no worker has: a task restricted to it waits."""
@@ -112,7 +112,9 @@ class Placement(SchedulerPlugin):
                 self._view = None
 
     def add_worker(self, scheduler: "Scheduler", worker: str) -> None:
-        """Make a new plan when a new worker takes work at once (most do so later)."""
+        """Make a new plan when a new worker takes work at once (most workers do so
+        later).
+        """
         if scheduler.workers[worker] in scheduler.running:
             self._workers_changed()
 
@@ -173,7 +175,7 @@ class Placement(SchedulerPlugin):
         """
         if not isinstance(self._scheduler.tasks[key].worker_restrictions, Pin):
             return
-        if key not in self._held:  # its worker or its result was lost
+        if key not in self._held:  # the worker or the result of the task was lost
             self._held[key] = None
             self._view = None
         elif self._view is not None:
