@@ -44,8 +44,8 @@ THREADS = "threads"
 refuses ``--threads``.
 """
 REFERENCE = "reference"
-"""Breaks a rule of the machine, as a reference for others: it does not compete and is
-in no ratio.
+"""Breaks a rule of the machine and serves as a reference for other solvers: it does not
+compete with them and is in no ratio.
 """
 
 
@@ -100,13 +100,13 @@ Sense = Literal["min", "max"]
 class Metric:
     """One metric of a kind of instances, as its family declares it.
 
-    ``name`` is its key among the objectives and metrics of a result; the end of the
-    name determines the unit (:func:`ioopt.units.quantity`). ``bounded_by`` names the
-    metric of a checked or replayed plan that is a proven bound of this one.
-    ``raised_by`` names one of a replay that may be stronger than the solver's bound.
-    ``objective`` marks the one metric that solvers of the kind optimise by default; the
-    kind's quick bound is a bound of this metric only. ``defined_in`` is the place in
-    the family's paper that defines it.
+    ``name`` is the key of the metric among the objectives and metrics of a result; the
+    end of the name determines the unit (:func:`ioopt.units.quantity`). ``bounded_by``
+    names a metric of a checked or replayed plan that is a proven bound of this one.
+    ``raised_by`` names a metric of a replay that may be a stronger bound than the
+    solver's. ``objective`` marks the one metric that solvers of the kind optimise by
+    default; the kind's quick bound is a bound of this metric only. ``defined_in`` is
+    the place in the family's paper that defines it.
 
     >>> print(Metric("utilisation", "max"))
     utilisation (more is better)
@@ -159,7 +159,9 @@ class Format:
 
     @property
     def presets(self) -> Mapping[str, type[BaseModel]]:
-        """Return preset of the generator -> class of its settings."""
+        """Return a mapping from each preset of the generator to the class of its
+        settings.
+        """
         return {}
 
     def generate(
@@ -221,17 +223,21 @@ class Kind(Format):
     baseline: str | None = None
     """The baseline of the mean ratios that a comparison of several instances prints."""
     decision: bool = False
-    """Whether it is a snapshot, as ``ioopt solve --now`` requires."""
+    """Whether an instance is a snapshot for one decision, as ``ioopt solve --now``
+    requires.
+    """
     follows: bool = False
-    """Whether a schedule follows from its plan, so that a check repeats the replay."""
+    """Whether a schedule is determined by its plan, so that a check repeats the
+    replay.
+    """
     judged_by_schedule: bool = False
     """Whether the checker can judge a schedule without its plan."""
     replay_options: frozenset[str] = frozenset()
-    """The options of ``ioopt simulate`` that its replay takes in addition to the
+    """The options of ``ioopt simulate`` that the kind's replay takes in addition to the
     plan.
     """
     exports: frozenset[str] = frozenset()
-    """The commands of ``ioopt export`` that take its instances."""
+    """The commands of ``ioopt export`` that take instances of the kind."""
     renamed: Mapping[str, str] = {}
     """Renamed solvers of the last version -> their present names."""
     removed: Mapping[str, str] = {}
@@ -351,7 +357,9 @@ class Kind(Format):
         return self.compare_solvers
 
     def pictures(self) -> Mapping[str, Callable[..., Any]]:
-        """Return name -> function that draws a result, the default picture first."""
+        """Return a mapping from each picture's name to the function that draws it from
+        a result, the default picture first.
+        """
         return {}
 
     @property
