@@ -69,8 +69,8 @@ class Batch:
         return f"{type(self).__name__}({', '.join(told)})"
 
     def _beside(self, row: Json) -> Json:
-        """Return the other lists of a minimal instance in which *row* can be
-        checked.
+        """Return the other lists of a minimal instance, with all that is needed to
+        check *row* in it.
         """
         names = [*row.get("inputs", ()), *row.get("outputs", ())]
         files = [*self._ids["files"].intersection(names), *row.get("holds", ())]
@@ -146,8 +146,8 @@ class Batch:
         cores: int | None = None,
         release: Time | None = None,
     ) -> str:
-        """Add a task that reads *inputs*, computes, and writes *outputs*; both were
-        added before.
+        """Add a task that reads *inputs*, computes, and writes *outputs*; the files of
+        both must have been added before.
         """
         row = {
             "compute_seconds": parse_seconds(compute),

@@ -182,7 +182,7 @@ def writable_folder(given: str | None = None) -> Path:
 
 
 def entries(folder: str | None = None) -> dict[str, Entry]:
-    """Return all entries by name; of two with the same name the better one.
+    """Return all entries by name; of two entries with the same name, the better one.
 
     Raises InstanceError for a file that is not an entry.
     """

@@ -13,8 +13,8 @@ TIE = 1e-9
 
 
 def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | None]:
-    """Return the mean and its standard error (sample variance); no error below two
-    values.
+    """Return the mean and its standard error (from the sample variance); for fewer than
+    two values, the error is None.
 
     >>> mean_and_standard_error([1.0, 3.0])
     (2.0, 1.0)

@@ -22,9 +22,11 @@ Span = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 SHOWN_LEAVES = 16
 """A metric with values for more items than this is shown only in the JSON form."""
 TINY = 1e-9
-"""The least size relative to which a gap is computed."""
+"""The least magnitude relative to which a gap is computed."""
 OPTIMAL_RELATIVE_GAP = 1e-9
-"""A bound this close to the value, relative to the larger one, proves it optimal."""
+"""A bound whose difference from the value is at most this share of the larger of the
+two proves the value optimal.
+"""
 
 
 class Status(StrEnum):

@@ -1,8 +1,8 @@
 """Check the statements of a result about its run: options, seed, seconds, why it ended,
 its trace.
 
-None of them can be recomputed. They are compared with each other and with the registry
-row of the named solver.
+None of these statements can be recomputed. They are compared with each other and with
+the registry row of the solver that the result names.
 """
 
 import math
@@ -60,8 +60,8 @@ def leaves_out_copies(kind: Kind, data: Mapping[str, Any]) -> bool:
 
 
 def stated_of_run(data: Mapping[str, Any]) -> list[str]:
-    """Return the names of the statements about the run; ``solver`` too when its plan
-    does not name it.
+    """Return the names of the statements about the run; ``solver`` is among them when
+    the plan does not name the solver.
     """
     if data.get("stop") is None:
         return []  # a plan, or a replay of one

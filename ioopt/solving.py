@@ -57,8 +57,8 @@ REPLAY_SHARE = 0.75
 checked without a replay.
 """
 SOLVER_SHARE = 0.6
-"""The share of the time left, overtime included, that a solver may use when its limit
-is nearly over.
+"""The share of the time left, overtime included, that a solver may use when its time
+limit is nearly over.
 """
 
 
@@ -327,8 +327,8 @@ def _result_in_time(
     notes: list[str],
     bound: bool,
 ) -> Result:
-    """Replay and check the plan; only check it when both take too long; return no plan
-    when the check takes too long as well.
+    """Replay and check the plan; if both take too long, only check the plan; if the
+    check alone takes too long as well, return no plan.
     """
     wanted = _Wanted(replay=kind.simulates, bound=bound)
     try:
@@ -356,10 +356,12 @@ def _ended_before(what: str) -> str:
 
 @contextmanager
 def _ended_in_time(spec: SolverSpec, request: SolveRequest) -> Iterator[None]:
-    """End a solver that exceeds its deadline without checking it.
+    """End a solver that runs past its deadline because it does not look at the
+    deadline.
 
-    A part of the overtime is kept for replay, check and report; the time limit itself
-    is left to the solver. A solver of the user may sleep, so it is timed by the clock.
+    A part of the overtime is reserved for replay, check and report; the time limit
+    itself is left to the solver. A solver of the user may sleep, so it is timed by the
+    wall clock.
     """
     deadline, limit = request.deadline, request.options.time_limit_seconds
     if spec.own:
@@ -659,11 +661,11 @@ def _checked(
 def _known(
     solver: str, problem: Problem, claim: Claim, settings: Json
 ) -> Mapping[str, Known]:
-    """Return the best known plans with which the claim of a user's own solver is
+    """Return the best known plans, with which the claim of a user's own solver is
     compared.
 
-    For built-in solvers the tests do this. The best known plans hold for the instance
-    as it is, not for other *settings* of it.
+    For built-in solvers the tests make this comparison. The best known plans are plans
+    of the instance as it is, not with other *settings*.
     """
     if ":" not in solver or claim.bound is None or settings:
         return {}

@@ -193,7 +193,7 @@ _TIMES = (
     (1e-6, "us"),
 )
 _TWO_UNITS = ("d", "h", "min")
-"""Units that are used only from two of them on: 90 s, not 1.5 min."""
+"""Units that are used only for at least two of them: 90 s, not 1.5 min."""
 _BYTES = tuple(
     (1000.0**k, unit)
     for k, unit in zip(range(5, -1, -1), ("PB", "TB", "GB", "MB", "kB", "B"))
