@@ -294,8 +294,8 @@ def parse_assignments(
 
 
 def _digits(value: object) -> object:
-    """Return a number such as ``8e9`` written with all its digits, because pydantic
-    reads integers so; other values unchanged.
+    """Return a number such as ``8e9`` as text with all its digits, because pydantic
+    reads integers in this form; other values unchanged.
     """
     if not isinstance(value, str):
         return value

@@ -157,7 +157,7 @@ class Result(BaseModel):
     plan: Json | None = None
     schedule: Json | None = None
     meta: Json | None = None
-    """Data that the writer of the file keeps beside the answer; ioopt does not read
+    """Data that the writer of the file stores beside the answer; ioopt does not read
     it.
     """
 

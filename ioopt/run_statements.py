@@ -42,8 +42,8 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def leaves_out_copies(kind: Kind, data: Mapping[str, Any]) -> bool:
-    """Return whether *data* is of a solver that forbids copies between nodes, and its
-    plan has none.
+    """Return whether the solver of the result *data* forbids copies between nodes, and
+    the plan has none.
 
     The bound of such a solver holds only for plans without copies.
     """

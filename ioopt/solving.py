@@ -51,7 +51,7 @@ COUNTED_VIOLATIONS = "the checker found"
 """The beginning of the note that counts the violations of a plan."""
 INTERRUPTED = "interrupted: the best plan so far"
 OVERLOOKED_SECONDS = 0.1
-"""How far past its deadline a solver may work before it is ended."""
+"""The seconds that a solver may work past its deadline before it is ended."""
 REPLAY_SHARE = 0.75
 """The share of the time left that replay and check may use; after that the plan is
 checked without a replay.

@@ -256,8 +256,8 @@ def column(
 
 
 def quantity(name: str, value: Any, *beside: Any, unit: Unit | None = None) -> str:
-    """Return one value of a metric with its unit; the unit suits *beside* when the
-    value is read next to it.
+    """Return one value of a metric with its unit; if it is read next to the values
+    *beside*, the unit suits these as well.
 
     >>> quantity("makespan_seconds", 9.748), quantity("remote_bytes", 64000000)
     ('9.748 s', '64 MB')

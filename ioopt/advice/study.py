@@ -169,7 +169,7 @@ class _Study:
         self._run(each, cells, total)
 
     def _run(self, each: Each, cells: Sequence[Cell], total: int) -> None:
-        """Replay *cells* and keep their totals."""
+        """Replay *cells* and store their totals."""
         work = Replayer(self.workload, self.blocks).run
         if each is map:  # other processes report whole cells only
             count = itertools.count(len(self.totals) + 1)

@@ -69,8 +69,8 @@ def rate_text(value: float) -> str:
 
 
 def _pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str:
-    """Return the value from which a change pays; with *falling*, at and below which it
-    pays.
+    """Return the value of *axis* from which on a change pays; with *falling*, the value
+    up to which it pays.
     """
     if axis.pays_from.value is None:
         return f"no setting pays {_looked_at(axis, text)}"

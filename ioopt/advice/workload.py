@@ -162,7 +162,7 @@ class Workload:
         )
 
     def _moved(self, draw: int) -> list[float]:
-        """Return the starts of a draw."""
+        """Return the start times of the jobs in a draw, in seconds."""
         starts = self.starts
         if draw:
             rng = np.random.default_rng((self.io.seed, draw))

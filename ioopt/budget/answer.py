@@ -201,6 +201,8 @@ def independent(problem: WorkDirectoryProblem) -> bool:
 
 
 def _one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Json:
-    """Return the metrics of the tasks run one at a time in *order*."""
+    """Return the metrics of a run in which the tasks start one at a time, in
+    *order*.
+    """
     plan = named(problem, problem.ticks, one_by_one(problem, order))
     return carried_out(problem.model_copy(update={"quota_bytes": None}), plan).metrics

@@ -114,7 +114,8 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
     """At most *workers* processes of this machine, started at the first task.
 
     Each process has a pebble pool of its own. The processes of one pool share a pipe
-    and its lock, so one that is killed while it holds the lock would stop the others.
+    and the lock of this pipe, so a process that is killed while it has the lock would
+    stop the other processes of its pool.
     """
 
     def __init__(self, workers: int, memory_limit: str | None = None) -> None:

@@ -13,7 +13,7 @@ NAMED = ("instance", "solver", "seed")
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merged store holds: its runs, and the points of its grid."""
+    """The contents of a merged store: its runs, and the points of its grid."""
 
     runs: int
     points: int

@@ -43,9 +43,9 @@ def _is_at(path: str, known: os.stat_result) -> bool:
 class Owner:
     """The lock of the one sweep that writes to a store.
 
-    It is a file beside the store that says who holds it; the system releases the lock
-    when the process ends, however that happens. The store itself cannot be locked:
-    closing a second handle on it would end the locks that SQLite holds.
+    The lock is a file beside the store, which says what process has the lock; the
+    system releases the lock when the process ends, however that happens. The store
+    itself cannot be locked: closing a second handle on it would end SQLite's own locks.
     """
 
     def __init__(self, path: str) -> None:

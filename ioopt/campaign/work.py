@@ -33,8 +33,8 @@ DONE = "done"
 class Experiment:
     """One call: ``target`` is ``module:function``, importable on the workers.
 
-    The function takes ``settings`` as keywords and returns a mapping that JSON can
-    hold.
+    The function takes ``settings`` as keywords and returns a mapping that can be
+    written as JSON.
     """
 
     study: str
@@ -137,7 +137,8 @@ def _call(experiment: Experiment) -> Row:
         raise TypeError(
             f"{experiment.target} returned {type(found).__name__}, not a mapping"
         )
-    # What JSON cannot hold fails here, not in the process that writes the store.
+    # What cannot be written as JSON fails here, not in the process that writes the
+    # store.
     metrics = json.loads(json.dumps(found))
     row = _identity(experiment, None) | _without_result(DONE)
     row["metrics"] = metrics

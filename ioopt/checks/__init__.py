@@ -55,7 +55,7 @@ def overloads(
             ):
                 late.append((load, (finish - end) * rate))
                 finish = (
-                    now  # Bytes that cannot have moved do not count against the others.
+                    now  # bytes that cannot have moved delay no other load
                 )
             now = finish
         if k < len(ordered):

@@ -94,8 +94,8 @@ def replay(
 
 
 class _Clock:
-    """Go from start to start, in whole ticks, and record times, cores and bytes of a
-    plan.
+    """Replay a plan from one start to the next, in whole ticks, and record times, cores
+    and bytes.
 
     ``area`` is the integral of the bytes inside over the ticks until ``now``; ``steps``
     are the bytes inside from each instant on.

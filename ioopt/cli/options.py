@@ -334,8 +334,8 @@ def read_result(source: str, kind: Kind | None = None) -> Mapping[str, Any]:
     """Read a RESULT argument as plain data: a result file, an object with ``plan``, or
     a bare plan.
 
-    Raises InstanceError when it holds neither a plan nor a schedule. With *kind*, also
-    when it does not have the form of that kind's results.
+    Raises InstanceError for data that have neither a plan nor a schedule; with *kind*,
+    also for data that do not have the form of that kind's results.
     """
     data = read_json(source)
     if not isinstance(data, Mapping):

@@ -271,7 +271,9 @@ class Growing(list[Number]):
 
 
 def plain_knapsack(limits: Limits, requests: int) -> Knapsack:
-    """Return knapsack tables in plain Python, where one word holds all units."""
+    """Return knapsack tables in plain Python, where one word has the bits of all
+    units.
+    """
     return (
         [[0] for _ in range(requests + 1)],
         limits.capacity_units + 1,

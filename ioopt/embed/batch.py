@@ -185,7 +185,7 @@ class BatchCluster:
         return started
 
     def _nodes_of(self, job: _Known) -> list[int]:
-        """Return the nodes of a job, taken from the allocation units that it holds."""
+        """Return the nodes of which the allocation units of a job consist."""
         wide = self.machine.unit_nodes
         nodes: list[int] = []
         for unit in job.units:

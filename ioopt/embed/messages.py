@@ -88,7 +88,7 @@ class Ping(Message):
 
 
 class Decide(Message):
-    """Solve one instance; the service keeps nothing of it."""
+    """Solve one instance; the service stores nothing about the instance."""
 
     op: Literal["decide"]
     instance: dict[str, Any] = Field(description="An instance of any family.")

@@ -44,7 +44,7 @@ OF_RESULT = ("plan", "status", "stop", "objective", "bound", "gap", "notes")
 
 
 class Service:
-    """Answer the lines of one connection, and keep its sessions. Not thread-safe."""
+    """Answer the lines of one connection, and store its sessions. Not thread-safe."""
 
     def __init__(
         self,

@@ -149,7 +149,7 @@ def silence_streams() -> None:
         os.dup2(empty, 1)
     if empty > 2:
         os.close(empty)
-    if isinstance(sys.stdout, TextIOWrapper):  # a pipe would keep what is printed
+    if isinstance(sys.stdout, TextIOWrapper):  # a pipe would buffer output
         sys.stdout.reconfigure(line_buffering=True)
 
 

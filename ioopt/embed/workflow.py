@@ -417,8 +417,8 @@ class WorkflowDispatcher(LiveView):
             self._now_ready(k)
 
     def _resume_task(self, k: int, task: Task, how: Any) -> None:
-        """Add one task of a state at index *k*; *how* is its progress, as of
-        :meth:`_how_far`.
+        """Add one task of a state at index *k*; *how* is its progress, in the form that
+        :meth:`_how_far` returns.
         """
         if how != WAITS:
             self._given.add(k)
@@ -433,7 +433,8 @@ class WorkflowDispatcher(LiveView):
             self._computing[node][k] = float(start), float(staging)
 
     def _check(self, added: Sequence[Task], room: bool = True) -> None:
-        """Raise unless tasks can be added: ids, files, one writer a file, no cycle.
+        """Raise unless tasks can be added: their ids and files are valid, each file has
+        at most one writer, and there is no cycle.
 
         With *room* each of them must also fit a node.
         """

@@ -200,7 +200,7 @@ def _tried(
     bounds = [
         answer.bound for answer in (*answers.values(), *again) if answer is not None
     ]
-    # A bound that holds with more of a resource also holds with less.
+    # A bound that is valid with more of a resource is also valid with less.
     same = Knob(None, value, strongest_sound(trials.measure.sense, value, bounds))
     gaps = [_gain(trials.measure, other, value) for other in (at_hand, *searched)]
     noise = max((gap for gap in gaps if gap is not None), default=0.0)

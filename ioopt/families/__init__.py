@@ -121,8 +121,8 @@ class Metric:
 
     @property
     def proof(self) -> str:
-        """Return the metric of a result that holds the solver's bound of this one, for
-        results with another measure.
+        """Return the name of the metric by which results with another measure state the
+        solver's bound of this metric.
 
         >>> Metric("additive_seconds").proof
         'additive_bound_seconds'
@@ -310,9 +310,9 @@ class Kind(Format):
     ) -> Simulation:
         """Replay *plan* on the kind's timeline.
 
-        *policy* is given when :meth:`policy_of` returns one. *options* may hold
-        ``deadline``, at which a replay returns what it has, with a note. Raises
-        SimulationError for a plan that cannot be carried out.
+        *policy* is given when :meth:`policy_of` returns one. *options* may contain
+        ``deadline``, at which a replay returns what it has simulated so far, with a
+        note. Raises SimulationError for a plan that cannot be carried out.
         """
         raise UsageError(
             f"{self.kind} has no simulator: it is one decision, not a schedule"

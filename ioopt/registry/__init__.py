@@ -141,8 +141,8 @@ def _plugin_solver(named: object) -> SolverSpec:
 
 
 def _require_module(target: str) -> None:
-    """Raise UsageError where the module of *target* cannot be found; import at most
-    the packages that hold it.
+    """Raise UsageError where the module of *target* cannot be found; import at most the
+    packages that contain the module.
     """
     module = target.partition(":")[0]
     if module not in sys.modules and find_spec(module) is None:

@@ -27,8 +27,8 @@ CELLS_PER_DEVIATION = 16
 FEWEST_CELLS = 96
 MOST_CELLS = 640
 POINTS_PER_CELL = 4
-"""The number of trapezoids per cell when integrating over the time at which CPUs are
-given away.
+"""The number of trapezoids in each cell for the integral over the time at which CPUs
+are given away.
 """
 CLOCK = 1e-9
 """Two times that differ by at most these seconds are the same."""
@@ -90,8 +90,7 @@ def _stationary(
     cycle = on + off
     left = np.arange(cells) * width
 
-    # If a burst ends in cell i, the I/O that follows it ends within [ends, ends +
-    # width).
+    # The I/O after a burst that ends in cell i ends within [ends, ends + width).
     ends = (left + io) % cycle
     inside = np.zeros((cells, cells))
     waits = np.zeros(cells)

@@ -396,9 +396,9 @@ def ranges(
 ) -> dict[str, tuple[float, float]]:
     """Return limits of the metrics that only the history of the matrix determines.
 
-    They are for schedules without it. A job holds its nodes in at least one row while
-    it is in the matrix; the last update may come at the next slice boundary. A job
-    migrates at most once, and every update is at an arrival or an end.
+    The limits are for schedules without this history. A job occupies its nodes in at
+    least one row while it is in the matrix; the last update may come at the next slice
+    boundary. A job migrates at most once, and every update is at an arrival or an end.
     """
     machine = problem.machine
     tasks = sum(job.size for job in problem.jobs)

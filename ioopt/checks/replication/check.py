@@ -101,7 +101,7 @@ def check(
 
 def _move_violations(reader: _PlanReader, stages: list[Stage]) -> Iterable[Violation]:
     """Check the moves of a plan: static moves round by round; for any other plan, only
-    that the files of each task fit its node.
+    that the inputs and cores of each task fit its node.
     """
     problem = reader.problem
     plan = reader.plan
@@ -165,7 +165,7 @@ def _bound_ranges(
     assert schedule is not None
     most = metrics["makespan_seconds"]
     if schedule.get("actual_compute_seconds"):
-        most = math.inf  # bounds hold for planned times only
+        most = math.inf  # bounds are valid for planned times only
     return {"transfer_bound_seconds": (metrics["lower_bound_seconds"], most)}
 
 

@@ -204,8 +204,8 @@ def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> 
     """Return the lower bound of the makespan, in seconds, that follows from the
     computing of all tasks on all cores.
 
-    For each instant, it adds up the work that starts no earlier; then, for each
-    instant, the work after which at least the same time must follow.
+    Tasks that cannot start before an instant need all cores for a least time after it.
+    Tasks that a least time must follow need all cores for a least time before that.
     """
     tasks = problem.tasks
     power = sum(node.cores * node.speed for node in problem.nodes)

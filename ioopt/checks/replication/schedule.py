@@ -264,7 +264,8 @@ def _copy_entries(
 def _transfers(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterable[Violation]:
-    """Check that copies come from complete holders that keep the file meanwhile.
+    """Check that each copy comes from a node on which the file is complete and stays
+    until the copy has ended.
 
     A node receives no more files at a time than its staging option allows.
     """

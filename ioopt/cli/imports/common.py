@@ -88,7 +88,8 @@ machine_option = click.option(
 def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
     """Return the keys that *words* of ``--machine`` state for each of *classes*.
 
-    A file may state keys of any machine, text only those of *classes*.
+    A file may state keys of any machine; text on the command line may state only keys
+    of *classes*.
     """
     found: Json = {}
     for word in words:

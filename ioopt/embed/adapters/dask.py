@@ -277,7 +277,7 @@ class Placement(SchedulerPlugin):
     def _take_back(self) -> None:
         """Ask workers that take no work now to give back the tasks they have not begun.
 
-        Such a task goes to the running worker with the fewest tasks a thread, by the
+        Such a task goes to the running worker with the fewest tasks per thread, by the
         protocol of Dask's own work stealing. A task that is computing stays where it
         is.
         """
@@ -385,11 +385,11 @@ def placed(
 ) -> Iterator[Report]:
     """Let ioopt place all graphs that reach the scheduler of *client* inside the block.
 
-    The default dispatcher pays on some graphs. The others are slower than Dask alone,
-    and ``rolling`` can take several times as long: they are for comparisons with
-    simulations. Arguments are those of :class:`Placement`; ioopt has to be installed
-    where the scheduler runs. The report is filled in at the end. Raises UsageError for
-    a policy that is not a dispatcher.
+    The default dispatcher makes some graphs faster. The other dispatchers are slower
+    than Dask alone, and ``rolling`` can take several times as long: they are for
+    comparisons with simulations. Arguments are those of :class:`Placement`; ioopt has
+    to be installed where the scheduler runs. The report is filled in at the end. Raises
+    UsageError for a policy that is not a dispatcher.
     """
     report = Report()
     client.register_plugin(Placement(policy, settings, record=record))
