@@ -2,9 +2,9 @@
 
 Each call checks its arguments and raises InstanceError with the message that an
 instance file would give. Sizes, rates and times are numbers (bytes, bytes per second,
-seconds) or text such as ``"500MB"``, ``"12.5MB/s"``, ``"90s"``. Names are made up where
-none is given, and every ``add_`` returns the name. A batch may stand wherever an
-instance may: ``ioopt.solve(batch)``.
+seconds) or text such as ``"500MB"``, ``"12.5MB/s"``, ``"90s"``. A name is generated
+where none is given, and every ``add_`` method returns the name. A batch can be used
+wherever an instance can: ``ioopt.solve(batch)``.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class Incumbents(Generic[PlanT]):
 
 @dataclass(frozen=True)
 class SolveRequest(Generic[SettingsT, PlanT]):
-    """The input of a solver beside the problem.
+    """The input of a solver in addition to the problem.
 
     ``settings`` is an instance of the solver's own settings class (None when it has
     none); ``policy`` is the policy that its registry row builds from them; ``start`` is

@@ -185,8 +185,8 @@ class Result(BaseModel):
         left_out = set(without or ())
         if not self.meta:
             left_out.add("meta")
-        # Through JSON text, which is faster than object by object and
-        # knows no infinities.
+        # Convert through JSON text, which is faster than object by object and has no
+        # infinities.
         data: Json = from_json(self.model_dump_json(exclude=left_out))
         return data
 
@@ -199,7 +199,7 @@ class Result(BaseModel):
 
         *picture* is one of those that ``ioopt plot --picture`` takes.
         """
-        # Imported by name, because the plotting modules import this one.
+        # Import by name, because the plotting modules import this module.
         return resolve_name("ioopt.pictures:draw_result")(self, picture, ax)
 
     def gantt(self, ax: Any = None) -> Any:

@@ -154,7 +154,7 @@ def _by_settings(
     policy = settings.get("policy", row.name)
     if not isinstance(plan, Mapping) or plan.get("policy") != policy:
         return
-    # Exact solvers store facts that they found among the settings of their plan.
+    # Among the settings in their plan, exact solvers also store facts that they found.
     own = {} if EXACT in row.abilities else plan.get("settings") or {}
     told = {**own, **plan}
     for key in sorted(settings.keys() & told.keys()):

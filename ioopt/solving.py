@@ -243,7 +243,7 @@ def simulate(source: Any, plan: object, **options: object) -> Simulation:
     problem = load(source)
     kind = registry.kind_of_problem(problem)
     if not kind.simulates:
-        kind.simulate(problem, plan)  # refuses
+        kind.simulate(problem, plan)  # raises an error
     found = plan_of(kind, plan_in(plan))
     if found is None:
         raise errors.UsageError("there is no plan to simulate")
@@ -294,7 +294,7 @@ def solve(
     deadline = deadline or Deadline(limit)
     problem = load_within(source, deadline)
     kind = registry.kind_of_problem(problem)
-    measure_of(kind, measure)  # says what there is
+    measure_of(kind, measure)  # an error lists the measures there are
     spec = registry.solver(solver, kind)
     registry.require_backend(spec, backend)
     chosen = registry.settings_for(spec, settings or {})
@@ -421,7 +421,7 @@ def _run(
         if spec.own:
             return _best(best, StopReason.TIME), [note]
         return _answered_instead(kind, spec, problem, request, note, StopReason.TIME)
-    except BaseException as error:  # catches sys.exit() of a solver too
+    except BaseException as error:  # a solver may call sys.exit()
         from ioopt.failures import failure
 
         note = failure(spec, error)

@@ -217,7 +217,7 @@ def false_schedule(
     if isinstance(stated, Mapping) and isinstance(true, Mapping):
         for key in stated:
             if key not in true:
-                continue  # data of the file's writer
+                continue  # data that the writer of the file added
             found = false_schedule(stated[key], true[key], rounding, f"{where}.{key}")
             if found:
                 return found

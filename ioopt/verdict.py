@@ -32,7 +32,9 @@ the report's rounding).
 SOLVER_TOLERANCE = 1e-6
 """The absolute tolerance of the backends; a bound may be wrong by this much."""
 MORE_BOUNDS = 2
-"""The number of bounds that a result shows to people beside that of its objective."""
+"""The number of bounds that a result shows to people in addition to the bound of its
+objective.
+"""
 BEST_KNOWN = "the best known plan of this instance"
 
 
@@ -344,7 +346,7 @@ def _bound(
     """
     metric = asked.metric
     bound = asked.bound
-    # A bound is of use only beside a value; a workflow that was not replayed has no
+    # Without a value a bound is of no use; a workflow that was not replayed has no
     # value.
     if bound is None and value is not None:
         if found.quick_bound is not None and metric.name == found.objective.name:

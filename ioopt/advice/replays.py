@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ioopt.compiled import Floats
 
 TRIALS = 200
-"""Machine code is loaded when there are so many replays that plain Python would take
-longer.
+"""Machine code is loaded when this many replays in plain Python would take longer than
+loading it and replaying with it.
 """
 SCALE_ERROR = 0.01
 BIN_SECONDS = 3600.0

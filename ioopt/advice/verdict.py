@@ -69,8 +69,8 @@ def rate_text(value: float) -> str:
 
 
 def _pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str:
-    """Return the value of *axis* from which on a change pays; with *falling*, the value
-    up to which it pays.
+    """Return, as text, where on *axis* a change pays: from some value on or, with
+    *falling*, from some value down.
     """
     if axis.pays_from.value is None:
         return f"no setting pays {_looked_at(axis, text)}"

@@ -239,7 +239,7 @@ def _start(environment: dict[str, str], memory_bytes: int | None) -> None:
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    for library in ("OMP", "OPENBLAS", "MKL"):  # the workers share the cores already
+    for library in ("OMP", "OPENBLAS", "MKL"):  # the workers already use all cores
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     gc.set_threshold(200_000, 20, 100)  # as the command line does, for the same reason
     threading.Thread(target=_watch, args=(memory_bytes,), daemon=True).start()
@@ -277,7 +277,8 @@ class DaskExecutor:
 
         rest = iter(tasks)
         running = self._submit(list(islice(rest, WINDOW)), sources)
-        # With results, the client fetches those of many tasks in one message.
+        # With ``with_results``, the client fetches the results of many tasks in one
+        # message.
         arrivals = as_completed(list(running), with_results=True, raise_errors=False)
         for future, found in arrivals:
             task = running.pop(future)

@@ -63,7 +63,8 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
                 try:
                     part = pd.read_sql_query(query, reader.connection)
                 except pd.errors.DatabaseError as error:
-                    # The cause is SQLite's own error; pandas adds the query's text.
+                    # The cause is SQLite's own error; pandas has added the text of the
+                    # query to it.
                     raise error.__cause__ or error from None
             require_sound(part, path)
             part[REPEATED] = part[REPEATED].astype("category")
@@ -71,7 +72,7 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
     frame = pd.concat(parts, ignore_index=True)
     frame = frame.drop_duplicates("key", ignore_index=True)
     present = [KINDS[kind] for kind in frame["kind"].unique() if kind in KINDS]
-    measures_of(present, measure)  # raises for a measure of no kind here
+    measures_of(present, measure)  # raises if no kind here has the measure
     names = {name: by.name for name, by in measures.items()}
     frame["measure"] = frame["kind"].astype(str).map(names).fillna("objective")
     settings = frame["settings"].astype(str)
@@ -271,7 +272,7 @@ def objects(frame: pd.DataFrame, name: str) -> list[tuple[str, Json]]:
 
 
 def versions(frame: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return each package, with its version, that was used to make a row."""
+    """Return the packages, with their versions, with which the rows were made."""
     pairs: set[tuple[str, str]] = set()
     for _, found in objects(frame, "versions"):
         pairs |= set(found.items())

@@ -186,7 +186,7 @@ def _serves(name: str, kind: Kind) -> bool:
         return True
     known = [spec for spec in registry.SOLVERS if spec.name == name]
     if not known:
-        registry.solver(name, kind)  # raises, with the nearest name
+        registry.solver(name, kind)  # raises an error that suggests the nearest name
     return any(kind.kind in spec.kinds for spec in known)
 
 

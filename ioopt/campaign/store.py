@@ -1,10 +1,10 @@
 """The store of a sweep: an SQLite file with one row for each run.
 
 The application id marks a file as a store of ioopt; ``user_version`` is the version of
-its tables. A file of another kind, of another version or a damaged one gives one clear
-line and is never written. One sweep at a time writes to a store. Its journal is
-SQLite's rollback journal, which needs no shared memory and so works in folders that
-several machines share.
+its tables. For a file of another kind or version, and for a damaged file, the error is
+one clear line, and nothing is written to the file. One sweep at a time writes to a
+store. Its journal is SQLite's rollback journal, which needs no shared memory and so
+works in folders that several machines share.
 """
 
 import json
@@ -90,7 +90,8 @@ class Owner:
 
     def release(self) -> None:
         """Release the lock, so that the next sweep can write to the store."""
-        # Removed before the lock is released, so that the next owner sees it.
+        # Remove the file before releasing the lock, so that the next owner sees that it
+        # is gone.
         with suppress(OSError):  # its folder may have been removed
             os.unlink(self.path)
         os.close(self._handle)
@@ -238,8 +239,8 @@ class Store(AbstractContextManager["Store"]):
     def _prepare(self) -> None:
         """Create the tables of a new store; refuse a damaged one."""
         is_store = _inspect(self._connection, self.path)
-        # A study reads single rows: it would find damage late or never, and write
-        # beside it.
+        # A study reads single rows: it would find damage late or never, and would write
+        # rows beside the damaged ones.
         if self._connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             damage = sqlite3.DatabaseError("database disk image is malformed")
             damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT

@@ -55,7 +55,7 @@ def overloads(
             ):
                 late.append((load, (finish - end) * rate))
                 finish = (
-                    now  # bytes that cannot have moved delay no other load
+                    now  # bytes that cannot have moved do not delay any other loads
                 )
             now = finish
         if k < len(ordered):

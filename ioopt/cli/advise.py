@@ -178,8 +178,8 @@ def _machine(words: tuple[str, ...]) -> MachineRule:
     """Return the machine that the words of ``--machine`` describe.
 
     Raises UsageError for keys of a queue that are typed on the command line, because
-    the user would expect an effect. In a file they are allowed: it may serve several
-    commands.
+    the user would expect them to have an effect. In a file they are allowed, because
+    several commands may read the same file.
     """
     queue = {field.alias or name for name, field in QueueOptions.model_fields.items()}
     for word in words:

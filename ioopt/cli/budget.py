@@ -131,7 +131,7 @@ def budget(
 
     FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace.
     """
-    deadline = Deadline(time_limit)  # loading modules and reading count
+    deadline = Deadline(time_limit)  # loading modules and reading count too
     from ioopt.budget.answer import answer
     from ioopt.budget.noise import Noise
 

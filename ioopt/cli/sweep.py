@@ -1,6 +1,7 @@
-"""``ioopt sweep``: run a grid of instances and solvers into a store.
+"""``ioopt sweep``: run the solvers of a grid on its instances, and write rows to a
+store.
 
-The store survives being killed at any moment.
+The store stays intact when the command is killed at any moment.
 """
 
 import os

@@ -58,8 +58,8 @@ Solvers = str | Callable[..., object] | Sequence[str | Callable[..., object]]
 def compare(
     source: Any, solvers: Solvers | None = None, *, wide: bool = False, **options: Any
 ) -> pd.DataFrame:
-    """Run *solvers* (default: the kind's own list) and return a DataFrame, one row a
-    solver, indexed by its name.
+    """Run *solvers* (default: the kind's own list) and return a DataFrame with one row
+    for each solver, indexed by the solver's name.
 
     *source* is an instance, or a list of them; for a list the index is (instance,
     solver). A solver is a name, ``name:key=value``, ``module:function``, or a function.
@@ -186,7 +186,7 @@ def interrupted(rows: Sequence[Row]) -> bool:
 
 
 def _row(answer: _Answer, choice: _Choice) -> Row:
-    """Return the row of one solver, by the name that the user gave it."""
+    """Return the row of one solver, under the name that the user gave to the solver."""
     result = answer.result
     row = result.summary()
     row["solver"] = choice.text
@@ -323,7 +323,7 @@ def _run(
     spec = choice.spec
     given = dict(options)
     if given.get("backend") not in spec.backends:
-        given.pop("backend", None)  # heuristics need none
+        given.pop("backend", None)  # heuristics need no backend
     try:
         # The kind's bound is the same for all rows: _common_bound computes it once.
         result = solve(

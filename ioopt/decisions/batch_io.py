@@ -196,9 +196,9 @@ class KernelView(NamedTuple):
     :class:`Request` (no ``key``). With ``top``, the rate that is left goes to the
     skipped requests (rule 11); ``power`` is an integer parameter of the policy. The
     other fields are work space: ``keys``, ``depths``, ``sizes`` and ``finishes`` for
-    numbers, ``order`` for indices. ``bits`` is a table with one row more than requests
-    and ``width`` bits a word; ``loads``, ``values`` and ``rows`` are the states of rule
-    26.
+    numbers, ``order`` for indices. ``bits`` is a table that has one row more than there
+    are requests, and words of ``width`` bits; ``loads``, ``values`` and ``rows`` are
+    the states of rule 26.
     """
 
     jobs: Sequence[Request]

@@ -185,7 +185,7 @@ class BatchCluster:
         return started
 
     def _nodes_of(self, job: _Known) -> list[int]:
-        """Return the nodes of which the allocation units of a job consist."""
+        """Return the nodes of a job, which are those of its allocation units."""
         wide = self.machine.unit_nodes
         nodes: list[int] = []
         for unit in job.units:

@@ -215,7 +215,7 @@ class GangScheduler:
             self._slice = index
             self._budget = self._timing.budget
         timing = self._timing
-        # Copies, so that a policy that fails or hangs changes nothing.
+        # Pass copies, so that a policy that fails or hangs changes nothing.
         attained = self._attained.copy()
         need = self._need.copy()
         clock = Clock(now, timing.quantum, attained, need, timing.migration)
@@ -373,7 +373,7 @@ def _is_number(*values: object) -> bool:
 
 
 def _unsound(before: State, after: State) -> str | None:
-    """Say what is wrong with the matrix *after*; None when it can be run."""
+    """Return what is wrong with the matrix *after*; None when it can be run."""
     rows = [0] * len(before.rows)
     slots = 0
     levels = len(before.rows)

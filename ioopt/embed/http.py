@@ -3,8 +3,8 @@
 The address is on the loopback interface unless another one is given. Every call except
 ``/health`` needs the token, as ``Authorization: Bearer TOKEN``. Two processes answer
 the messages, each process one message after the other: one process solves (``decide``),
-the other has the sessions, which belong to the service. Solvers therefore never delay
-the connections, and the solver of a client that has left can be ended.
+the other stores the sessions, which belong to the service. Solvers therefore never
+delay the connections, and the solver of a client that has left can be ended.
 """
 
 import asyncio

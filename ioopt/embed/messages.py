@@ -288,7 +288,7 @@ def checked(message: Json, sessions: Container[int] | None = None) -> AnyMessage
         return model.model_validate(message)
     except ValidationError as error:
         key = str(error.errors(include_url=False)[0]["loc"][0])
-    if key == "ioopt":  # 1.0 or true, which equal 1
+    if key == "ioopt":  # the value is 1.0 or true, which equal 1
         raise MessageError("version", f'"ioopt" must be {PROTOCOL}: {message[key]!r}')
     value = message.get(key)
     raise MessageError("invalid", f"{key!r} must be {WANTED[key]}, not {value!r:.60}")

@@ -461,7 +461,7 @@ def _order_of(plan: object) -> Order:
 
 
 def _wrong(problem: ReplicationProblem, order: Order) -> str | None:
-    """Say what is wrong with an order; None when it is valid.
+    """Return what is wrong with an order; None when it is valid.
 
     A valid order has every waiting task once, on a node whose disk holds its files.
     """

@@ -78,8 +78,8 @@ def load_target(target: object) -> Any:
         return target.load()
     if not isinstance(target, str):
         return target
-    # A service asks a thousand times a second, so the loaded modules are searched
-    # first.
+    # A service calls this a thousand times a second, so the modules that are loaded are
+    # searched first.
     module, _, name = target.partition(":")
     found = getattr(sys.modules.get(module), name, None)
     if found is not None:

@@ -70,7 +70,7 @@ def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def _false_grant(view: JobView, record: RequestView) -> str:
-    """Say what is wrong with the first grant of *record*; empty if nothing is."""
+    """Return what is wrong with the first grant of *record*; empty if nothing is."""
     grant = record.grant
     if grant is None:
         return "finishes but was never granted" if record.finish is not None else ""

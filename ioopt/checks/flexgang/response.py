@@ -153,8 +153,8 @@ def _lands(burst: float, shape: int, width: float, cells: int) -> tuple[Array, A
     what = f"bursts of {burst:g} s in slots of {cells * width:g} s"
     require_numbers(12.5 * turns * cells, what, "use longer slots or shorter bursts")
     edge = np.arange(turns * cells + 1) * width
-    # Mean time left at x of a burst that has ended by then: integral of the
-    # distribution function.
+    # The mean over bursts of the time from their end to x (0 for bursts that end
+    # later): the integral of the distribution function.
     past = edge * gammainc(shape, edge / scale) - burst * gammainc(
         shape + 1, edge / scale
     )

@@ -334,7 +334,7 @@ def pipes_of(
     network = problem.network
     target = move["destination"]
     source = move["source"]
-    if target is None:  # a save uses the pipes of a fetch to its sender
+    if target is None:  # a save uses the pipes of a fetch to the node that saves
         target = source
         source = None
 

@@ -1,12 +1,12 @@
 """Place the tasks of any Dask graph by ioopt's dispatchers while they run.
 
-A scheduler plugin delays every task of a new graph. Once the inputs of a task exist,
-the dispatcher decides which worker gets the task, and when; simulations use the same
-dispatchers. Dask does the rest: it moves the inputs, keeps copies for later readers,
-and deletes data that is no longer needed. Estimates come from Dask: the mean seconds
-and bytes of tasks with the same key prefix, and its own measure of the bandwidth. Tasks
-that are restricted to workers, hosts or resources, actors and P2P shuffles are left to
-Dask. After any error Dask places the tasks that were delayed.
+A scheduler plugin holds back every task of a new graph. Once the inputs of a task
+exist, the dispatcher decides which worker gets the task, and when; simulations use the
+same dispatchers. Dask does the rest: it moves the inputs, keeps copies for later
+readers, and deletes data that is no longer needed. Estimates come from Dask: the mean
+seconds and bytes of tasks with the same key prefix, and its own measure of the
+bandwidth. Tasks that are restricted to workers, hosts or resources, actors and P2P
+shuffles are left to Dask. After any error Dask places the tasks that were held back.
 """
 
 import contextlib
@@ -399,7 +399,7 @@ def placed(
         try:
             vars(report).update(vars(client.run_on_scheduler(_end)))
             client.unregister_scheduler_plugin(Placement.name)
-        except OSError as error:  # keep the error of the block
+        except OSError as error:  # this error must not replace one of the block
             report.notes.append(f"the scheduler is gone: {error}")
 
 
