@@ -248,8 +248,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: the nearest known one, or the
-    list of all.
+    """Return the end of a message about an unknown name: the nearest known name, or the
+    list of all known names.
     """
     names = list(known)
     near = nearest(name, names)

@@ -1,4 +1,4 @@
-"""End work that does not check its time limit.
+"""End work that does not check the time limit itself.
 
 Long loops ask their deadline themselves and stop with the result they have. A timer
 ends the rest (one long step, a bound, a check, the reading of a large file, a solver of

@@ -556,7 +556,7 @@ def _of_run(
 
 
 def _of_verdict(answer: Verdict) -> Json:
-    """Return the fields of a result that come from the verdict on its plan."""
+    """Return the fields of a result that the verdict on its plan determines."""
     return {
         "status": answer.status,
         "objective": answer.value,

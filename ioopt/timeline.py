@@ -1,4 +1,4 @@
-"""The common form of every schedule: intervals on resources, in seconds.
+"""The common form of all schedules: intervals on resources, in seconds.
 
 Every family's simulator produces a :class:`Timeline`; plots, CSV and Trace Event
 export read nothing else.

@@ -25,7 +25,7 @@ IDEAL = "no-congestion"
 RPC_BYTES = 4 << 20
 """Bytes of one request to a Lustre server, at its default of 4 MiB."""
 RATE_LEVELS = (2, 4)
-"""The rate limits to try are the storage's rate divided by these."""
+"""The numbers by which the storage's rate is divided to get the rate limits to try."""
 
 
 class Option(NamedTuple):

@@ -96,7 +96,7 @@ class Replayer:
 
 
 def replay(trace: Trace, option: Option, record_rates: bool = False) -> Run:
-    """Run the jobs of *trace* under *option*; each starts at its submit time."""
+    """Run the jobs of *trace* under *option*; each job starts at its submit time."""
     if option.job_rate is not None:
         limit = option.job_rate
         peaks = [min(peak, limit) for peak in trace.peak]

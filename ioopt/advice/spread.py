@@ -146,7 +146,7 @@ def paying_range(
 def _range_of(
     places: Sequence[float], saved: Sequence[float], known: int | None
 ) -> tuple[float, float]:
-    """Return the ends of the range for one row of savings; nan when unknown."""
+    """Return the ends of the paying range for one row of savings; nan when unknown."""
     if np.isnan(saved).any():
         return float("nan"), float("nan")
     paying = [place for place, value in enumerate(saved) if value >= WORTH]

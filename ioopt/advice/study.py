@@ -252,7 +252,7 @@ class _Study:
         return figure_of(self.saved(option, point, group, measure))
 
     def advice(self) -> Advice:
-        """Return the findings."""
+        """Return the findings of the study as :class:`~ioopt.advice.answer.Advice`."""
         workload = self.workload
         trace = workload.trace
         shown = self.shown

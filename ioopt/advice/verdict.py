@@ -149,13 +149,13 @@ def _policy_pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str
 
 
 def place(advice: Advice) -> str:
-    """Return the words that name the assumptions of the figures."""
+    """Return the words that say under which assumptions the figures were computed."""
     fraction = f"{fraction_text(advice.fraction.shown)} I/O"
     return f"at {fraction} and a storage of {rate_text(advice.storage.shown)}"
 
 
 def sentence(advice: Advice) -> str:
-    """Return the verdict."""
+    """Return the verdict as a sentence."""
     best = advice.switch
     told = f"{effect(best.saves)} {place(advice)}"
     if advice.verdict == Kind.SAVES:

@@ -19,7 +19,7 @@ NOISY_RUNS = 20
 MOST_LOWERED = 5
 """How often the quota to plan with is lowered before the search ends."""
 LOWERED = 0.97
-"""The largest ratio of a quota to plan with to the previous one."""
+"""The largest ratio between a quota to plan with and the one tried before it."""
 
 
 class Noise(NamedTuple):

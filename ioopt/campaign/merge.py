@@ -70,7 +70,9 @@ def _common_campaign(paths: Sequence[str]) -> set[tuple[str, int]]:
 
 
 def _copy(path: str, store: Store, others: Sequence[str]) -> None:
-    """Write the rows of one store; InstanceError for a row that contradicts another."""
+    """Write the rows of the store at *path* to *store*; InstanceError for a row that
+    contradicts a row of another store.
+    """
     with StoreReader(path) as reader:
         for cells in reader.cells():
             if store.add(cells):

@@ -36,7 +36,7 @@ class Tally:
     """The number of results that break a rule of their instance."""
 
     def count(self, row: Row) -> None:
-        """Add one row."""
+        """Count one row."""
         self.done += 1
         if row["status"] == FAILED:
             self.crashed += 1

@@ -310,8 +310,8 @@ class Store(AbstractContextManager["Store"]):
         return set(self._read(CAMPAIGNS))
 
     def done(self, retry_failed: bool = False) -> set[str]:
-        """Return the keys of all rows; without those of failed rows if they are to be
-        retried.
+        """Return the keys of all rows; the keys of failed rows are left out if these
+        are to be run again.
         """
         rows = self._read("SELECT key, status FROM runs")
         if retry_failed:
@@ -319,7 +319,9 @@ class Store(AbstractContextManager["Store"]):
         return {key for key, _ in rows}
 
     def find(self, key: str, columns: Sequence[str]) -> tuple[Any, ...] | None:
-        """Return these columns of one row, None where there is none."""
+        """Return the *columns* of the row with *key*; None where there is no such
+        row.
+        """
         found = self._read(f"SELECT {', '.join(columns)} FROM runs WHERE key = ?", key)
         return found[0] if found else None
 

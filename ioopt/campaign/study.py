@@ -71,8 +71,8 @@ class Study:
 
     @property
     def seconds(self) -> float:
-        """Return the seconds of computing that those values took, in this run or an
-        earlier one.
+        """Return the seconds of computing that the study's values took, in this run or
+        an earlier one.
         """
         return math.fsum(self._seconds.values())
 

@@ -101,7 +101,9 @@ def compare(
 
 
 def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
-    """Return the common kind of all *problems*; UsageError when they have several."""
+    """Return the kind that all *problems* have in common; UsageError when they are of
+    several kinds.
+    """
     kind = registry.kind_of_problem(problems[0])
     for name, problem in zip(names, problems):
         other = registry.kind_of_problem(problem)

@@ -179,8 +179,8 @@ def _require_backend(name: str | None, chosen: Sequence[_Choice]) -> None:
 
 
 def interrupted(rows: Sequence[Row]) -> bool:
-    """Return whether the last of *rows* was interrupted, so that no further solver is
-    run.
+    """Return whether the run of the last of *rows* was interrupted, so that no further
+    solver is run.
     """
     return bool(rows) and rows[-1]["stop"] == StopReason.INTERRUPTED
 

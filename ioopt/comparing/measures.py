@@ -1,5 +1,5 @@
-"""Complete the rows of one comparison by its measure: bounds, gaps, ratios and
-standing.
+"""Complete the rows of one comparison with figures of its measure: bounds, gaps, ratios
+and standing.
 
 A row is a result without plan and schedule whose objective is the measure. A bound that
 a solver proved for another objective is a metric (``Metric.proof``).

@@ -446,8 +446,8 @@ def first_fit(view: KernelView, rates: Box) -> None:
 
 
 def top_up(view: KernelView, rates: Box, left: Number) -> None:
-    """Give *left* to the requests without a rate, in order, until only rounding is
-    left.
+    """Give the rate *left* to the requests that have no rate, in order, until only
+    rounding is left.
     """
     for q in range(view.size):
         if left <= view.limits.storage * view.limits.eps:

@@ -177,7 +177,9 @@ class Guard:
 
 
 def _called(wanted: Callable[[], T]) -> tuple[Any, str | None]:
-    """Return the value of the call and None, or None and the reason why it failed."""
+    """Call *wanted*; return its value and None, or None and the reason why it
+    failed.
+    """
     try:
         return wanted(), None
     except KeyboardInterrupt:

@@ -177,7 +177,7 @@ class LiveView(DispatchView):
         return range(len(self._tasks) - self.under_way)
 
     def task(self, k: int) -> Task:
-        """Return a task."""
+        """Return the task at position *k*."""
         return self._tasks[k]
 
     def inputs(self, k: int) -> Sequence[int]:

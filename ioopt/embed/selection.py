@@ -147,8 +147,8 @@ def load_solver() -> None:
 def _relaxed(
     question: Question, classes: Sequence[JobClass], until: Deadline
 ) -> tuple[float, list[float]]:
-    """Return a bound of any value and the value of each class, by the linear
-    relaxation.
+    """Return an upper bound of the value of any selection, and the value of each class,
+    from the linear relaxation.
 
     Without an answer, the bound is the sum of all values.
     """

@@ -1,5 +1,5 @@
-"""Serve lines over standard input and output, or over a Unix socket that only its owner
-can read.
+"""Serve lines of JSON over standard input and output, or over a Unix socket that only
+its owner can read.
 
 Each connection has its own process, so that a running solver can be stopped: Python
 cannot end a thread, and compiled code may block all other threads. The process leads a
@@ -311,8 +311,8 @@ class StdioServer:
             )
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Answer the current line and end within *seconds*; may be called from a signal
-        handler.
+        """Answer the current line and end within *seconds* seconds; may be called from
+        a signal handler.
         """
         if self._stopping is None:
             self._stopping = time.monotonic() + seconds

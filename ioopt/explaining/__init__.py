@@ -232,7 +232,7 @@ def _effect(
 
 
 def _gain(measure: Metric, now: float | None, then: float | None) -> float | None:
-    """Return the improvement from *now* to *then* as a part of *now*."""
+    """Return the improvement from *now* to *then* as a share of *now*."""
     if not now or then is None:
         return None
     return (now - then) / abs(now) * (1 if measure.sense == "min" else -1)

@@ -331,8 +331,8 @@ class Kind(Format):
         return None
 
     def policy_settings(self, plan: Any, known: Set[str]) -> Mapping[str, object]:
-        """Return the policy settings that *plan* states; *known* are the settings that
-        the policy has.
+        """Return the settings of the policy that *plan* states; *known* are the names
+        of the settings that the policy has.
         """
         return {}
 
@@ -345,8 +345,8 @@ class Kind(Format):
         return {}
 
     def as_replayed(self, problem: Any, told: Mapping[str, Any]) -> Any:
-        """Return *problem* with the added settings *beyond* of a result, as far as they
-        were asked for.
+        """Return *problem* with the added settings *told*, which are those of
+        :meth:`beyond` that the user asked for.
         """
         return problem
 

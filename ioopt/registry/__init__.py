@@ -433,8 +433,8 @@ _OWN_REFUSED: list[str] = []
 
 
 def refuse_own(why: str) -> None:
-    """From now on take only listed solvers in this process, so that no name imports
-    code.
+    """Refuse, from now on and in this process, solvers that are not listed, so that no
+    name imports code.
     """
     _OWN_REFUSED[:] = [why]
 

@@ -315,7 +315,7 @@ def _check_starts(views: list[JobView]) -> Iterator[Violation]:
 
 
 def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
-    """Return all metrics.
+    """Return all metrics of the jobs in *views*.
 
     When requests state no rates, ``useful_utilisation`` is a pair: its least and its
     largest possible value. A mean over no values is 0. Utilisation is None when all

@@ -108,7 +108,7 @@ def _finite(entry: Json, key: str) -> bool:
 
 
 def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> None:
-    """Check start and finish of a job against its arrival and its times."""
+    """Check the start and the finish of a job against its arrival and its run times."""
     job = problem.jobs[k]
     local, remote = problem.times[k]
     start = entry["start_seconds"]

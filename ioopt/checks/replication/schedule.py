@@ -145,7 +145,7 @@ def stays_of(problem: ReplicationProblem, schedule: Schedule) -> Stays:
 
 
 def _match(stays: Stays, key: tuple[str, str], times: list[float]) -> None:
-    """End each stay by the first eviction that follows its arrival."""
+    """Let each stay end with the first eviction that follows its arrival."""
     listed = iter(stays.of.get(key, []))
     stay = next(listed, None)
     for time in times:

@@ -254,8 +254,8 @@ def dispatch_violations(
     queues: Mapping[str, Sequence[str]],
     schedule: Schedule | None,
 ) -> list[Violation]:
-    """Check the record of a dispatch (workflow rule 11): its queues, and that each
-    dispatch was allowed.
+    """Check the record of a dispatch (workflow rule 11): that the queues follow from
+    the recorded dispatches, and that each dispatch was allowed.
     """
     found: list[Violation] = []
     made: dict[str, list[str]] = {node.id: [] for node in problem.nodes}

@@ -35,7 +35,7 @@ outweigh all others.
 
 
 class RuleNumbers(NamedTuple):
-    """The rules on one machine, as numbers for the kernels.
+    """The rules applied to one machine, as numbers for the kernels.
 
     ``limit`` is the guard in slots. ``slots`` is the number of slots of the machine
     under ``Rules.break_even``, else 0.

@@ -296,7 +296,7 @@ class BatsimDecider:
         return left <= max(time_tolerance(self._now), _ROUNDED)
 
     def _notified(self, data: Json) -> None:
-        """Store the end of the workload, and machines that leave and return."""
+        """Store that the workload has ended, and which machines leave and return."""
         kind = data.get("type")
         if kind == "no_more_static_job_to_submit":
             self._static_over = True

@@ -203,10 +203,10 @@ class SlurmPlacer:
         return found
 
     def _task(self, job: Json) -> Task | None:
-        """Return the task of a job to be placed; None for every other job.
+        """Return the task that stands for a job to be placed; None for every other job.
 
-        Such a job names its inputs and is held, or its staging has failed, or its node
-        cannot be used.
+        A job to be placed names its inputs; besides, it is held, or its staging has
+        failed, or its node cannot be used.
         """
         comment = job.get("comment") or ""
         if job["job_state"] != "PENDING" or not comment.startswith(JOB_MARK):
