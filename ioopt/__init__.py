@@ -143,8 +143,8 @@ def compare(
     log: str | None = None,
     wide: bool = False,
 ) -> pd.DataFrame:
-    """Run *solvers* (default: the kind's own list) and return a DataFrame, one row a
-    solver.
+    """Run *solvers* (default: the kind's own list) and return a DataFrame with one row
+    for each solver.
 
     *source* is an instance, or a list of them; for a list the index is (instance,
     solver). A solver is a name, ``name:key=value``, ``module:function``, or a function.

@@ -1,8 +1,8 @@
 """Check the arguments of calls on embedded objects, with errors of one line that name
 the value.
 
-A scheduler that passes None, NaN or a fraction is told so by that call, and not by a
-later decision that fails because of it.
+A scheduler that passes None, NaN or a fraction gets an error from that call, and not
+from a later decision that fails because of the value.
 """
 
 import math
@@ -83,7 +83,9 @@ def key(value: K, what: str) -> K:
 
 
 def deadline(value: object) -> float | None:
-    """Return a deadline in seconds, None for none; UsageError for anything else."""
+    """Return a deadline in seconds, or None for no deadline; UsageError for anything
+    else.
+    """
     if value is None:
         return None
     if not is_real(value):

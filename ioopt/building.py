@@ -2,9 +2,9 @@
 
 Each call checks its arguments and raises InstanceError with the message that an
 instance file would give. Sizes, rates and times are numbers (bytes, bytes per second,
-seconds) or text such as ``"500MB"``, ``"12.5MB/s"``, ``"90s"``. Names are made up where
-none is given, and every ``add_`` returns the name. A batch may stand wherever an
-instance may: ``ioopt.solve(batch)``.
+seconds) or text such as ``"500MB"``, ``"12.5MB/s"``, ``"90s"``. A name is generated
+where none is given, and every ``add_`` method returns the name. A batch can be used
+wherever an instance can: ``ioopt.solve(batch)``.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Batch:
         return f"{type(self).__name__}({', '.join(told)})"
 
     def _beside(self, row: Json) -> Json:
-        """Return the other lists of a minimal instance in which *row* can be
-        checked.
+        """Return the other lists of a minimal instance, with all that is needed to
+        check *row* in it.
         """
         names = [*row.get("inputs", ()), *row.get("outputs", ())]
         files = [*self._ids["files"].intersection(names), *row.get("holds", ())]
@@ -146,8 +146,8 @@ class Batch:
         cores: int | None = None,
         release: Time | None = None,
     ) -> str:
-        """Add a task that reads *inputs*, computes, and writes *outputs*; both were
-        added before.
+        """Add a task that reads *inputs*, computes, and writes *outputs*; the files of
+        both must have been added before.
         """
         row = {
             "compute_seconds": parse_seconds(compute),

@@ -14,7 +14,9 @@ from ioopt.options import LEFT, nearest, suggest
 
 
 def root() -> Path:
-    """Return the folder of bundled instances, which has one subfolder a family."""
+    """Return the folder of bundled instances, which has one subfolder for each
+    family.
+    """
     return Path(str(resources.files("ioopt"))) / "instances"
 
 

@@ -209,7 +209,7 @@ def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]
                 )
             return given
         given = result_from_dict(given, name)
-    # Plan and schedule are plain data already, and long.
+    # Leave out plan and schedule, which are plain data already, and long.
     stated = given.model_dump(mode="json", exclude={"plan", "schedule"})
     return stated | {"plan": given.plan, "schedule": given.schedule}
 

@@ -79,7 +79,7 @@ class OutOfTime(SimulationError):
 
 
 MOST_NUMBERS = 50_000_000
-"""The largest number of values that one run may hold in all its tables: 400 MB."""
+"""The largest number of values that one run may store in all its tables: 400 MB."""
 
 
 def require_numbers(count: float, what: str, remedy: str) -> None:

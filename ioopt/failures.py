@@ -43,7 +43,9 @@ def failure(spec: SolverSpec, error: BaseException) -> str:
 
 
 def _said(error: BaseException) -> str:
-    """Return the text of an exception; empty when its class cannot produce one."""
+    """Return the text of an exception; empty when the exception's class cannot produce
+    one.
+    """
     try:
         return str(error)
     except Exception:

@@ -30,7 +30,7 @@ def compile_enumeration() -> None:
 
 
 def compile_laboratory() -> None:
-    """Compile the laboratory by one application of each sort."""
+    """Compile the laboratory by running one application of each sort."""
     from ioopt.measure.laboratory import Laboratory
 
     for name in ("table-1", "blocking", "table-2"):

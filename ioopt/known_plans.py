@@ -1,7 +1,7 @@
 """The best known value and the best known bound of a bundled instance, by measure.
 
-An instance counts as bundled when all of it but its ``meta`` is equal to one of the
-catalog; its name alone is not enough.
+An instance counts as bundled when all of it except ``meta`` equals an instance of the
+catalog; an equal name is not enough.
 """
 
 import json
@@ -37,13 +37,13 @@ def known_plans(problem: Problem) -> dict[str, Known]:
 
 
 def _same_content(one: Problem, other: Problem) -> bool:
-    """Return whether two instances are equal, their ``meta`` left out."""
+    """Return whether two instances are equal apart from their ``meta``."""
     without = {"meta": None}
     return one.model_copy(update=without) == other.model_copy(update=without)
 
 
 def _of_catalog(entry: Json) -> Iterator[tuple[str, Known]]:
-    """Yield the measure of the catalog's entry with the best value and bound known of
+    """Yield the measure of a catalog entry, with the best known value and bound for
     it.
     """
     if is_number(entry.get("best_objective")):
@@ -51,8 +51,8 @@ def _of_catalog(entry: Json) -> Iterator[tuple[str, Known]]:
 
 
 def _of_library(name: str) -> Iterator[tuple[str, Known]]:
-    """Yield the best values and bounds that the library has of the bundled instance
-    *name*.
+    """Yield, by measure, the best value and bound in the library for the bundled
+    instance *name*.
     """
     for path in sorted((catalog.root() / "library").glob("*.json")):
         if not path.name.startswith(name):

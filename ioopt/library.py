@@ -79,7 +79,8 @@ class Source(Record):
             made = reader(str(path), **settings | {"machine": machine})
         # The importer of Estee returns the actual times as well.
         problem: Problem = made[0] if isinstance(made, tuple) else made
-        # The importer names the path of the local file; name the published one.
+        # The importer states the path of the local file; state the published address
+        # instead.
         meta = {"source": self.address, "licence": self.licence}
         return problem.model_copy(update={"meta": meta})
 
@@ -182,7 +183,7 @@ def writable_folder(given: str | None = None) -> Path:
 
 
 def entries(folder: str | None = None) -> dict[str, Entry]:
-    """Return all entries by name; of two with the same name the better one.
+    """Return all entries by name; of two entries with the same name, the better one.
 
     Raises InstanceError for a file that is not an entry.
     """

@@ -1,4 +1,4 @@
-"""Means, intervals and ratios of metrics over several instances."""
+"""Compute means, intervals and ratios of metrics over several instances."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 from ioopt.result import measured
 
 LEAST_PAIRS = 5
-"""With fewer ratios, an interval of their mean is meaningless."""
+"""The least number of ratios for which an interval of their mean is computed."""
 TIE = 1e-9
-"""Ratios closer to 1 than this count as ties."""
+"""Ratios whose difference from 1 is less than this count as ties."""
 
 
 def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | None]:
-    """Return the mean and its standard error (sample variance); no error below two
-    values.
+    """Return the mean and its standard error (from the sample variance); for fewer than
+    two values, the error is None.
 
     >>> mean_and_standard_error([1.0, 3.0])
     (2.0, 1.0)

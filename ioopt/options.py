@@ -21,18 +21,20 @@ if TYPE_CHECKING:
 
 
 class AtMost(float):
-    """A default time limit. The user did not ask for it, so a search that counts its
-    evaluations may end earlier.
+    """A default time limit. Because the user did not ask for this limit, a search that
+    counts its evaluations may end earlier.
     """
 
 
 DEFAULT_TIME_LIMIT_SECONDS: float = AtMost(60.0)
 OVERTIME = 0.05
-"""The share of the time limit by which a replay and its check may exceed it."""
+"""The share of the time limit by which a replay and a check may exceed the limit."""
 OVERTIME_SECONDS = 0.8
-"""The seconds by which they may exceed it in addition."""
+"""The seconds by which a replay and a check may exceed the limit in addition."""
 now: Callable[[], float] = time.monotonic
-"""The clock of deadlines; tests replace it by one that counts how often it is read."""
+"""The clock of deadlines; tests replace it by a clock that counts how often it is
+read.
+"""
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,9 @@ def refuse_left_backend(name: object) -> None:
 
 
 def refuse_left_class(name: str) -> None:
-    """Raise ImportError for a class of ``ioopt.registry`` in 0.2 that has left."""
+    """Raise ImportError for a class of ``ioopt.registry`` that existed in 0.2 and was
+    removed.
+    """
     if name in LEFT["class"]:
         raise ImportError(LEFT["class"][name])
 
@@ -244,8 +248,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: the nearest known one, or the
-    list of all.
+    """Return the end of a message about an unknown name: the nearest known name, or the
+    list of all known names.
     """
     names = list(known)
     near = nearest(name, names)
@@ -290,8 +294,8 @@ def parse_assignments(
 
 
 def _digits(value: object) -> object:
-    """Return a number such as ``8e9`` written with all its digits, because pydantic
-    reads integers so; other values unchanged.
+    """Return a number such as ``8e9`` as text with all its digits, because pydantic
+    reads integers in this form; other values unchanged.
     """
     if not isinstance(value, str):
         return value

@@ -1,4 +1,4 @@
-"""End work that does not check its time limit.
+"""End work that does not check the time limit itself.
 
 Long loops ask their deadline themselves and stop with the result they have. A timer
 ends the rest (one long step, a bound, a check, the reading of a large file, a solver of
@@ -64,7 +64,8 @@ def cut_off(seconds: float, message: str, wall_clock: bool = False) -> Iterator[
             rung = True
             raise OutOfTime(message)
 
-    # The handler stays: a late signal must find one that does nothing.
+    # Leave the handler in place: a late signal must find a handler, and this one then
+    # does nothing.
     signal.signal(_signal_of(wall_clock), ring)
     try:
         signal.setitimer(_timer_of(wall_clock), seconds, AGAIN_SECONDS)

@@ -19,7 +19,7 @@ DEFAULT = "default"
 
 
 def _pictures(result: Result) -> Mapping[str, Callable[..., Any]]:
-    """Return the functions that draw results of the kind, by the picture's name."""
+    """Return, by the picture's name, the functions that draw results of this kind."""
     kind = KINDS.get(result.kind or result.family)
     return {} if kind is None else kind.pictures()
 

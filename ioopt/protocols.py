@@ -99,7 +99,7 @@ class Known(NamedTuple):
 class Incumbents(Generic[PlanT]):
     """The best plan so far, reported by a running solver.
 
-    It is the answer when the solver is interrupted or fails. ``trace`` holds pairs
+    This plan is the answer when the solver is interrupted or fails. ``trace`` has pairs
     (seconds since the start, objective as the solver computed it); more is better when
     ``maximise``. ``objective_name`` names the metric of ``objective`` and ``bound``, as
     in :class:`Outcome`.
@@ -115,8 +115,8 @@ class Incumbents(Generic[PlanT]):
     objective_name: str | None = None
 
     def report(self, plan: PlanT, objective: float, bound: float | None = None) -> None:
-        """Report a plan with the objective that the solver computed; the best one is
-        kept.
+        """Report a plan with the objective that the solver computed; only the best plan
+        so far is stored.
         """
         if bound is not None:
             self.bound = bound
@@ -138,7 +138,7 @@ class Incumbents(Generic[PlanT]):
 
 @dataclass(frozen=True)
 class SolveRequest(Generic[SettingsT, PlanT]):
-    """The input of a solver beside the problem.
+    """The input of a solver in addition to the problem.
 
     ``settings`` is an instance of the solver's own settings class (None when it has
     none); ``policy`` is the policy that its registry row builds from them; ``start`` is

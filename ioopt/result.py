@@ -22,9 +22,11 @@ Span = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 SHOWN_LEAVES = 16
 """A metric with values for more items than this is shown only in the JSON form."""
 TINY = 1e-9
-"""The least size relative to which a gap is computed."""
+"""The least magnitude relative to which a gap is computed."""
 OPTIMAL_RELATIVE_GAP = 1e-9
-"""A bound this close to the value, relative to the larger one, proves it optimal."""
+"""A bound whose difference from the value is at most this share of the larger of the
+two proves the value optimal.
+"""
 
 
 class Status(StrEnum):
@@ -155,7 +157,7 @@ class Result(BaseModel):
     plan: Json | None = None
     schedule: Json | None = None
     meta: Json | None = None
-    """Data that the writer of the file keeps beside the answer; ioopt does not read
+    """Data that the writer of the file stores beside the answer; ioopt does not read
     it.
     """
 
@@ -183,8 +185,8 @@ class Result(BaseModel):
         left_out = set(without or ())
         if not self.meta:
             left_out.add("meta")
-        # Through JSON text, which is faster than object by object and
-        # knows no infinities.
+        # Convert through JSON text, which is faster than object by object and has no
+        # infinities.
         data: Json = from_json(self.model_dump_json(exclude=left_out))
         return data
 
@@ -197,7 +199,7 @@ class Result(BaseModel):
 
         *picture* is one of those that ``ioopt plot --picture`` takes.
         """
-        # Imported by name, because the plotting modules import this one.
+        # Import by name, because the plotting modules import this module.
         return resolve_name("ioopt.pictures:draw_result")(self, picture, ax)
 
     def gantt(self, ax: Any = None) -> Any:

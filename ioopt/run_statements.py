@@ -1,8 +1,8 @@
 """Check the statements of a result about its run: options, seed, seconds, why it ended,
 its trace.
 
-None of them can be recomputed. They are compared with each other and with the registry
-row of the named solver.
+None of these statements can be recomputed. They are compared with each other and with
+the registry row of the solver that the result names.
 """
 
 import math
@@ -42,8 +42,8 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def leaves_out_copies(kind: Kind, data: Mapping[str, Any]) -> bool:
-    """Return whether *data* is of a solver that forbids copies between nodes, and its
-    plan has none.
+    """Return whether the solver of the result *data* forbids copies between nodes, and
+    the plan has none.
 
     The bound of such a solver holds only for plans without copies.
     """
@@ -60,8 +60,8 @@ def leaves_out_copies(kind: Kind, data: Mapping[str, Any]) -> bool:
 
 
 def stated_of_run(data: Mapping[str, Any]) -> list[str]:
-    """Return the names of the statements about the run; ``solver`` too when its plan
-    does not name it.
+    """Return the names of the statements about the run; ``solver`` is among them when
+    the plan does not name the solver.
     """
     if data.get("stop") is None:
         return []  # a plan, or a replay of one
@@ -154,7 +154,7 @@ def _by_settings(
     policy = settings.get("policy", row.name)
     if not isinstance(plan, Mapping) or plan.get("policy") != policy:
         return
-    # Exact solvers store facts that they found among the settings of their plan.
+    # Among the settings in their plan, exact solvers also store facts that they found.
     own = {} if EXACT in row.abilities else plan.get("settings") or {}
     told = {**own, **plan}
     for key in sorted(settings.keys() & told.keys()):

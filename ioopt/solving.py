@@ -51,14 +51,14 @@ COUNTED_VIOLATIONS = "the checker found"
 """The beginning of the note that counts the violations of a plan."""
 INTERRUPTED = "interrupted: the best plan so far"
 OVERLOOKED_SECONDS = 0.1
-"""How far past its deadline a solver may work before it is ended."""
+"""The seconds that a solver may work past its deadline before it is ended."""
 REPLAY_SHARE = 0.75
 """The share of the time left that replay and check may use; after that the plan is
 checked without a replay.
 """
 SOLVER_SHARE = 0.6
-"""The share of the time left, overtime included, that a solver may use when its limit
-is nearly over.
+"""The share of the time left, overtime included, that a solver may use when its time
+limit is nearly over.
 """
 
 
@@ -243,7 +243,7 @@ def simulate(source: Any, plan: object, **options: object) -> Simulation:
     problem = load(source)
     kind = registry.kind_of_problem(problem)
     if not kind.simulates:
-        kind.simulate(problem, plan)  # refuses
+        kind.simulate(problem, plan)  # raises an error
     found = plan_of(kind, plan_in(plan))
     if found is None:
         raise errors.UsageError("there is no plan to simulate")
@@ -294,7 +294,7 @@ def solve(
     deadline = deadline or Deadline(limit)
     problem = load_within(source, deadline)
     kind = registry.kind_of_problem(problem)
-    measure_of(kind, measure)  # says what there is
+    measure_of(kind, measure)  # an error lists the measures there are
     spec = registry.solver(solver, kind)
     registry.require_backend(spec, backend)
     chosen = registry.settings_for(spec, settings or {})
@@ -327,8 +327,8 @@ def _result_in_time(
     notes: list[str],
     bound: bool,
 ) -> Result:
-    """Replay and check the plan; only check it when both take too long; return no plan
-    when the check takes too long as well.
+    """Replay and check the plan; if both take too long, only check the plan; if the
+    check alone takes too long as well, return no plan.
     """
     wanted = _Wanted(replay=kind.simulates, bound=bound)
     try:
@@ -356,10 +356,12 @@ def _ended_before(what: str) -> str:
 
 @contextmanager
 def _ended_in_time(spec: SolverSpec, request: SolveRequest) -> Iterator[None]:
-    """End a solver that exceeds its deadline without checking it.
+    """End a solver that runs past its deadline because it does not look at the
+    deadline.
 
-    A part of the overtime is kept for replay, check and report; the time limit itself
-    is left to the solver. A solver of the user may sleep, so it is timed by the clock.
+    A part of the overtime is reserved for replay, check and report; the time limit
+    itself is left to the solver. A solver of the user may sleep, so it is timed by the
+    wall clock.
     """
     deadline, limit = request.deadline, request.options.time_limit_seconds
     if spec.own:
@@ -419,7 +421,7 @@ def _run(
         if spec.own:
             return _best(best, StopReason.TIME), [note]
         return _answered_instead(kind, spec, problem, request, note, StopReason.TIME)
-    except BaseException as error:  # catches sys.exit() of a solver too
+    except BaseException as error:  # a solver may call sys.exit()
         from ioopt.failures import failure
 
         note = failure(spec, error)
@@ -554,7 +556,7 @@ def _of_run(
 
 
 def _of_verdict(answer: Verdict) -> Json:
-    """Return the fields of a result that come from the verdict on its plan."""
+    """Return the fields of a result that the verdict on its plan determines."""
     return {
         "status": answer.status,
         "objective": answer.value,
@@ -659,11 +661,11 @@ def _checked(
 def _known(
     solver: str, problem: Problem, claim: Claim, settings: Json
 ) -> Mapping[str, Known]:
-    """Return the best known plans with which the claim of a user's own solver is
+    """Return the best known plans, with which the claim of a user's own solver is
     compared.
 
-    For built-in solvers the tests do this. The best known plans hold for the instance
-    as it is, not for other *settings* of it.
+    For built-in solvers the tests make this comparison. The best known plans are plans
+    of the instance as it is, not with other *settings*.
     """
     if ":" not in solver or claim.bound is None or settings:
         return {}

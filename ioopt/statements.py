@@ -68,8 +68,8 @@ class Statements:
         )
 
     def false(self, problem: Problem) -> Iterator[Violation]:
-        """Yield a violation for every statement that contradicts the report or a known
-        plan.
+        """Yield a violation for every statement that contradicts the report of the
+        checker or a known plan.
         """
         yield from _names(self.kind, problem, self.data)
         yield from _solver(self.kind, self.data)
@@ -217,7 +217,7 @@ def false_schedule(
     if isinstance(stated, Mapping) and isinstance(true, Mapping):
         for key in stated:
             if key not in true:
-                continue  # data of the file's writer
+                continue  # data that the writer of the file added
             found = false_schedule(stated[key], true[key], rounding, f"{where}.{key}")
             if found:
                 return found
@@ -256,8 +256,8 @@ def _objective(told: Statements) -> Iterator[Violation]:
             yield violation("objective", name, text, abs(stated - told.value))
         return
     if name in told.kind.columns and told.metrics.get(name) == stated:
-        # The objective is a measured metric, so it is judged as a metric, as far as
-        # possible.
+        # The result states the objective among its metrics too, so it is checked with
+        # the metrics, as far as possible.
         return
     named = told.data.get("objective_name") not in (None, told.kind.objective.name)
     if not told.report.violations and (stated is not None or named):
@@ -290,7 +290,7 @@ def _bound_statements(told: Statements) -> Iterator[tuple[str, Metric, float]]:
 
 def _bounds(told: Statements) -> Iterator[Violation]:
     """Check that bounds are numbers, that none contradicts the plan or the best known
-    one, and that none is weaker than the bound of the instance alone.
+    plan, and that none is weaker than the bound that follows from the instance alone.
     """
     for name in dict.fromkeys(name for name, _ in _bound_metrics(told)):
         value = told.metrics.get(name)
@@ -339,8 +339,8 @@ def _status(told: Statements) -> Iterator[Violation]:
 
 
 def _gap(told: Statements) -> Iterator[Violation]:
-    """Check that the gap is that of the recomputed objective and the stated bound, or 0
-    when the bound proves the objective optimal.
+    """Check that the gap is the one between the recomputed objective and the stated
+    bound, or 0 when the bound proves the objective optimal.
     """
     gap = told.data.get("gap")
     bound = told.data.get("bound")

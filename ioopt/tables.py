@@ -1,4 +1,4 @@
-"""Tables: aligned text that fits the terminal, Markdown, or CSV."""
+"""Write tables as aligned text that fits the terminal, as Markdown, or as CSV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The common form of every schedule: intervals on resources, in seconds.
+"""The common form of all schedules: intervals on resources, in seconds.
 
 Every family's simulator produces a :class:`Timeline`; plots, CSV and Trace Event
 export read nothing else.
@@ -127,15 +127,15 @@ def replication_timeline(
 
 
 def _critical(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the mark of a critical task or transfer; nothing for others."""
+    """Return the field that marks a critical task or transfer; nothing for others."""
     if row.get("critical"):
         return {"critical": 1}
     return {}
 
 
 def _computing(row: Mapping[str, Any], together: bool) -> list[Interval]:
-    """Return the intervals of a task: one a core, or with *together* one for each run
-    of neighbouring cores, marked if the task is critical.
+    """Return the intervals of a task: one for each core, or with *together* one for
+    each group of neighbouring cores; marked if the task is critical.
     """
     cores = row.get("cores", ())
     if together:
@@ -208,7 +208,7 @@ def jobs_timeline(
 def _spans(job: Mapping[str, Any], name: str, closely: bool) -> Iterator[Interval]:
     """Yield the phases of a job in turn: computing, waiting for the storage, I/O.
 
-    I/O is one span with its pauses, or with *closely* one span for each rate.
+    I/O is one span with its pauses included, or with *closely* one span for each rate.
     """
     now, paused = job["start_seconds"], "suspended" if closely else "waiting"
     if "io" not in job:

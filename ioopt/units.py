@@ -193,7 +193,7 @@ _TIMES = (
     (1e-6, "us"),
 )
 _TWO_UNITS = ("d", "h", "min")
-"""Units that are used only from two of them on: 90 s, not 1.5 min."""
+"""Units that are used only for at least two of them: 90 s, not 1.5 min."""
 _BYTES = tuple(
     (1000.0**k, unit)
     for k, unit in zip(range(5, -1, -1), ("PB", "TB", "GB", "MB", "kB", "B"))
@@ -256,8 +256,8 @@ def column(
 
 
 def quantity(name: str, value: Any, *beside: Any, unit: Unit | None = None) -> str:
-    """Return one value of a metric with its unit; the unit suits *beside* when the
-    value is read next to it.
+    """Return one value of a metric with its unit; if it is read next to the values
+    *beside*, the unit suits these as well.
 
     >>> quantity("makespan_seconds", 9.748), quantity("remote_bytes", 64000000)
     ('9.748 s', '64 MB')

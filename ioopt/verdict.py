@@ -30,9 +30,11 @@ RELATIVE = 1e-6
 the report's rounding).
 """
 SOLVER_TOLERANCE = 1e-6
-"""The absolute tolerance of the backends, by which a bound may be wrong."""
+"""The absolute tolerance of the backends; a bound may be wrong by this much."""
 MORE_BOUNDS = 2
-"""The number of bounds that a result shows to people beside that of its objective."""
+"""The number of bounds that a result shows to people in addition to the bound of its
+objective.
+"""
 BEST_KNOWN = "the best known plan of this instance"
 
 
@@ -108,11 +110,11 @@ def strongest_sound(
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judgement on an answer by ``metric``.
+    """The judgement on an answer, by the metric ``metric``.
 
-    ``past`` is how far the bound contradicts the value (None: it does not). ``proofs``
-    hold, under names of metrics, the bounds that the solver proved for another
-    objective; ``notes`` say which claims were left out.
+    ``past`` is by how much the bound contradicts the value (None: it does not).
+    ``proofs`` are the bounds, under names of metrics, that the solver proved for
+    another objective; ``notes`` say which claims were left out.
     """
 
     metric: Metric
@@ -339,12 +341,13 @@ def _value(metric: Metric, report: CheckReport, metrics: Metrics) -> float | Non
 def _bound(
     asked: Claim, value: float | None, metrics: Metrics, found: Evidence
 ) -> float | None:
-    """Return the bound of the solver, else of the kind, else of a metric, raised to
-    what the replay and the checker prove.
+    """Return the solver's bound, else the kind's quick bound, else a metric that is a
+    bound; the replay and the checker may prove a stronger one, which then replaces it.
     """
     metric = asked.metric
     bound = asked.bound
-    # A bound is of use only beside a value; a workflow that was not replayed has none.
+    # Without a value a bound is of no use; a workflow that was not replayed has no
+    # value.
     if bound is None and value is not None:
         if found.quick_bound is not None and metric.name == found.objective.name:
             bound = found.quick_bound()
@@ -368,8 +371,8 @@ def _held_against_value(answer: Verdict) -> Verdict:
 
 
 class Contradiction(NamedTuple):
-    """The fact that contradicts a bound, as words that follow it in a message, and by
-    how much.
+    """The fact that contradicts a bound, in words that follow the bound in a message,
+    and by how much it does.
     """
 
     message: str

@@ -1,3 +1,3 @@
-"""Advise an administrator: estimate what I/O policies and settings would save on the
-jobs of a log.
+"""Advise an administrator: estimate how much run time I/O policies and settings would
+save on the jobs of a log.
 """

@@ -25,10 +25,10 @@ class Kind(StrEnum):
 
 
 TRUSTED_SCALE = 0.4
-"""Where I/O takes less than this share of its time without congestion, nothing is
-concluded, because the result depends on what jobs really write. Of 50 made logs of
-known truth (slow tests of advise) no verdict was wrong above it, 5 of 15 would be
-below.
+"""Where I/O, without congestion, takes less than this share of the time that it takes
+in the log, nothing is concluded, because the result depends on what jobs really write.
+Of 50 made logs of known truth (slow tests of advise) no verdict was wrong above this
+share; below it, 5 of 15 would have been wrong.
 """
 
 
@@ -49,8 +49,8 @@ def verdict_kind(saved: Figure, scale: float = 1.0) -> Kind:
 
 
 class AxisPoint(NamedTuple):
-    """The cost of congestion and the savings of the best policy and the best setting,
-    at one I/O fraction or storage rate.
+    """The cost of congestion, and the savings of the best policy and of the best
+    setting, at one I/O fraction or storage rate.
 
     All are shares of run time. ``scale`` is the factor by which the bytes of assumed
     I/O were multiplied.
@@ -71,7 +71,8 @@ class AxisPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class Axis:
-    """One of the two deciding figures: the I/O fraction, or the storage rate.
+    """One of the two figures that decide the advice: the I/O fraction or the storage
+    rate.
 
     ``value`` is None when it is not known; ``shown`` is the value to which the details
     refer. A change of settings pays from ``pays_from`` to ``pays_to``, the policy from
@@ -106,8 +107,8 @@ class Switch(NamedTuple):
 
 
 class Saving(NamedTuple):
-    """The savings of one option for a group of jobs: of its run time, and of its I/O
-    delay.
+    """The savings of one option for a group of jobs: one in their run time, one in
+    their I/O delay.
     """
 
     option: str
@@ -118,7 +119,7 @@ class Saving(NamedTuple):
 
 @dataclass(frozen=True)
 class Advice:
-    """The findings; shares are of run time, over all jobs.
+    """The findings; all shares are shares of the run time of all jobs.
 
     ``setting`` is the best setting at the point to which the details refer, ``verdict``
     the conclusion about it, ``policy`` the best policy. Figures outside the two axes
@@ -189,7 +190,7 @@ class Advice:
 
 
 def _plain(value: object) -> object:
-    """Return records as dictionaries, all the way down."""
+    """Return records as dictionaries, records inside them included."""
     if isinstance(value, Axis):
         return _plain(vars(value))
     if isinstance(value, tuple) and hasattr(value, "_asdict"):

@@ -1,10 +1,10 @@
 """Define the options to compare: I/O policies, and settings that a site can switch on
 today.
 
-Each setting is simulated itself, not the policy that it approximates. Names of Slurm
-are those of its manual (srun), those of Lustre of its operations manual, "Network
-Request Scheduler: TBF". The level of a setting is chosen on the log's own starts; its
-savings are reported from the other draws.
+Each setting is simulated as such, not as the policy that it approximates. Names of
+Slurm options are those of its manual (srun), names of Lustre options those of its
+operations manual, "Network Request Scheduler: TBF". The level of a setting is chosen on
+the log's own starts; its savings are reported from the other draws.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ IDEAL = "no-congestion"
 RPC_BYTES = 4 << 20
 """Bytes of one request to a Lustre server, at its default of 4 MiB."""
 RATE_LEVELS = (2, 4)
-"""The rate limits to try are the storage's rate divided by these."""
+"""The numbers by which the storage's rate is divided to get the rate limits to try."""
 
 
 class Option(NamedTuple):

@@ -61,8 +61,8 @@ class Picture:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the page: a heading, then words, a table, lines of configuration or a
-    command, and the name of a picture.
+    """One part of the page: a heading, then words, a table, a block of text (lines of
+    configuration or a command), and the name of a picture.
     """
 
     heading: str
@@ -123,7 +123,7 @@ def _intervals(advice: Advice) -> str:
 
 
 def _lines(advice: Advice) -> dict[str, str]:
-    """Return the headings of the columns for a point of an axis."""
+    """Return the headings of the columns that a table has for each point of an axis."""
     return {
         "cost": "congestion costs",
         "policy": f"{advice.policy} saves",
@@ -245,7 +245,9 @@ def _busiest_week(advice: Advice) -> Part:
 
 
 def as_text(advice: Advice, found: Sequence[Part], width: int) -> str:
-    """Return the page for a terminal: the answer, a line each, then the details."""
+    """Return the page for a terminal: first the answer, one line for each item, then
+    the details.
+    """
     lines = [*answer(advice), "", *textwrap.wrap(_intervals(advice), width), ""]
     for part in found[ANSWER_PARTS:]:
         lines += [part.heading, "-" * len(part.heading)]
@@ -311,7 +313,7 @@ def _by_storage_picture(advice: Advice) -> Picture:
 
 
 def _bands(advice: Advice, axis: Axis) -> dict[str, list[tuple[float, float, float]]]:
-    """Return the (share, low, high) of each line of a picture."""
+    """Return, for each line of a picture, its points as (share, low, high)."""
     bands = {}
     for key, name in _lines(advice).items():
         bands[name] = [_band(getattr(point, key)) for point in axis.points]

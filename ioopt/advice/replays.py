@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from ioopt.compiled import Floats
 
 TRIALS = 200
-"""Machine code is loaded when this many replays in plain Python would take longer."""
+"""Machine code is loaded when this many replays in plain Python would take longer than
+loading it and replaying with it.
+"""
 SCALE_ERROR = 0.01
 BIN_SECONDS = 3600.0
 """Seconds of one interval in the picture of the busiest week."""
@@ -41,8 +43,8 @@ FLAT = -1
 
 
 class Cell(NamedTuple):
-    """The replays of one draw at one point; *scale* is as in :func:`scale_of`, None if
-    not yet known.
+    """The replays of one draw at one point; *scale* is the result of :func:`scale_of`,
+    None if not yet known.
     """
 
     point: Point
@@ -54,8 +56,9 @@ class Cell(NamedTuple):
 class Totals(NamedTuple):
     """The sums of one replay.
 
-    Run times have one row a group (of :data:`~ioopt.advice.workload.GROUPS`) and one
-    column a block; the node-seconds are those held beyond the nodes of the machine.
+    Run times have one row for each group (of :data:`~ioopt.advice.workload.GROUPS`) and
+    one column for each block; the node-seconds are those that jobs use beyond the nodes
+    of the machine.
     """
 
     run_seconds: Floats
@@ -64,7 +67,7 @@ class Totals(NamedTuple):
 
 @dataclass(frozen=True)
 class Replayer:
-    """Replays cells of a workload; it can be sent to another process."""
+    """Replay the cells of a workload; the object can be sent to another process."""
 
     workload: Workload
     blocks: Blocks
@@ -93,7 +96,7 @@ class Replayer:
 
 
 def replay(trace: Trace, option: Option, record_rates: bool = False) -> Run:
-    """Run the jobs of *trace* under *option*; each starts at its submit time."""
+    """Run the jobs of *trace* under *option*; each job starts at its submit time."""
     if option.job_rate is not None:
         limit = option.job_rate
         peaks = [min(peak, limit) for peak in trace.peak]
@@ -110,7 +113,7 @@ def replay(trace: Trace, option: Option, record_rates: bool = False) -> Run:
 
 
 def _above_machine(trace: Trace, start: Floats, end: Floats) -> float:
-    """Return the node-seconds that jobs hold beyond the nodes of the machine."""
+    """Return the node-seconds that jobs use beyond the nodes of the machine."""
     times, busy = in_use(start, end, np.array(trace.allocated))
     above = np.maximum(busy - trace.machine.nodes, 0)
     return float(above[:-1] @ np.diff(times))

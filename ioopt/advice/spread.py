@@ -2,11 +2,11 @@
 draws.
 
 A *sample* is an array: the figure's value first, then its value in each resample (nan
-when there are too few weeks and draws). Each is computed from sums over jobs with one
-row a draw and one column a week (Efron and Tibshirani, *An Introduction to the
-Bootstrap*, 1993). Every option is resampled with the same weeks and draws, so that
-effects common to all options cancel. Of n weeks n - 1 are drawn, and of d draws d - 1,
-which makes the variance of a mean of few values unbiased.
+when there are too few weeks and draws). Each value is computed from sums over jobs with
+one row for each draw and one column for each week (Efron and Tibshirani, *An
+Introduction to the Bootstrap*, 1993). Every option is resampled with the same weeks and
+draws, so that effects common to all options cancel. Of n weeks n - 1 are drawn, and of
+d draws d - 1, which makes the variance of a mean of few values unbiased.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WORTH = 0.01
 
 
 class Figure(NamedTuple):
-    """A figure and its interval, which contains it; None means unknown or unlimited."""
+    """A figure and the interval that contains it; None means unknown or unlimited."""
 
     value: float | None
     low: float | None = None
@@ -58,8 +58,8 @@ def _finite(value: float) -> float | None:
 
 
 class Blocks:
-    """The week (day, for a short log) of each job, and how often each week and each
-    draw counts in each resample.
+    """The block of each job (its week, or its day for a short log), and how often each
+    block and each draw counts in each resample.
     """
 
     def __init__(self, starts: Floats, draws: int, resamples: int, seed: int) -> None:
@@ -81,14 +81,15 @@ class Blocks:
             self._weeks[1:] = np.nan
 
     def sums(self, values: Floats) -> Floats:
-        """Return the sum of *values* (one a job) in each block."""
+        """Return the sum of *values* (one for each job) in each block."""
         return np.bincount(self.block, values, self.count).astype(float)
 
     def saved(self, option: Floats, baseline: Floats) -> Floats:
         """Return the sample of 1 - option / baseline, 0 where the baseline is 0.
 
-        Both are sums with one row a draw and one column a block. If only some of the
-        draws were replayed, only the value is meaningful, not the resamples.
+        Both are sums with one row for each draw and one column for each block. If only
+        some of the draws were replayed, only the value is meaningful, not the
+        resamples.
         """
         draws = self._draws[:, : len(option)]
         top = np.einsum("rw,rd,dw->r", self._weeks, draws, option)
@@ -145,7 +146,7 @@ def paying_range(
 def _range_of(
     places: Sequence[float], saved: Sequence[float], known: int | None
 ) -> tuple[float, float]:
-    """Return the ends of the range for one row of savings; nan when unknown."""
+    """Return the ends of the paying range for one row of savings; nan when unknown."""
     if np.isnan(saved).any():
         return float("nan"), float("nan")
     paying = [place for place, value in enumerate(saved) if value >= WORTH]
@@ -166,8 +167,8 @@ def _range_of(
 
 
 def _crossing(places: Sequence[float], saved: Sequence[float], before: int) -> float:
-    """Return the value at which the saving crosses :data:`WORTH` between an index and
-    the next.
+    """Return the value at which the saving crosses :data:`WORTH` between the index
+    *before* and the next index.
     """
     rise = saved[before + 1] - saved[before]
     part = (WORTH - saved[before]) / rise

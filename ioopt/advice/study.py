@@ -169,7 +169,7 @@ class _Study:
         self._run(each, cells, total)
 
     def _run(self, each: Each, cells: Sequence[Cell], total: int) -> None:
-        """Replay *cells* and keep their totals."""
+        """Replay *cells* and store their totals."""
         work = Replayer(self.workload, self.blocks).run
         if each is map:  # other processes report whole cells only
             count = itertools.count(len(self.totals) + 1)
@@ -221,7 +221,9 @@ class _Study:
         measure: str = RUN,
         draws: Sequence[int] | None = None,
     ) -> Floats:
-        """Return the sample of the saving of *option* in a *measure* of a group."""
+        """Return the sample of the saving of *option* at *point* in a *measure* of a
+        group.
+        """
         top = self._sums(option, point, group, draws)
         bottom = self._sums(SHARING, point, group, draws)
         if measure == DELAY:
@@ -233,7 +235,9 @@ class _Study:
     def _sums(
         self, option: Option, point: Point, group: str, draws: Sequence[int] | None
     ) -> Floats:
-        """Return sums of run times, one row a draw and one column a block."""
+        """Return sums of run times, with one row for each draw and one column for each
+        block.
+        """
         place = GROUPS.index(group)
         rows = [
             self.totals[point, draw, option].run_seconds[place]
@@ -248,7 +252,7 @@ class _Study:
         return figure_of(self.saved(option, point, group, measure))
 
     def advice(self) -> Advice:
-        """Return the findings."""
+        """Return the findings of the study as :class:`~ioopt.advice.answer.Advice`."""
         workload = self.workload
         trace = workload.trace
         shown = self.shown
@@ -385,8 +389,8 @@ class _Study:
         return ranges[0], ranges[1]
 
     def _trusted(self, point: Point) -> bool:
-        """Return whether a conclusion is possible at *point*, or it is the only point
-        asked about.
+        """Return whether a conclusion is possible at *point*; true as well when *point*
+        is the only one asked about.
         """
         return self.scales[point] >= TRUSTED_SCALE or point == self.shown
 
@@ -449,8 +453,8 @@ def _storages(workload: Workload) -> list[float]:
 
 
 def _rate_figure(shown: float, loads: Floats) -> Figure:
-    """Return the storage rate at which the load is *loads* times that at the rate of
-    the details.
+    """Return the storage rate at which the load is *loads* times the load at the rate
+    that the details are for.
 
     None for an infinite load, which no rate gives.
     """

@@ -15,7 +15,8 @@ WORTH_WORDS = f"{100 * WORTH:g} %"
 
 
 def percent(figure: Figure, of: str = "", level: str = LEVEL_WORDS) -> str:
-    """Return a share in per cent, followed by the words *of* and its interval.
+    """Return a share in per cent, followed by the words *of* (what it is a share of)
+    and its interval.
 
     *level* is the probability of the interval.
 
@@ -58,18 +59,18 @@ def effect(saved: Figure, level: str = LEVEL_WORDS) -> str:
 
 
 def fraction_text(value: float) -> str:
-    """Return an I/O fraction in per cent, with two digits."""
+    """Return an I/O fraction in per cent, with two significant digits."""
     return f"{float(f'{100 * value:.2g}'):g} %"
 
 
 def rate_text(value: float) -> str:
-    """Return a rate with three digits."""
+    """Return a rate with three significant digits."""
     return quantity("bytes_per_second", float(f"{value:.3g}"))
 
 
 def _pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str:
-    """Return the value from which a change pays; with *falling*, at and below which it
-    pays.
+    """Return, as text, where on *axis* a change pays: from some value on or, with
+    *falling*, from some value down.
     """
     if axis.pays_from.value is None:
         return f"no setting pays {_looked_at(axis, text)}"
@@ -148,13 +149,13 @@ def _policy_pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str
 
 
 def place(advice: Advice) -> str:
-    """Return the words that name the assumptions of the figures."""
+    """Return the words that say under which assumptions the figures were computed."""
     fraction = f"{fraction_text(advice.fraction.shown)} I/O"
     return f"at {fraction} and a storage of {rate_text(advice.storage.shown)}"
 
 
 def sentence(advice: Advice) -> str:
-    """Return the verdict."""
+    """Return the verdict as a sentence."""
     best = advice.switch
     told = f"{effect(best.saves)} {place(advice)}"
     if advice.verdict == Kind.SAVES:

@@ -49,7 +49,9 @@ ENOUGH_MEASURED = 0.5
 is used for the other jobs.
 """
 TOP_SHARE = 0.9
-"""The quantile above which jobs are called large or I/O-heavy."""
+"""The quantile of size, or of I/O fraction, above which jobs are called large or
+I/O-heavy.
+"""
 ALL, LARGE, HEAVY = "all jobs", "large jobs", "I/O-heavy jobs"
 GROUPS = (ALL, LARGE, HEAVY)
 
@@ -160,7 +162,7 @@ class Workload:
         )
 
     def _moved(self, draw: int) -> list[float]:
-        """Return the starts of a draw."""
+        """Return the start times of the jobs in a draw, in seconds."""
         starts = self.starts
         if draw:
             rng = np.random.default_rng((self.io.seed, draw))

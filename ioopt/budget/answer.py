@@ -25,10 +25,12 @@ Request = SolveRequest[Settings, WorkDirectoryPlan]
 
 @dataclass(frozen=True)
 class TimeShares:
-    """Share of the time left that each question may take, in the order they are asked.
+    """The share of the time left that each question may take, in the order of the
+    questions.
 
-    Each lies between 0 and 1; runs with wrong estimates have the rest. Chosen on
-    recorded runs of up to 2,500 tasks within 30 s.
+    Each share lies between 0 and 1; the simulated runs with wrong estimates have the
+    time that remains. The shares were chosen on recorded runs of up to 2,500 tasks
+    within 30 s.
     """
 
     plan: float = 0.3
@@ -170,7 +172,7 @@ class Inquiry:
         self.found["curve"] = frontier(self.problem, request, sorted(quotas))
 
     def share_what_is_known(self) -> None:
-        """Replace every slower row by a known run that keeps the row's quota.
+        """Replace each row for which a faster run is known that keeps the row's quota.
 
         Nothing is called optimal when the order of the tasks was not recorded.
         """
@@ -199,6 +201,8 @@ def independent(problem: WorkDirectoryProblem) -> bool:
 
 
 def _one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Json:
-    """Return the metrics of the tasks run one at a time in *order*."""
+    """Return the metrics of a run in which the tasks start one at a time, in
+    *order*.
+    """
     plan = named(problem, problem.ticks, one_by_one(problem, order))
     return carried_out(problem.model_copy(update={"quota_bytes": None}), plan).metrics

@@ -76,7 +76,7 @@ def choose_caps(
 
     If none keeps it, the caps of the least peak are returned. The caps are shares of
     what *plan* runs at once: of all tasks, of each process, and of the processes whose
-    tasks wait for none.
+    tasks depend on no other task.
     """
     quota = problem.quota_bytes or 0
     most_tasks, most_forks = _most_at_once(problem, plan)

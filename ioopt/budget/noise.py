@@ -19,7 +19,7 @@ NOISY_RUNS = 20
 MOST_LOWERED = 5
 """How often the quota to plan with is lowered before the search ends."""
 LOWERED = 0.97
-"""The largest ratio of a quota to plan with to the previous one."""
+"""The largest ratio between a quota to plan with and the one tried before it."""
 
 
 class Noise(NamedTuple):
@@ -123,7 +123,8 @@ def _runs_planned_with(
     noise: Noise,
     deadline: Deadline,
 ) -> list[NoisyRun]:
-    """Return the runs by seed when planned with *quota*, at least one.
+    """Return the runs that are planned with *quota*, in the order of their seeds; at
+    least one.
 
     Empty when no order is known to keep *quota*.
     """

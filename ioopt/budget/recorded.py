@@ -101,9 +101,10 @@ def _of_record(
 ) -> WorkDirectoryProblem:
     """Return the recorded workflow *found* as a work directory, copied *samples* times.
 
-    No file is kept: outputs that no task reads count as published by move. In one copy
-    of a trace a tag is a sample; when no task has a tag, tasks joined by files are a
-    sample. Raises InstanceError when the record has no bytes of products.
+    No file is kept: outputs that no task reads count as moved away when they are
+    published. If a trace is not copied, the tasks of one tag are a sample; when no task
+    has a tag, tasks that share files are a sample. Raises InstanceError when the record
+    has no bytes of products.
     """
     made = {file for task in found.tasks for file in task.outputs}
     if not any(file.bytes for file in found.files if file.id in made):

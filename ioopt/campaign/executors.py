@@ -54,7 +54,7 @@ class Lost:
     """What comes back for a task that ended its worker.
 
     ``process_died`` is False when the executor itself ended the worker, at the hard
-    limit of the task: then nothing is learnt from running it again.
+    limit of the task: another run would end in the same way.
     """
 
     reason: str
@@ -83,8 +83,8 @@ def open_executor(
 ) -> Iterator[Executor]:
     """Open the Dask scheduler at *scheduler*, else *workers* processes of this machine.
 
-    *memory_limit* (such as ``"4GB"``) holds for each process of this machine; on a
-    cluster the limit is that of its workers. UsageError when the scheduler cannot be
+    *memory_limit* (such as ``"4GB"``) applies to each process of this machine; on a
+    cluster, the workers have their own limits. UsageError when the scheduler cannot be
     reached, BackendMissingError when a package is missing.
     """
     if scheduler is None:
@@ -114,7 +114,8 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
     """At most *workers* processes of this machine, started at the first task.
 
     Each process has a pebble pool of its own. The processes of one pool share a pipe
-    and its lock, so one that is killed while it holds the lock would stop the others.
+    and the lock of this pipe, so a process that is killed while it has the lock would
+    stop the other processes of its pool.
     """
 
     def __init__(self, workers: int, memory_limit: str | None = None) -> None:
@@ -143,7 +144,7 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         """Yield each task with its row, or with the reason why it was lost, as results
         arrive.
         """
-        # By instance, because a worker keeps the instance that it read last.
+        # Sort by instance, because a worker keeps only the instance that it read last.
         pending = deque(sorted(tasks, key=lambda task: task.source))
         while len(self._pools) < min(self._most_pools, len(pending)):
             self._pools.append(self._new_pool())
@@ -167,7 +168,7 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
                     pool = self._replace(pool)
                 idle.append(pool)
                 answers.append((task, answer))
-            start_tasks()  # nobody waits while the answers are written
+            start_tasks()  # so that no worker idles while the answers are written
             yield from answers
 
     def _answer(self, future: Future[Row], task: Task) -> Answer:
@@ -231,14 +232,14 @@ def _exit_in_words(status: int) -> str:
 def _start(environment: dict[str, str], memory_bytes: int | None) -> None:
     """Prepare a new worker process.
 
-    It takes over its parent's environment, which the fork server may not have, ignores
-    Ctrl-C (a terminal sends it to all processes; the parent decides), and ends when its
-    parent ends or when it uses more than *memory_bytes*.
+    The worker takes over its parent's environment, which the fork server may not have,
+    ignores Ctrl-C (a terminal sends it to all processes; the parent decides), and ends
+    when its parent ends or when it uses more than *memory_bytes*.
     """
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    for library in ("OMP", "OPENBLAS", "MKL"):  # the workers share the cores already
+    for library in ("OMP", "OPENBLAS", "MKL"):  # the workers already use all cores
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     gc.set_threshold(200_000, 20, 100)  # as the command line does, for the same reason
     threading.Thread(target=_watch, args=(memory_bytes,), daemon=True).start()
@@ -276,7 +277,8 @@ class DaskExecutor:
 
         rest = iter(tasks)
         running = self._submit(list(islice(rest, WINDOW)), sources)
-        # With results, the client fetches those of many tasks in one message.
+        # With ``with_results``, the client fetches the results of many tasks in one
+        # message.
         arrivals = as_completed(list(running), with_results=True, raise_errors=False)
         for future, found in arrivals:
             task = running.pop(future)
@@ -297,8 +299,8 @@ class DaskExecutor:
     ) -> dict[DaskFuture, Task]:
         """Hand *tasks* to the scheduler; return their futures.
 
-        Instances travel as Dask tasks, so that the copy of a worker that died is made
-        again.
+        Instances are sent as Dask tasks, so that Dask makes an instance again when the
+        worker that has it dies.
         """
         stamp = f"{os.getpid()}-{time.monotonic_ns()}"
         instances: dict[str, DaskFuture] = {}
@@ -325,7 +327,8 @@ def _same(source: Source) -> Source:
 def perform_within_limit(task: Task, source: Source | None) -> Row:
     """Run a task on a Dask worker; end the worker when the hard limit is reached.
 
-    Dask cannot stop a task that runs. The nanny of the worker starts another one.
+    Dask cannot stop a running task. When the worker has ended, its nanny starts a new
+    one.
     """
     if task.hard_limit is None:
         return perform(task, source)

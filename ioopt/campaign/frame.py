@@ -45,12 +45,12 @@ TEXT = ("text", "string", "empty")
 def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame:
     """Return all rows of the stores as a table, each point once.
 
-    Of a point that is in several stores, the row of the first one counts. Columns that
-    are added: ``measure`` names what rows of the kind are compared by (*measure* for
-    kinds that have it, else the kind's own); ``value``, ``bound`` and ``gap`` are of
-    it; ``standing`` says what became of the run; ``variant`` is the solver with its
-    settings; ``synthetic_io`` marks instances whose I/O was generated. UsageError for a
-    measure that no kind in the stores has.
+    If several stores have a point, the row of the first store counts. The added columns
+    are: ``measure``, the name of the metric by which rows of the kind are compared
+    (*measure* for kinds that have it, else the kind's own); ``value``, ``bound`` and
+    ``gap`` of that metric; ``standing``, what became of the run; ``variant``, the
+    solver with its settings; ``synthetic_io``, true for instances whose I/O was
+    generated. UsageError for a measure that no kind in the stores has.
     """
     measures = measures_of(KINDS.values(), measure)
     parts = []
@@ -63,7 +63,8 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
                 try:
                     part = pd.read_sql_query(query, reader.connection)
                 except pd.errors.DatabaseError as error:
-                    # The cause is SQLite's own error; pandas adds the query's text.
+                    # The cause is SQLite's own error; pandas has added the text of the
+                    # query to it.
                     raise error.__cause__ or error from None
             require_sound(part, path)
             part[REPEATED] = part[REPEATED].astype("category")
@@ -71,7 +72,7 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
     frame = pd.concat(parts, ignore_index=True)
     frame = frame.drop_duplicates("key", ignore_index=True)
     present = [KINDS[kind] for kind in frame["kind"].unique() if kind in KINDS]
-    measures_of(present, measure)  # raises for a measure of no kind here
+    measures_of(present, measure)  # raises if no kind here has the measure
     names = {name: by.name for name, by in measures.items()}
     frame["measure"] = frame["kind"].astype(str).map(names).fillna("objective")
     settings = frame["settings"].astype(str)
@@ -132,8 +133,8 @@ def with_ratios(frame: pd.DataFrame, measures: Mapping[str, Metric]) -> pd.DataF
     """Add the columns ``ratio``, ``won``, ``gap`` and ``standing``.
 
     The ratio is 1 for the best row of the same instance and repeat, and more for worse
-    ones. Rows that failed, without a value or with violations are not compared;
-    references have no ratio.
+    ones. Rows of failed runs, rows without a value and rows with violations are not
+    compared; references have no ratio.
     """
     sound = (frame["violations"] == 0) & frame["status"].isin(["optimal", "feasible"])
     frame["value"] = frame["value"].where(sound).astype(float)
@@ -155,7 +156,9 @@ def with_ratios(frame: pd.DataFrame, measures: Mapping[str, Metric]) -> pd.DataF
 
 
 def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
-    """Set ``bound`` to the tightest known one of the instance, and ``gap`` to it."""
+    """Set ``bound`` to the tightest bound known for the instance, and ``gap`` to the
+    gap between the row's value and that bound.
+    """
     own = frame["bound"].astype(float).where(frame["status"] != "error")
     universal = {s.name for s in SOLVERS if BOUND in s.abilities and not s.fixed}
     plain = frame["solver"].isin(universal) & (frame["settings"].astype(str) == "{}")
@@ -175,10 +178,11 @@ def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
 def _bound_and_gap(
     sense: Sense, value: float | None, own: float | None, shared: float | None
 ) -> tuple[float | None, float | None]:
-    """Return the strongest bound of a row, and its gap to it.
+    """Return the strongest bound of a row, and the gap between its value and that
+    bound.
 
-    A shared bound that the value contradicts was proven for other rules (settings
-    that change them).
+    A *shared* bound that the value contradicts was proven under other rules, because
+    some settings change the rules.
     """
     if value is None:
         return own, None
@@ -209,7 +213,9 @@ def one_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 
 def experiments(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return runs, crashed runs and seconds of each study and function."""
+    """Return, for each study and function, how many runs there are, how many crashed,
+    and the seconds that they took.
+    """
     table = frame.assign(
         crashed=frame["status"] == FAILED, seconds=frame["solve_seconds"], runs=1
     )
@@ -218,11 +224,11 @@ def experiments(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one line a kind and variant: runs by standing, and means.
+    """Return a table with a row for each kind and variant: runs by standing, and means.
 
-    Means are over the instances that every variant solved (those aside that solved
-    none); ``common`` is how many these are. ``mean_ratio`` is a geometric mean, ``low``
-    to ``high`` its 95 % interval (from five ratios on).
+    Means are taken over the instances that every variant solved; variants that solved
+    none are ignored here. ``common`` is the number of these instances. ``mean_ratio``
+    is a geometric mean, ``low`` to ``high`` its 95 % interval (from five ratios on).
     """
     answered = frame[frame["value"].notna()]
     variants = answered["variant"].nunique()
@@ -259,12 +265,14 @@ def _middle(ratios: pd.Series) -> GeometricMean:
 
 
 def objects(frame: pd.DataFrame, name: str) -> list[tuple[str, Json]]:
-    """Return each different cell of a column of JSON objects: its text, its value."""
+    """Return each different cell of a column of JSON objects, as text and as an
+    object.
+    """
     return [(text, json.loads(text)) for text in frame[name].unique()]
 
 
 def versions(frame: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return each package and version that made a row."""
+    """Return the packages, with their versions, with which the rows were made."""
     pairs: set[tuple[str, str]] = set()
     for _, found in objects(frame, "versions"):
         pairs |= set(found.items())

@@ -31,7 +31,9 @@ Scalar = bool | int | float | str
 
 
 class InstanceEntry(Record):
-    """One ``[[instances]]`` table: one of ``path``, ``bundled`` and ``generate``."""
+    """One ``[[instances]]`` table; it has one of ``path``, ``bundled`` and
+    ``generate``.
+    """
 
     path: str | None = None
     bundled: str | None = None
@@ -92,7 +94,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Point:
-    """One solve of the grid. ``key`` is stable over sessions and machines."""
+    """One solve of the grid. ``key`` is the same in every session and on every
+    machine.
+    """
 
     key: str
     source: str
@@ -109,7 +113,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Grid:
-    """All points of a sweep in order, and the instances they refer to by digest."""
+    """All points of a sweep in order, and the instances of the points by digest."""
 
     points: tuple[Point, ...]
     sources: Mapping[str, Source]
@@ -182,7 +186,7 @@ def _serves(name: str, kind: Kind) -> bool:
         return True
     known = [spec for spec in registry.SOLVERS if spec.name == name]
     if not known:
-        registry.solver(name, kind)  # raises, with the nearest name
+        registry.solver(name, kind)  # raises an error that suggests the nearest name
     return any(kind.kind in spec.kinds for spec in known)
 
 
@@ -265,7 +269,8 @@ def _generated(entry: InstanceEntry) -> Iterator[Source]:
     """Yield one instance for each combination of settings and each seed."""
     kind = registry.decided(registry.generator_of(entry.generate or ""))
     for settings in _expand(entry.settings):
-        # Wrong settings are refused here, not once a point on the workers.
+        # Refuse wrong settings here, before the workers meet them in every single
+        # point.
         if entry.preset is not None and entry.preset in kind.presets:
             preset = kind.presets[entry.preset]
             parse_settings(preset, settings, f"preset {entry.preset}")

@@ -13,7 +13,7 @@ NAMED = ("instance", "solver", "seed")
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merged store holds: its runs, and the points of its grid."""
+    """The contents of a merged store: its runs, and the points of its grid."""
 
     runs: int
     points: int
@@ -48,7 +48,9 @@ def merge_stores(paths: Sequence[str], target: str, resume: bool = False) -> Mer
 
 
 def _common_campaign(paths: Sequence[str]) -> set[tuple[str, int]]:
-    """Return which grids wrote to the stores; InstanceError if not all the same."""
+    """Return which grids wrote to the stores; InstanceError when the stores differ in
+    this.
+    """
     common: set[tuple[str, int]] = set()
     for path in paths:
         with StoreReader(path) as reader:
@@ -68,7 +70,9 @@ def _common_campaign(paths: Sequence[str]) -> set[tuple[str, int]]:
 
 
 def _copy(path: str, store: Store, others: Sequence[str]) -> None:
-    """Write the rows of one store; InstanceError for a row that contradicts another."""
+    """Write the rows of the store at *path* to *store*; InstanceError for a row that
+    contradicts a row of another store.
+    """
     with StoreReader(path) as reader:
         for cells in reader.cells():
             if store.add(cells):

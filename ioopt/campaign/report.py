@@ -31,8 +31,8 @@ def draw_store(
 ) -> Any:
     """Draw the picture of a report, ``ratios``; return its axes.
 
-    *kind* chooses the kind of instance when the stores hold several, *measure* what
-    runs are compared by.
+    *kind* chooses the kind of instance when the stores have several kinds; *measure*
+    names the metric by which runs are compared.
     """
     if picture != RATIOS:
         raise UsageError(f"run stores have no picture {picture!r}: {RATIOS}")
@@ -49,7 +49,9 @@ def _of_kind(rows: pd.DataFrame, kind: str | None) -> pd.DataFrame:
 
 
 def ratios(rows: pd.DataFrame) -> Any:
-    """Draw the ratios to the best of each instance and repeat, for one kind."""
+    """Draw the ratio of each row to the best row of the same instance and repeat; all
+    rows are of one kind.
+    """
     groups = rows[~rows["reference"]].groupby("variant", observed=True)["ratio"]
     found = {str(name): some.dropna().to_list() for name, some in groups}
     words = f"{title(metric_of(rows))} over the best of the instance"

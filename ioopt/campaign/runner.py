@@ -36,7 +36,7 @@ class Tally:
     """The number of results that break a rule of their instance."""
 
     def count(self, row: Row) -> None:
-        """Add one row."""
+        """Count one row."""
         self.done += 1
         if row["status"] == FAILED:
             self.crashed += 1
@@ -74,7 +74,9 @@ def run_tasks(
 
 
 def _run_alone(task: Task, executor: Executor, sources: Mapping[str, Source]) -> Row:
-    """Run a task that was lost again; return its row, a failed one if lost again."""
+    """Run once more, alone, a task that was lost; return its row, or a failed row when
+    it is lost every time.
+    """
     reason = ""
     for _ in range(TRIES_ALONE):
         ((_, answer),) = executor.answers([task], sources)

@@ -1,10 +1,10 @@
-"""The store of a sweep: an SQLite file with one row a run.
+"""The store of a sweep: an SQLite file with one row for each run.
 
 The application id marks a file as a store of ioopt; ``user_version`` is the version of
-its tables. A file of another kind, of another version or a damaged one gives one clear
-line and is never written. One sweep at a time writes to a store. Its journal is
-SQLite's rollback journal, which needs no shared memory and so works in folders that
-several machines share.
+its tables. For a file of another kind or version, and for a damaged file, the error is
+one clear line, and nothing is written to the file. One sweep at a time writes to a
+store. Its journal is SQLite's rollback journal, which needs no shared memory and so
+works in folders that several machines share.
 """
 
 import json
@@ -43,9 +43,9 @@ def _is_at(path: str, known: os.stat_result) -> bool:
 class Owner:
     """The lock of the one sweep that writes to a store.
 
-    It is a file beside the store that says who holds it; the system releases the lock
-    when the process ends, however that happens. The store itself cannot be locked:
-    closing a second handle on it would end the locks that SQLite holds.
+    The lock is a file beside the store, which says what process has the lock; the
+    system releases the lock when the process ends, however that happens. The store
+    itself cannot be locked: closing a second handle on it would end SQLite's own locks.
     """
 
     def __init__(self, path: str) -> None:
@@ -89,8 +89,9 @@ class Owner:
         return handle
 
     def release(self) -> None:
-        """Let the next sweep have the store."""
-        # Removed before the lock is released, so that the next owner sees it.
+        """Release the lock, so that the next sweep can write to the store."""
+        # Remove the file before releasing the lock, so that the next owner sees that it
+        # is gone.
         with suppress(OSError):  # its folder may have been removed
             os.unlink(self.path)
         os.close(self._handle)
@@ -158,7 +159,9 @@ REMEDIES = {
 
 @contextmanager
 def clearly(path: str) -> Iterator[None]:
-    """Turn errors of SQLite, or of what cells hold, into InstanceErrors of one line."""
+    """Turn errors of SQLite, and errors in the contents of cells, into InstanceErrors
+    of one line.
+    """
     try:
         yield
     except (sqlite3.DatabaseError, ValueError) as error:
@@ -236,8 +239,8 @@ class Store(AbstractContextManager["Store"]):
     def _prepare(self) -> None:
         """Create the tables of a new store; refuse a damaged one."""
         is_store = _inspect(self._connection, self.path)
-        # A study reads single rows: it would find damage late or never, and write
-        # beside it.
+        # A study reads single rows: it would find damage late or never, and would write
+        # rows beside the damaged ones.
         if self._connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             damage = sqlite3.DatabaseError("database disk image is malformed")
             damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
@@ -307,8 +310,8 @@ class Store(AbstractContextManager["Store"]):
         return set(self._read(CAMPAIGNS))
 
     def done(self, retry_failed: bool = False) -> set[str]:
-        """Return the keys of all rows; without those of failed rows if they are to be
-        retried.
+        """Return the keys of all rows; the keys of failed rows are left out if these
+        are to be run again.
         """
         rows = self._read("SELECT key, status FROM runs")
         if retry_failed:
@@ -316,7 +319,9 @@ class Store(AbstractContextManager["Store"]):
         return {key for key, _ in rows}
 
     def find(self, key: str, columns: Sequence[str]) -> tuple[Any, ...] | None:
-        """Return these columns of one row, None where there is none."""
+        """Return the *columns* of the row with *key*; None where there is no such
+        row.
+        """
         found = self._read(f"SELECT {', '.join(columns)} FROM runs WHERE key = ?", key)
         return found[0] if found else None
 
@@ -340,9 +345,10 @@ class Store(AbstractContextManager["Store"]):
         self._write(f"INSERT OR REPLACE INTO runs VALUES ({PLACES})", values)
 
     def add(self, cells: tuple[Any, ...]) -> bool:
-        """Write one row as another store has it, unless there is one of its key.
+        """Write one row as another store has it, unless this store has a row of the
+        same key.
 
-        Returns False when that one differs.
+        Returns False when the two rows differ.
         """
         if self._write(f"INSERT OR IGNORE INTO runs VALUES ({PLACES})", cells):
             return True
@@ -370,7 +376,7 @@ def _open_for_reading(path: str) -> sqlite3.Connection:
         if _has_bytes(f"{real}{ending}")
     ]
     if left and os.access(os.path.dirname(real), os.W_OK) and os.access(real, os.W_OK):
-        # Reading with the right to write lets SQLite bring the file in order.
+        # A connection with write access lets SQLite undo what was left half written.
         with closing(sqlite3.connect(f"{uri}?mode=rw", uri=True, timeout=30)) as writer:
             if not _needs_writing(writer):
                 return sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=30)

@@ -1,7 +1,7 @@
-"""Studies: the values of many experiments, from the store or run now and stored.
+"""Studies: the values of many experiments, read from the store or computed and stored.
 
-A study asks for values as if it computed them; one that was killed asks again and goes
-on where it was::
+A study asks for values as if they were computed now. When a killed study is run again,
+it finds the earlier values in the store and goes on from there::
 
     with open_campaign("runs.sqlite", workers=2) as campaign:
         study = campaign.study("zhou")
@@ -71,8 +71,8 @@ class Study:
 
     @property
     def seconds(self) -> float:
-        """Return the seconds of computing behind those values, whenever they were
-        run.
+        """Return the seconds of computing that the study's values took, in this run or
+        an earlier one.
         """
         return math.fsum(self._seconds.values())
 

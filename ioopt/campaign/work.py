@@ -1,9 +1,9 @@
 """Run one task of a sweep and return its row of the store; never raise.
 
-A task is a point (an instance met by a solver) or an experiment, which calls a function
-of the user's own. An experiment goes through the same executor into the same store:
-``family`` and ``kind`` are ``experiment``, ``instance`` is the study, ``solver`` the
-function, ``settings`` its arguments and ``metrics`` what it returned.
+A task is a point (solving one instance with one solver) or an experiment, which calls a
+function of the user's own. An experiment goes through the same executor into the same
+store: ``family`` and ``kind`` are ``experiment``, ``instance`` is the study, ``solver``
+the function, ``settings`` its arguments and ``metrics`` what it returned.
 """
 
 import json
@@ -33,8 +33,8 @@ DONE = "done"
 class Experiment:
     """One call: ``target`` is ``module:function``, importable on the workers.
 
-    The function takes ``settings`` as keywords and returns a mapping that JSON can
-    hold.
+    The function takes ``settings`` as keywords and returns a mapping that can be
+    written as JSON.
     """
 
     study: str
@@ -115,8 +115,8 @@ def _solve(point: Point, source: Source) -> Row:
     row = _identity(point, source)
     for name in RESULT_COLUMNS:
         row[name] = document[name]
-    # Settings of the result change the question; it is compared only with runs that
-    # answered the same one.
+    # Settings of the result change the problem; the run is compared only with runs that
+    # solved the same problem.
     if result.settings:
         row["digest"] += json.dumps(result.settings, sort_keys=True)
     error = None
@@ -137,7 +137,8 @@ def _call(experiment: Experiment) -> Row:
         raise TypeError(
             f"{experiment.target} returned {type(found).__name__}, not a mapping"
         )
-    # What JSON cannot hold fails here, not in the process that writes the store.
+    # What cannot be written as JSON fails here, not in the process that writes the
+    # store.
     metrics = json.loads(json.dumps(found))
     row = _identity(experiment, None) | _without_result(DONE)
     row["metrics"] = metrics

@@ -24,7 +24,7 @@ class Load(NamedTuple):
 
 def time_slack(seconds: float) -> float:
     """Return the rounding error allowed for an instant at *seconds*: 1e-10 s plus 1e-12
-    of its size.
+    times *seconds*.
     """
     return 1e-10 + 1e-12 * abs(seconds)
 
@@ -32,8 +32,8 @@ def time_slack(seconds: float) -> float:
 def overloads(
     rate: float, loads: Iterable[Load], slack: float = 0.0
 ) -> list[tuple[Load, float]]:
-    """Return the loads that a pipe of *rate* cannot finish in time, each with the bytes
-    left at its end.
+    """Return each load that a pipe of *rate* bytes/s cannot finish in time, with the
+    bytes that are still to be moved at the load's end.
     """
     ordered = sorted(loads, key=lambda load: (load.start, load.end))
     waiting: list[tuple[float, int, float]] = []
@@ -55,7 +55,7 @@ def overloads(
             ):
                 late.append((load, (finish - end) * rate))
                 finish = (
-                    now  # Bytes that cannot have moved do not count against the others.
+                    now  # bytes that cannot have moved do not delay any other loads
                 )
             now = finish
         if k < len(ordered):

@@ -94,8 +94,8 @@ def replay(
 
 
 class _Clock:
-    """Go from start to start, in whole ticks, and record times, cores and bytes of a
-    plan.
+    """Replay a plan from one start to the next, in whole ticks, and record times, cores
+    and bytes.
 
     ``area`` is the integral of the bytes inside over the ticks until ``now``; ``steps``
     are the bytes inside from each instant on.
@@ -218,7 +218,9 @@ class _Clock:
 def _rows(
     problem: WorkDirectoryProblem, plan: WorkDirectoryPlan
 ) -> list[tuple[float, int]]:
-    """Return the starts sorted by seconds; equal ones stay in the order of the list."""
+    """Return the starts sorted by seconds; equal times stay in the order of the
+    list.
+    """
     seen: dict[int, float] = {}
     for seconds, name in plan.starts:
         k = problem.task_index.get(name)

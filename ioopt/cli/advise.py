@@ -45,7 +45,9 @@ Without --io-fraction, and without Darshan logs of most jobs, the answer is the 
 fraction from which a change pays.
 """
 STAGES = 2
-"""The number of steps before the replays: reading the log, preparing the jobs."""
+"""The number of steps before the replays: one for reading the log, one for preparing
+the jobs.
+"""
 LOG_SECONDS = 10.0
 """Seconds between two lines of progress in a log file."""
 
@@ -173,11 +175,11 @@ def advise(
 
 
 def _machine(words: tuple[str, ...]) -> MachineRule:
-    """Return the machine of ``--machine``.
+    """Return the machine that the words of ``--machine`` describe.
 
     Raises UsageError for keys of a queue that are typed on the command line, because
-    the user would expect an effect. In a file they are allowed: it may serve several
-    commands.
+    the user would expect them to have an effect. In a file they are allowed, because
+    several commands may read the same file.
     """
     queue = {field.alias or name for name, field in QueueOptions.model_fields.items()}
     for word in words:

@@ -131,7 +131,7 @@ def budget(
 
     FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace.
     """
-    deadline = Deadline(time_limit)  # loading modules and reading count
+    deadline = Deadline(time_limit)  # loading modules and reading count too
     from ioopt.budget.answer import answer
     from ioopt.budget.noise import Noise
 
@@ -173,7 +173,7 @@ def _write_caps(nextflow: str, found: Json) -> bool:
 
 
 def _exit_code(found: Json) -> int:
-    """Return the exit code for the answer under the quota."""
+    """Return the exit code that fits the answer about the given quota."""
     if found["at_quota"]:
         if found["at_quota"]["status"] == "infeasible":
             return ExitCode.INFEASIBLE

@@ -101,7 +101,9 @@ def compare(
 
 
 def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
-    """Return the common kind of all *problems*; UsageError when they have several."""
+    """Return the kind that all *problems* have in common; UsageError when they are of
+    several kinds.
+    """
     kind = registry.kind_of_problem(problems[0])
     for name, problem in zip(names, problems):
         other = registry.kind_of_problem(problem)
@@ -185,13 +187,13 @@ def _document(
 
 
 def _has_synthetic_io(row: Row) -> bool:
-    """Return whether the row says that the I/O of its instance is generated."""
+    """Return whether a row states that the I/O of its instance was generated."""
     return any(note.startswith(SYNTHETIC_IO) for note in row["notes"])
 
 
 def _tell(rows: Sequence[Row]) -> None:
-    """Print notes and violations on standard error, each once a solver, with the number
-    of its instances.
+    """Print notes and violations on standard error; those of one solver that are equal
+    are printed once, with the number of instances.
     """
     said: dict[tuple[str, str], list[str]] = {}
     for row in rows:

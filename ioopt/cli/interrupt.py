@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from ioopt.errors import ExitCode
 
 GRACE_SECONDS = 0.3
-"""Seconds in which the main thread may end by itself and remove unfinished files."""
+"""The seconds that the main thread has to end by itself and remove unfinished files."""
 
 
 @contextmanager

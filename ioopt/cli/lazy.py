@@ -18,11 +18,11 @@ from ioopt.units import parse_seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
 PROOF_NOTE = "proven optimal"
-"""In notes of results that say how an optimum was proven."""
+"""Text that marks those notes of results that say how an optimum was proven."""
 
 
 class BareOption(click.Option):
-    """An option that may be given without a value; its value is then *bare*."""
+    """An option that may be given without a value; it then has the value *bare*."""
 
     def __init__(self, *args: Any, bare: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -97,8 +97,8 @@ EVERYWHERE: tuple[tuple[list[str], str, dict[str, bool]], ...] = (
 def _remember(
     context: click.Context, parameter: click.Parameter, value: object
 ) -> object:
-    """Store the value for :func:`quiet` and :func:`verbosity`, at whichever command it
-    was given.
+    """Store the value for :func:`quiet` and :func:`verbosity`, whether the option was
+    given to a group or to a command.
     """
     if value:
         context.find_root().meta[f"ioopt.{parameter.name}"] = value

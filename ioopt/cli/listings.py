@@ -86,7 +86,7 @@ def copy(name: str, output: str | None) -> None:
     if os.path.exists(target):
         raise UsageError(f"{target}: exists already; choose another name with -o")
     if target.endswith(".gz"):
-        data = read_bytes(source)  # unpacked: it is packed again as it is written
+        data = read_bytes(source)  # decompressed; it is compressed again on writing
     else:
         data = Path(source).read_bytes()
     write_bytes(target, data)

@@ -72,8 +72,8 @@ COMMANDS = {
     ),
 }
 WRITES_WHEN_INTERRUPTED = ("solve", "compare", "sweep", "serve")
-"""Commands that write their results so far when they are interrupted; all others end at
-once.
+"""Commands that, when interrupted, write the results that they have so far; all others
+end at once.
 """
 EPILOG = """\b
 Examples:
@@ -150,8 +150,8 @@ def _run(arguments: list[str]) -> int:
     # Schedules consist of millions of containers with almost no reference cycles; with
     # the default threshold, garbage collection takes a third of the time of a check.
     gc.set_threshold(200_000, 20, 100)
-    # Threads of the linear algebra libraries wait for each other in busy loops; a run
-    # of one second then used two and a half seconds of processor time.
+    # Threads of the linear algebra libraries wait for each other in busy loops; without
+    # this limit, a run of one second used two and a half seconds of processor time.
     for library in ("OPENBLAS", "MKL"):
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     code: int = ExitCode.ANSWER

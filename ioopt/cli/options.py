@@ -56,10 +56,11 @@ def counting(
     transient: bool = False,
     every: float | None = None,
 ) -> Iterator[Callable[[int, int, str], None]]:
-    """Provide a function that shows (done, total, words) with the remaining time on a
-    terminal.
+    """Provide a function that shows, on a terminal, the numbers done and in total,
+    words on the state, and the remaining time.
 
-    Without a terminal it writes a line *every* so many seconds, or nothing.
+    Without a terminal it writes a line *every* so many seconds, or nothing if *every*
+    is None.
     """
     if not quiet() and every is not None and not sys.stderr.isatty():
         with _logging(title, every) as show:
@@ -333,8 +334,8 @@ def read_result(source: str, kind: Kind | None = None) -> Mapping[str, Any]:
     """Read a RESULT argument as plain data: a result file, an object with ``plan``, or
     a bare plan.
 
-    Raises InstanceError when it holds neither a plan nor a schedule. With *kind*, also
-    when it does not have the form of that kind's results.
+    Raises InstanceError for data that have neither a plan nor a schedule; with *kind*,
+    also for data that do not have the form of that kind's results.
     """
     data = read_json(source)
     if not isinstance(data, Mapping):
@@ -372,8 +373,8 @@ UNTOLD = {
     "status": "unknown",
     "stop": "finished",
 }
-"""Keys of a result that are added to data that lack them, so that its class can read a
-part of a result.
+"""Keys of a result that are added where they are missing, so that the class of results
+can also read a part of a result.
 """
 
 

@@ -108,7 +108,7 @@ def _report(stores: tuple[str, ...], output: str, measure: str | None) -> None:
 def _is_store(path: str) -> bool:
     """Return whether a file is a run store."""
     if not os.path.isfile(path):
-        # A FIFO can be read only once, and the reader of results does that.
+        # A FIFO can be read only once, by the reader of results.
         return False
     try:
         with open(path, "rb") as stream:

@@ -75,8 +75,8 @@ def solve(
     """Solve FILE and print the answer: objective, bound, gap, why the solver
     stopped, simulated metrics.
     """
-    # A bad limit is refused before FILE is read. The time to start the command counts
-    # too.
+    # A bad limit is refused before FILE is read. The limit includes the time to start
+    # the command.
     limit = SolveOptions(how["time_limit"]).time_limit_seconds
     deadline = Deadline(limit, processor_started=processor_started())
     problem = load_within(file, deadline)

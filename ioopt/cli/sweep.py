@@ -1,6 +1,7 @@
-"""``ioopt sweep``: run a grid of instances and solvers into a store.
+"""``ioopt sweep``: run the solvers of a grid on its instances, and write rows to a
+store.
 
-The store survives being killed at any moment.
+The store stays intact when the command is killed at any moment.
 """
 
 import os
@@ -105,7 +106,7 @@ def sweep(
         click.echo(f"{len(points)} runs: {len(instances)} instances")
         return
     if scheduler is not None and find_spec("distributed") is None:
-        raise missing("distributed", "--scheduler")  # before a store is begun
+        raise missing("distributed", "--scheduler")  # before creating the store
     with Store(store, must_be_new=not resume) as runs:
         runs.begin(grid.digest, len(grid.points))
         there = runs.done(retry_failed)
@@ -154,7 +155,7 @@ def _refuse_options_of_runs(context: click.Context) -> None:
 
 
 def _merge(paths: Sequence[str], target: str, resume: bool) -> None:
-    """Merge stores, and print how much of the grid they hold."""
+    """Merge stores, and print how much of the grid they contain."""
     merged = merge_stores(paths, target, resume)
     click.echo(
         f"{len(paths)} stores merged: {merged.runs} of {merged.points} runs: {target}"

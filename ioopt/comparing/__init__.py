@@ -1,4 +1,4 @@
-"""Compare several solvers on one instance by one measure, one row a solver."""
+"""Compare several solvers on one instance by one measure; each solver has one row."""
 
 from __future__ import annotations
 
@@ -49,15 +49,17 @@ PLAIN_ITEMS = 50
 machine code.
 """
 MORE_COLUMNS = 2
-"""The number of metrics beside the measure in the frame of :func:`compare`."""
+"""The number of metrics that the frame of :func:`compare` has in addition to the
+measure.
+"""
 Solvers = str | Callable[..., object] | Sequence[str | Callable[..., object]]
 
 
 def compare(
     source: Any, solvers: Solvers | None = None, *, wide: bool = False, **options: Any
 ) -> pd.DataFrame:
-    """Run *solvers* (default: the kind's own list) and return a DataFrame, one row a
-    solver, indexed by its name.
+    """Run *solvers* (default: the kind's own list) and return a DataFrame with one row
+    for each solver, indexed by the solver's name.
 
     *source* is an instance, or a list of them; for a list the index is (instance,
     solver). A solver is a name, ``name:key=value``, ``module:function``, or a function.
@@ -107,10 +109,11 @@ def compare_rows(
     and schedule.
 
     *settings* go to every solver that knows them, ``backend`` to every solver that has
-    it; what none knows is a UsageError. A solver whose backend is not installed, that
-    fails or breaks a rule gives a row with status ``error`` and no figures, and one
-    that cannot take the instance a row with ``does not apply``; the other solvers still
-    run. After an interruption no further solver is run.
+    it; a setting or backend that no solver knows is a UsageError. A solver whose
+    backend is not installed, that fails or that breaks a rule has a row with status
+    ``error`` and no figures; one that cannot take the instance has a row with ``does
+    not apply``. The other solvers still run. After an interruption no further solver is
+    run.
     """
     problem = load(source)
     kind = registry.kind_of_problem(problem)
@@ -137,8 +140,8 @@ def compare_rows(
         else:
             shared = _common_bound(rows, chosen, problem, kind, by)
     except KeyboardInterrupt:
-        # A solver that is interrupted answers with its best plan; this is an
-        # interruption outside of one.
+        # A solver that is interrupted answers with its best plan; here the interruption
+        # came while no solver was running.
         if len(rows) < len(chosen):
             choice = chosen[len(rows)]
             stopped = _unanswered(problem, kind, choice, "interrupted")
@@ -176,14 +179,14 @@ def _require_backend(name: str | None, chosen: Sequence[_Choice]) -> None:
 
 
 def interrupted(rows: Sequence[Row]) -> bool:
-    """Return whether the last of *rows* was interrupted, so that no further solver is
-    run.
+    """Return whether the run of the last of *rows* was interrupted, so that no further
+    solver is run.
     """
     return bool(rows) and rows[-1]["stop"] == StopReason.INTERRUPTED
 
 
 def _row(answer: _Answer, choice: _Choice) -> Row:
-    """Return the row of one solver, by the name that the user gave it."""
+    """Return the row of one solver, under the name that the user gave to the solver."""
     result = answer.result
     row = result.summary()
     row["solver"] = choice.text
@@ -192,7 +195,8 @@ def _row(answer: _Answer, choice: _Choice) -> Row:
     if answer.exit_code is not None:
         row["exit_code"] = int(answer.exit_code)
     if result.status is Status.ERROR:
-        # Without this, figures of a failed run would be compared with the others'.
+        # Without this, figures of a failed run would be compared with those of other
+        # rows.
         row |= {"objective": None, "bound": None, "gap": None, "metrics": {}}
     return row
 
@@ -259,8 +263,8 @@ def _load_shared(
     family = kind.family.replace("_", "-")
     for kernel in machine_code.KERNELS.values():
         if kernel.family == family:
-            # The first kernel of a family is its replay's; loading it loads numba,
-            # which takes most of the time.
+            # The first kernel of a family is that of its replay. Loading it loads
+            # numba, which takes most of the time.
             if kernel.ready():
                 kernel.compile()
             return
@@ -302,8 +306,8 @@ def _chosen(
 
 
 class _Answer(NamedTuple):
-    """The answer of one solver; *exit_code* is that of the command if its failure were
-    the only one.
+    """The answer of one solver; *exit_code* is the exit code that the command would
+    have if only this solver failed.
     """
 
     result: Result
@@ -313,13 +317,13 @@ class _Answer(NamedTuple):
 def _run(
     problem: Problem, kind: Kind, choice: _Choice, options: Mapping[str, Any]
 ) -> _Answer:
-    """Return the answer of one solver; failing and not taking the instance are answers
-    too.
+    """Return the answer of one solver; that it fails or cannot take the instance is
+    also an answer.
     """
     spec = choice.spec
     given = dict(options)
     if given.get("backend") not in spec.backends:
-        given.pop("backend", None)  # heuristics need none
+        given.pop("backend", None)  # heuristics need no backend
     try:
         # The kind's bound is the same for all rows: _common_bound computes it once.
         result = solve(
@@ -375,8 +379,8 @@ def _common_bound(
     kind: Kind,
     measure: Metric,
 ) -> float | None:
-    """Return the strongest bound that holds for every plan: the best one proven by a
-    solver of the whole problem, or the kind's quick bound.
+    """Return the strongest bound that holds for every plan: the best of those proven by
+    solvers that exclude no plan, and of the kind's quick bound.
     """
     proved = [
         row["bound"]

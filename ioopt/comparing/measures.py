@@ -1,5 +1,5 @@
-"""Complete the rows of one comparison by its measure: bounds, gaps, ratios and
-standing.
+"""Complete the rows of one comparison with figures of its measure: bounds, gaps, ratios
+and standing.
 
 A row is a result without plan and schedule whose objective is the measure. A bound that
 a solver proved for another objective is a metric (``Metric.proof``).
@@ -53,7 +53,7 @@ def add_ratios(
 
 def _set_other_questions_apart(rows: Sequence[Row]) -> None:
     """Turn rows into references when their plans have other settings than the plan of
-    the first row that has a value.
+    the first row with a value, because they solve another problem.
     """
     answered = [row for row in rows if row["value"] is not None]
     if not answered:

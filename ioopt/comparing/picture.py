@@ -137,7 +137,7 @@ def _panel(axes: Any, rows: Sequence[Row], measure: str) -> Json:
         handles[kind] = axes.barh(
             place, value / unit.size, 0.78, color=colour, label=kind
         )
-        # Beside the panel, where no bar and no line crosses it.
+        # Write beside the panel, where no bar and no line crosses the text.
         axes.text(
             1.02,
             place,

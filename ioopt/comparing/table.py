@@ -26,9 +26,7 @@ from ioopt.units import (
 from ioopt.verdict import strongest
 
 ESSENTIAL = 5
-"""The number of columns that are never dropped: solver, status, the measure, gap,
-ratio.
-"""
+"""The number of columns that are never dropped: solver, status, measure, gap, ratio."""
 Columns = dict[str, list[Any]]
 
 
@@ -167,8 +165,8 @@ class _Shown:
         return {title(name): self._cells(name, values)}
 
     def _gaps(self, metric: Metric) -> list[str | None]:
-        """Return, as text, the gap of each row's *metric* to the bound that the rows
-        prove for it.
+        """Return, as text, the gap in *metric* of each row to the bound of this metric
+        that the rows prove.
         """
         gaps = []
         for row in self.rows:
@@ -214,8 +212,8 @@ def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
 def summary_text(
     rows: Sequence[Row], measure: Metric, form: Form, width: int | None
 ) -> str:
-    """Return a summary over several instances, one line a solver: counts, and means
-    over the instances that every solver solved.
+    """Return a summary over several instances with one line for each solver: counts of
+    all its rows, and means over the instances that every solver solved.
 
     The ratio is a geometric mean, with an interval from five instances on. A solver
     that solved no instance is ignored when the common instances are chosen.
@@ -282,8 +280,8 @@ def interval(low: float | None, high: float | None) -> str | None:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean; None when a value is unknown, since the mean would be over other
-    instances.
+    """Return the mean; None when a value is unknown, since a mean of the known values
+    would be over other instances.
     """
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):

@@ -102,7 +102,7 @@ def _fractions(
 
 
 class Request:
-    """One outstanding request; policies read it, its owner updates it.
+    """One outstanding request; policies read it, the caller of the policy updates it.
 
     ``nodes`` is N_i (rule 4), ``units`` the same in allocation units, ``peak`` r_i.
     ``requested`` is the request time, ``start`` the job's start. ``compute_so_far`` and
@@ -190,15 +190,15 @@ DecideFunction = Callable[[View], Rates]
 
 
 class KernelView(NamedTuple):
-    """The outstanding requests of a decision, with work space for the policy.
+    """The outstanding requests of a decision, and work space for the policy.
 
     The requests in FCFS order are ``jobs[out[k]]`` for k < ``size``, with the fields of
     :class:`Request` (no ``key``). With ``top``, the rate that is left goes to the
     skipped requests (rule 11); ``power`` is an integer parameter of the policy. The
     other fields are work space: ``keys``, ``depths``, ``sizes`` and ``finishes`` for
-    numbers, ``order`` for indices. ``bits`` is a table with one row more than requests
-    and ``width`` bits a word; ``loads``, ``values`` and ``rows`` are the states of rule
-    26.
+    numbers, ``order`` for indices. ``bits`` is a table that has one row more than there
+    are requests, and words of ``width`` bits; ``loads``, ``values`` and ``rows`` are
+    the states of rule 26.
     """
 
     jobs: Sequence[Request]
@@ -271,7 +271,9 @@ class Growing(list[Number]):
 
 
 def plain_knapsack(limits: Limits, requests: int) -> Knapsack:
-    """Return knapsack tables in plain Python, where one word holds all units."""
+    """Return knapsack tables in plain Python, where one word has the bits of all
+    units.
+    """
     return (
         [[0] for _ in range(requests + 1)],
         limits.capacity_units + 1,
@@ -444,8 +446,8 @@ def first_fit(view: KernelView, rates: Box) -> None:
 
 
 def top_up(view: KernelView, rates: Box, left: Number) -> None:
-    """Give *left* to the requests without a rate, in order, until only rounding is
-    left.
+    """Give the rate *left* to the requests that have no rate, in order, until only
+    rounding is left.
     """
     for q in range(view.size):
         if left <= view.limits.storage * view.limits.eps:

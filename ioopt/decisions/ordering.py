@@ -1,4 +1,5 @@
-"""Compare numbers as the rules define it: equal instants, keys of nine digits, orders.
+"""Compare numbers as the rules define it: which instants are equal, which keys are
+equal to nine digits, and in which order items come.
 
 Some functions have another version for compiled code in
 :mod:`~ioopt.decisions.ordering_compiled`: those that CPython implements in C
@@ -20,7 +21,7 @@ Number = Any
 """A float, or a Fraction in exact runs."""
 
 FIT_TOLERANCE = 1e-12
-"""The relative tolerance in tests whether something fits (rule 2 of batch I/O)."""
+"""The relative tolerance when testing whether something fits (rule 2 of batch I/O)."""
 TIME_TOLERANCE_SECONDS = 1e-9
 TIME_TOLERANCE_ULPS = 4
 CLOSE = 1.1e-8
@@ -56,7 +57,8 @@ def nine_digits(value: float) -> float:
 
 
 def ascending(keys: Sequence[Number], use_exact: bool) -> list[int]:
-    """Return positions by key, 0 or more, ties by position.
+    """Return the positions of *keys*, which are 0 or more, sorted by key; equal keys
+    stay in the order of their positions.
 
     Floats are compared to nine digits (rule 2 of batch I/O). Keys are rounded only
     where some are so close that their nine digits may agree.

@@ -19,7 +19,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Computing:
-    """The start of a running task, and its end if the planned time is right.
+    """A running task: its start, and its end if the planned time is right.
 
     The end is never before now.
     """
@@ -35,8 +35,8 @@ class DispatchView(ABC):
     now: float
     """The time in seconds."""
     round: int
-    """The number of completions at this instant that preceded this question, from 0
-    (workflow rule 12).
+    """How many completions at this instant preceded this question; 0 for the first
+    question (workflow rule 12).
     """
     prefetch: bool
     """Whether a node may be given a task while its cores are busy."""
@@ -180,7 +180,9 @@ def least(rows: Iterable[tuple[float, Pair]]) -> Pair | None:
 
 @dataclass
 class Recorded:
-    """Answer as in a recorded run: (seconds, round, task, node) in order."""
+    """Give the answers of a recorded run, a list of (seconds, round, task, node) in
+    order.
+    """
 
     rows: Sequence[tuple[float, int, int, int]]
     place: int = field(default=0)

@@ -1,4 +1,4 @@
-"""Use the solvers and policies inside other schedulers: the same objects that the
+"""Use the solvers and policies inside other schedulers, by the same objects that the
 simulators call.
 """
 

@@ -199,7 +199,7 @@ class IoArbiter:
         if self._own:
             limits = self._own_limits
         # The view has a copy of the requests: a policy that still runs in an abandoned
-        # thread must not see later ones.
+        # thread must not see requests that come later.
         view = View(limits, now, list(self._requests))
         rates, self.notes = self._guard.run(
             lambda: self._policy.decide(view),
@@ -214,8 +214,8 @@ class IoArbiter:
         return {request.id: float(rate) for request, rate in zip(view.requests, rates)}
 
     def _problem(self, rates: Rates) -> str | None:
-        """Return the fault of *rates*, None without one; NaN fails every comparison
-        here.
+        """Return what is wrong with *rates*; None if nothing is. NaN fails every
+        comparison here.
         """
         requests = self._requests
         if len(rates) != len(requests):

@@ -28,17 +28,18 @@ from ioopt.sim.batch_io.waiting import arrive, occupy
 from ioopt.units import counted
 
 UNFOLLOWED = ("estimate", "pass")
-"""Options of an instance that a live queue cannot follow, because it knows neither
-future I/O nor single events.
+"""Options of an instance that a live queue cannot follow, because they need future I/O
+or single events, which it does not know.
 """
 
 
 @dataclass(eq=False)
 class _Known:
-    """A job in the queue or running; ``units`` are the units that it holds.
+    """A job in the queue or running; ``units`` are the allocation units that it
+    occupies.
 
     A ``name`` of None stands for a unit out of service. For a waiting job, ``box``
-    (from, until), ``block`` and ``chosen`` are the plan of the last pass.
+    (from, until), ``block`` and ``chosen`` are the plan that the last pass made for it.
     """
 
     name: str | None
@@ -53,7 +54,7 @@ class _Known:
 
 
 class BatchCluster:
-    """Nodes 0 to *nodes* - 1 with the simulator's queue.
+    """Nodes 0 to *nodes* - 1 and their queue of jobs, which works as in the simulator.
 
     *unit_nodes*, *allocation* and *options*, such as ``queue`` and ``backfill``, are
     those of an ``ioopt/batch-io`` instance; UsageError for an option that a live queue
@@ -106,7 +107,8 @@ class BatchCluster:
         return sum(not job.units for job in self._here.values())
 
     def arrive(self, job: str, nodes: int, walltime: float, now: float) -> None:
-        """Add a job to the queue; UsageError when it is there already or can never run.
+        """Add a job to the queue; UsageError when the job is there already or can never
+        run.
 
         *walltime* may be infinite; invalid values (None, NaN, fractions of nodes) raise
         UsageError.
@@ -128,7 +130,8 @@ class BatchCluster:
         self._freed = True
 
     def take_down(self, nodes: Collection[int]) -> None:
-        """Take exactly *nodes* out of service; nodes in use leave when their job ends.
+        """Take exactly *nodes* out of service; nodes in use leave service when their
+        job ends.
 
         Raises UsageError, and changes nothing, for numbers that are not nodes of this
         cluster.
@@ -157,7 +160,7 @@ class BatchCluster:
         used: set[int] = set()
         for job in jobs:
             used.update(job.units)
-        # Units out of service are entered as held by jobs that never end.
+        # Units out of service are entered as if jobs that never end occupied them.
         for unit in sorted(self._down - used):
             jobs.append(_Known(None, 1, now, math.inf, now, [unit]))
         tables, clock = self._tables(jobs, now)
@@ -182,7 +185,7 @@ class BatchCluster:
         return started
 
     def _nodes_of(self, job: _Known) -> list[int]:
-        """Return the nodes of a job, taken from the allocation units that it holds."""
+        """Return the nodes of a job, which are those of its allocation units."""
         wide = self.machine.unit_nodes
         nodes: list[int] = []
         for unit in job.units:

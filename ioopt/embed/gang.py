@@ -37,17 +37,17 @@ JobId = int | str
 STATE_VERSION = 2
 """Version of saved states; version 1 had priorities, memory and drained nodes."""
 _rows_of = lru_cache(maxsize=4096)(nodes_of)
-"""The rows of a mask, cached because few masks occur."""
+"""A function that returns the rows of a mask, cached because few masks occur."""
 
 
 class GangScheduler:
-    """Keep the Ousterhout matrix of a running machine.
+    """Maintain the Ousterhout matrix of a running machine.
 
     *machine* is a :class:`~ioopt.problems.gang.Machine` or its dictionary, *policy* the
     name of a gang solver with *settings*, or a policy object. ``arrive`` and ``depart``
-    only record an event; ``matrix(now)`` runs one update for all recorded events, which
-    count as one. ``served`` records the service of jobs, for policies that use it as a
-    weight.
+    only record an event; ``matrix(now)`` runs one update for all recorded events, as if
+    they were a single event. ``served`` records the service of jobs, for policies that
+    use it as a weight.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class GangScheduler:
             self._slice = index
             self._budget = self._timing.budget
         timing = self._timing
-        # Copies, so that a policy that fails or hangs changes nothing.
+        # Pass copies, so that a policy that fails or hangs changes nothing.
         attained = self._attained.copy()
         need = self._need.copy()
         clock = Clock(now, timing.quantum, attained, need, timing.migration)
@@ -224,7 +224,7 @@ class GangScheduler:
         def wrong(found: State) -> str | None:
             if self._policy.rules is None:
                 return _unsound(before, found)
-            return None  # policies of rules make valid matrices only
+            return None  # policies made of rules produce only valid matrices
 
         after, notes = self._guard.run(
             lambda: self._policy.update(before),
@@ -373,7 +373,7 @@ def _is_number(*values: object) -> bool:
 
 
 def _unsound(before: State, after: State) -> str | None:
-    """Return the fault of a matrix; None when it can be run."""
+    """Return what is wrong with the matrix *after*; None when it can be run."""
     rows = [0] * len(before.rows)
     slots = 0
     levels = len(before.rows)
@@ -388,7 +388,8 @@ def _unsound(before: State, after: State) -> str | None:
         slots += job.size * len(held)
         for row in held:
             rows[row] ^= columns
-    # A cell that two jobs hold cancels out in its row's XOR, so the count misses it.
+    # A cell that two jobs occupy cancels out in the XOR of its row, so that the sum
+    # below is too small.
     if sum(row.bit_count() for row in rows) != slots:
         return "two jobs on one node of a row"
     known = {job.key for job in (*before.jobs, *after.admitted)}

@@ -1,4 +1,5 @@
-"""Guarantee a decision: by a solver within its time, otherwise by a greedy fallback.
+"""Guarantee a decision: that of a solver if it comes in time, otherwise that of a
+greedy fallback.
 
 A solver must never stop a scheduler's loop. :class:`Guard` runs the solver in a second
 thread and stops waiting at the deadline. When the solver raises, hangs or returns
@@ -22,7 +23,7 @@ T = TypeVar("T")
 MAX_ABANDONED = 4
 """The number of hung threads after which a solver is not called again."""
 MAX_NOTES = 100
-"""The number of notes that an object keeps."""
+"""The number of notes that a long-lived object keeps."""
 DEADLINE_SHARE = 0.8
 """The share of a call's deadline that the solver gets.
 
@@ -36,7 +37,7 @@ years.
 
 @dataclass(frozen=True)
 class Decision(Generic[T]):
-    """A decision with its notes, which say why a fallback decided."""
+    """A decision, and notes that say why a fallback decided, if one did."""
 
     value: T
     objective: float | None = None
@@ -79,9 +80,10 @@ def restoring(what: str) -> Iterator[None]:
 
 
 class _Worker:
-    """A thread that runs one function after the other; starting one takes 0.5 ms.
+    """A thread that runs one function after another; starting a thread takes 0.5 ms.
 
-    It ends with its owner: between two functions it keeps no reference to the owner.
+    The thread ends with its owner: between two functions it has no reference to the
+    owner.
     """
 
     def __init__(self) -> None:
@@ -122,7 +124,8 @@ class Guard:
         deadline: float | None,
         given: float | None = None,
     ) -> tuple[T, tuple[str, ...]]:
-        """Return the value of *wanted*; else that of *fallback*, with the reason.
+        """Return the value of *wanted*; if there is none in time, that of *fallback*,
+        with the reason.
 
         *sound* returns the fault of a value, None when it is valid. *deadline* is the
         time left in seconds; None waits without limit and runs in the calling thread.
@@ -174,7 +177,9 @@ class Guard:
 
 
 def _called(wanted: Callable[[], T]) -> tuple[Any, str | None]:
-    """Return the value of the call and None, or None and the reason why it failed."""
+    """Call *wanted*; return its value and None, or None and the reason why it
+    failed.
+    """
     try:
         return wanted(), None
     except KeyboardInterrupt:

@@ -1,10 +1,10 @@
-"""Serve messages as JSON bodies over HTTP, by FastAPI and uvicorn.
+"""Serve messages as JSON bodies over HTTP, with FastAPI and uvicorn.
 
 The address is on the loopback interface unless another one is given. Every call except
 ``/health`` needs the token, as ``Authorization: Bearer TOKEN``. Two processes answer
-messages, each one after the other: one solves (``decide``), the other keeps the
-sessions, which belong to the service. Solvers therefore never delay the connections,
-and the solver of a client that has left can be ended.
+the messages, each process one message after the other: one process solves (``decide``),
+the other stores the sessions, which belong to the service. Solvers therefore never
+delay the connections, and the solver of a client that has left can be ended.
 """
 
 import asyncio
@@ -106,7 +106,7 @@ def _known_token(path: str) -> str:
 
 
 class Error(BaseModel):
-    """Why a call was not taken."""
+    """The reason why a call was refused."""
 
     error: str
 

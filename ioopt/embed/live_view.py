@@ -1,7 +1,7 @@
 """Keep the dispatchers' view of tasks that really run, updated by events of an engine.
 
-The engine reports tasks that become ready and tasks that have ended. The files of a
-node are those it holds and those being copied to it, so that no copy is counted twice.
+The engine reports tasks that become ready and tasks that have ended. A file that is
+being copied to a node counts as being on that node, so that no copy is counted twice.
 """
 
 import math
@@ -92,7 +92,9 @@ class LiveView(DispatchView):
                 self._wanted_by[f].discard(k)
 
     def expect(self, k: int, seconds: float, size: int) -> None:
-        """Expect task *k* to take *seconds* and to write *size* bytes a file."""
+        """Expect task *k* to take *seconds*, and each of its output files to have
+        *size* bytes.
+        """
         self._tasks[k] = self._tasks[k].model_copy(update={"compute_seconds": seconds})
         for f in self.outputs(k):
             self._sizes[f] = size
@@ -115,7 +117,7 @@ class LiveView(DispatchView):
             self._starts(waiting.pop(0), i, 0.0)
 
     def ask(self, dispatcher: Dispatcher) -> Pair | None:
-        """Ask *dispatcher* for a task and a node, and place the task there."""
+        """Ask *dispatcher* for a task and a node, and place the task on the node."""
         if not self.ready:
             return None
         pair = dispatcher(self)
@@ -175,7 +177,7 @@ class LiveView(DispatchView):
         return range(len(self._tasks) - self.under_way)
 
     def task(self, k: int) -> Task:
-        """Return a task."""
+        """Return the task at position *k*."""
         return self._tasks[k]
 
     def inputs(self, k: int) -> Sequence[int]:
@@ -259,8 +261,8 @@ class LiveView(DispatchView):
         return len(self._idle_since[i])
 
     def core_times(self, i: int) -> Sequence[float]:
-        """Return, per core in ascending order, since when it is idle or the planned end
-        of its task.
+        """Return, in ascending order, one time for each core: since when it is idle, or
+        the planned end of its task.
         """
         if i in self._down:
             return [math.inf] * self.nodes[i].cores

@@ -50,7 +50,7 @@ METHODS = {
     ],
     "GangednessMonitor": ["observe", "ratio", "classify", "evidence"],
 }
-"""The methods that a client may call, by class; all others are refused."""
+"""The methods that a client may call, for each class; all other methods are refused."""
 Code = Literal[
     "malformed",
     "version",
@@ -88,7 +88,7 @@ class Ping(Message):
 
 
 class Decide(Message):
-    """Solve one instance; the service keeps nothing of it."""
+    """Solve one instance; the service stores nothing about the instance."""
 
     op: Literal["decide"]
     instance: dict[str, Any] = Field(description="An instance of any family.")
@@ -143,7 +143,7 @@ MESSAGES: Mapping[str, type[AnyMessage]] = {
     "save": Save,
     "close": Close,
 }
-"""Op -> the class of its messages."""
+"""A mapping from each op to the class of its messages."""
 
 WANTED = {
     "instance": "an object",
@@ -156,7 +156,7 @@ WANTED = {
     "arguments": "an object",
     "deadline": "seconds above 0",
 }
-"""Key -> the values that it may have, for error messages."""
+"""A mapping from each key to the values that it may have, for error messages."""
 
 
 class Versions(BaseModel):
@@ -288,7 +288,7 @@ def checked(message: Json, sessions: Container[int] | None = None) -> AnyMessage
         return model.model_validate(message)
     except ValidationError as error:
         key = str(error.errors(include_url=False)[0]["loc"][0])
-    if key == "ioopt":  # 1.0 or true, which equal 1
+    if key == "ioopt":  # the value is 1.0 or true, which equal 1
         raise MessageError("version", f'"ioopt" must be {PROTOCOL}: {message[key]!r}')
     value = message.get(key)
     raise MessageError("invalid", f"{key!r} must be {WANTED[key]}, not {value!r:.60}")

@@ -161,14 +161,14 @@ class ReplicationPlanner:
         return added
 
     def plan(self, deadline: float | None = 10.0) -> Decision[int]:
-        """Make a new plan for all tasks that have not started, given the files on the
-        disks now.
+        """Make a new plan for all tasks that have not started, from the files that are
+        on the disks now.
         """
         until = Deadline(arguments.deadline(deadline))
         return self._planned_as_far_as_possible(self._problem(), until)
 
     def _planned(self, problem: ReplicationProblem, until: Deadline) -> Decision[int]:
-        """Ask the solver for an order of the waiting tasks, and store it."""
+        """Ask the solver for an order of the waiting tasks, and store this order."""
         if not problem.tasks or not self._nodes:
             self._queues = {name: [] for name in self._nodes}
             return Decision(len(self._tasks))
@@ -315,7 +315,8 @@ class ReplicationPlanner:
         return next((name for name, held in self._holds.items() if file in held), None)
 
     def staged(self, node: str, file: str) -> None:
-        """Record that *file* is complete on *node* before its task has ended.
+        """Record that *file* is complete on *node*, before the task that it was staged
+        for has ended.
 
         Files that no longer fit beside it count as evicted, as in :meth:`completed`.
         """
@@ -448,8 +449,8 @@ class ReplicationPlanner:
 
 
 def _order_of(plan: object) -> Order:
-    """Return the tasks of a plan's queues, without copies, because the scheduler stages
-    files itself.
+    """Return the tasks in the queues of a plan; copy entries are left out, because the
+    scheduler stages files itself.
     """
     if plan is None:
         raise UsageError("the solver found no plan")
@@ -460,7 +461,7 @@ def _order_of(plan: object) -> Order:
 
 
 def _wrong(problem: ReplicationProblem, order: Order) -> str | None:
-    """Return the fault of an order; None when it is valid.
+    """Return what is wrong with an order; None when it is valid.
 
     A valid order has every waiting task once, on a node whose disk holds its files.
     """

@@ -28,11 +28,13 @@ from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 __all__ = ["ReadyJob", "Selection", "load_solver", "select"]
 
 MAX_MODEL_CLASSES = 3000
-"""The largest number of classes of equal jobs in the integer program; the most valuable
-ones are chosen.
+"""The largest number of classes (sets of equal jobs) in the integer program; the most
+valuable classes are used.
 """
 MODEL_SHARE = 0.6
-"""The share of the time left that the solver may use; the rest is for decoding."""
+"""The share of the time left that the solver may use; the rest is for decoding its
+answer.
+"""
 RELAXED_SHARE = 0.4
 """The share of the time left that the linear relaxation may use."""
 GAP = 1e-6
@@ -145,8 +147,8 @@ def load_solver() -> None:
 def _relaxed(
     question: Question, classes: Sequence[JobClass], until: Deadline
 ) -> tuple[float, list[float]]:
-    """Return a bound of any value and the value of each class, by the linear
-    relaxation.
+    """Return an upper bound of the value of any selection, and the value of each class,
+    from the linear relaxation.
 
     Without an answer, the bound is the sum of all values.
     """

@@ -44,7 +44,7 @@ OF_RESULT = ("plan", "status", "stop", "objective", "bound", "gap", "notes")
 
 
 class Service:
-    """Answer the lines of one connection, and keep its sessions. Not thread-safe."""
+    """Answer the lines of one connection, and store its sessions. Not thread-safe."""
 
     def __init__(
         self,
@@ -116,7 +116,9 @@ class Service:
         return {name: getattr(result, name) for name in OF_RESULT}
 
     def _open(self, message: Open) -> Json:
-        """Make or restore an object; return the number by which messages call it."""
+        """Make or restore an object; return the session number by which messages refer
+        to it.
+        """
         import ioopt.embed as embed
 
         name = message.object

@@ -1,5 +1,5 @@
-"""Serve lines over standard input and output, or over a Unix socket that only its owner
-can read.
+"""Serve lines of JSON over standard input and output, or over a Unix socket that only
+its owner can read.
 
 Each connection has its own process, so that a running solver can be stopped: Python
 cannot end a thread, and compiled code may block all other threads. The process leads a
@@ -40,7 +40,7 @@ DRAIN_SECONDS = 3.0
 The documentation promises that it stops within 5 s.
 """
 INTERRUPT_SECONDS = 0.3
-"""The same after Ctrl-C, when a user is waiting."""
+"""The same number of seconds after Ctrl-C, when a user is waiting."""
 LEAVE_SECONDS = 1.0
 """The seconds in which a process should notice that its client has left; then it is
 killed.
@@ -149,7 +149,7 @@ def silence_streams() -> None:
         os.dup2(empty, 1)
     if empty > 2:
         os.close(empty)
-    if isinstance(sys.stdout, TextIOWrapper):  # a pipe would keep what is printed
+    if isinstance(sys.stdout, TextIOWrapper):  # a pipe would buffer output
         sys.stdout.reconfigure(line_buffering=True)
 
 
@@ -311,8 +311,8 @@ class StdioServer:
             )
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Answer the current line and end within *seconds*; may be called from a signal
-        handler.
+        """Answer the current line and end within *seconds* seconds; may be called from
+        a signal handler.
         """
         if self._stopping is None:
             self._stopping = time.monotonic() + seconds

@@ -34,12 +34,12 @@ EVENTS = ("ready", "expect", "started", "ended")
 class WorkDirectory:
     """One run of a work directory *instance* under the simulator's dispatcher.
 
-    *policy*, *safe* and *in_flight* are the dispatcher's (rules B5 to B7); its
+    *policy*, *safe* and *in_flight* are those of the dispatcher (rules B5 to B7), whose
     reference is the order with the least known peak. *policy* may also be a list of all
     tasks. A task is ready once its producers have ended and it is released: at 0, or by
     :meth:`ready`. Planned bytes are used until the engine gives better ones. The object
     reads no clock and no file, and is not thread-safe. Invalid input raises an ioopt
-    error and changes nothing; :meth:`next` never raises. ``notes`` are those of its
+    error and changes nothing; :meth:`next` never raises. ``notes`` are those of the
     last decision.
     """
 
@@ -83,7 +83,7 @@ class WorkDirectory:
 
     @property
     def use(self) -> int:
-        """Return the bytes inside, with those of running tasks."""
+        """Return the bytes inside the directory, those of running tasks included."""
         return self._dispatcher.use
 
     def ready(self, task: str, now: float) -> None:

@@ -35,7 +35,7 @@ from ioopt.units import counted
 
 FileLike = Mapping[str, object] | File
 _COMPACT = 256
-"""The least number of forgotten tasks at which a run is rebuilt without them."""
+"""The least number of forgotten tasks at which the run is rebuilt without them."""
 MOST_CORES = 1 << 16
 """The cores of a placeholder node, used while a run has no node yet."""
 WAITS = "waits"
@@ -57,7 +57,8 @@ class Placement:
 
 
 class WorkflowDispatcher(LiveView):
-    """One run of a workflow under a dispatcher of the simulators, such as ``rolling``.
+    """One run of a workflow under one of the simulators' dispatchers, such as
+    ``rolling``.
 
     *network*, *nodes* and *files* are those of an ``ioopt/replication`` instance.
     *products* says where the outputs of ended tasks are: on the ``storage``, or only on
@@ -343,10 +344,10 @@ class WorkflowDispatcher(LiveView):
         }
 
     def _is_kept(self, k: int, names: Mapping[int, str]) -> bool:
-        """Return whether the task at index *k* is part of the state of the run.
+        """Return whether the task at index *k* is part of the saved state of the run.
 
-        It is not if it was forgotten, or runs again at another index. *names* are those
-        of the files that are not forgotten.
+        A task is not part of it if it was forgotten, or runs again at another index.
+        *names* are those of the files that are not forgotten.
         """
         if self._place.get(self._tasks[k].id) == k:
             return True
@@ -416,8 +417,8 @@ class WorkflowDispatcher(LiveView):
             self._now_ready(k)
 
     def _resume_task(self, k: int, task: Task, how: Any) -> None:
-        """Add one task of a state at index *k*; *how* is its progress, as of
-        :meth:`_how_far`.
+        """Add one task of a state at index *k*; *how* is its progress, in the form that
+        :meth:`_how_far` returns.
         """
         if how != WAITS:
             self._given.add(k)
@@ -432,7 +433,8 @@ class WorkflowDispatcher(LiveView):
             self._computing[node][k] = float(start), float(staging)
 
     def _check(self, added: Sequence[Task], room: bool = True) -> None:
-        """Raise unless tasks can be added: ids, files, one writer a file, no cycle.
+        """Raise unless tasks can be added: their ids and files are valid, each file has
+        at most one writer, and there is no cycle.
 
         With *room* each of them must also fit a node.
         """
@@ -474,7 +476,7 @@ class WorkflowDispatcher(LiveView):
                 )
 
     def _enter(self, task: Task) -> None:
-        """Give a task a new index, also one that runs again.
+        """Give a task a new index; a task that runs again gets a new index too.
 
         Dispatchers remember tasks by index.
         """

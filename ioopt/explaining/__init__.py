@@ -45,7 +45,7 @@ class Knob:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Sentences for people, and the figures behind the last two of them.
+    """Sentences for people, and the figures from which the last two of them were made.
 
     ``noise`` is the largest difference between plans of the unchanged instance, as a
     part of the value.
@@ -63,12 +63,12 @@ def explain(
     *,
     time_limit: float = 5.0,
 ) -> Explanation:
-    """Explain *result* on its instance; every resource costs one more solve of
-    *time_limit* seconds.
+    """Explain *result* on its instance; each resource that is varied costs one more
+    solve of *time_limit* seconds.
 
     Each plan that was found, first that of *result*, is replayed with 10 % more of each
     resource, and the best replay counts. More of a resource therefore never looks
-    worse: the old plan can still be carried out.
+    worse, because the old plan can still be carried out.
 
     Raises UsageError for kinds that have no explanation, and for results without plan
     or schedule.
@@ -110,8 +110,8 @@ class _Trials:
     plans: list[Json] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        # A function without an importable name cannot be solved with again; its plan is
-        # only replayed.
+        # A function without an importable name cannot be called again; its plan is only
+        # replayed.
         with suppress(UsageError):
             self.spec = registry.solver(self.at_hand.solver, self.kind)
         self._keep(self.at_hand.plan)
@@ -200,7 +200,7 @@ def _tried(
     bounds = [
         answer.bound for answer in (*answers.values(), *again) if answer is not None
     ]
-    # A bound that holds with more of a resource also holds with less.
+    # A bound that is valid with more of a resource is also valid with less.
     same = Knob(None, value, strongest_sound(trials.measure.sense, value, bounds))
     gaps = [_gain(trials.measure, other, value) for other in (at_hand, *searched)]
     noise = max((gap for gap in gaps if gap is not None), default=0.0)
@@ -232,7 +232,7 @@ def _effect(
 
 
 def _gain(measure: Metric, now: float | None, then: float | None) -> float | None:
-    """Return the improvement from *now* to *then* as a part of *now*."""
+    """Return the improvement from *now* to *then* as a share of *now*."""
     if not now or then is None:
         return None
     return (now - then) / abs(now) * (1 if measure.sense == "min" else -1)

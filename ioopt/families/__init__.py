@@ -44,8 +44,8 @@ THREADS = "threads"
 refuses ``--threads``.
 """
 REFERENCE = "reference"
-"""Breaks a rule of the machine, as a reference for others: it does not compete and is
-in no ratio.
+"""Breaks a rule of the machine and serves as a reference for other solvers: it does not
+compete with them and is in no ratio.
 """
 
 
@@ -78,8 +78,8 @@ def load_target(target: object) -> Any:
         return target.load()
     if not isinstance(target, str):
         return target
-    # A service asks a thousand times a second, so the loaded modules are searched
-    # first.
+    # A service calls this a thousand times a second, so the modules that are loaded are
+    # searched first.
     module, _, name = target.partition(":")
     found = getattr(sys.modules.get(module), name, None)
     if found is not None:
@@ -100,13 +100,13 @@ Sense = Literal["min", "max"]
 class Metric:
     """One metric of a kind of instances, as its family declares it.
 
-    ``name`` is its key among the objectives and metrics of a result; the end of the
-    name determines the unit (:func:`ioopt.units.quantity`). ``bounded_by`` names the
-    metric of a checked or replayed plan that is a proven bound of this one.
-    ``raised_by`` names one of a replay that may be stronger than the solver's bound.
-    ``objective`` marks the one metric that solvers of the kind optimise by default; the
-    kind's quick bound is a bound of this metric only. ``defined_in`` is the place in
-    the family's paper that defines it.
+    ``name`` is the key of the metric among the objectives and metrics of a result; the
+    end of the name determines the unit (:func:`ioopt.units.quantity`). ``bounded_by``
+    names a metric of a checked or replayed plan that is a proven bound of this one.
+    ``raised_by`` names a metric of a replay that may be a stronger bound than the
+    solver's. ``objective`` marks the one metric that solvers of the kind optimise by
+    default; the kind's quick bound is a bound of this metric only. ``defined_in`` is
+    the place in the family's paper that defines it.
 
     >>> print(Metric("utilisation", "max"))
     utilisation (more is better)
@@ -121,8 +121,8 @@ class Metric:
 
     @property
     def proof(self) -> str:
-        """Return the metric of a result that holds the solver's bound of this one, for
-        results with another measure.
+        """Return the name of the metric by which results with another measure state the
+        solver's bound of this metric.
 
         >>> Metric("additive_seconds").proof
         'additive_bound_seconds'
@@ -159,7 +159,9 @@ class Format:
 
     @property
     def presets(self) -> Mapping[str, type[BaseModel]]:
-        """Return preset of the generator -> class of its settings."""
+        """Return a mapping from each preset of the generator to the class of its
+        settings.
+        """
         return {}
 
     def generate(
@@ -221,17 +223,21 @@ class Kind(Format):
     baseline: str | None = None
     """The baseline of the mean ratios that a comparison of several instances prints."""
     decision: bool = False
-    """Whether it is a snapshot, as ``ioopt solve --now`` requires."""
+    """Whether an instance is a snapshot for one decision, as ``ioopt solve --now``
+    requires.
+    """
     follows: bool = False
-    """Whether a schedule follows from its plan, so that a check repeats the replay."""
+    """Whether a schedule is determined by its plan, so that a check repeats the
+    replay.
+    """
     judged_by_schedule: bool = False
     """Whether the checker can judge a schedule without its plan."""
     replay_options: frozenset[str] = frozenset()
-    """The options of ``ioopt simulate`` that its replay takes in addition to the
+    """The options of ``ioopt simulate`` that the kind's replay takes in addition to the
     plan.
     """
     exports: frozenset[str] = frozenset()
-    """The commands of ``ioopt export`` that take its instances."""
+    """The commands of ``ioopt export`` that take instances of the kind."""
     renamed: Mapping[str, str] = {}
     """Renamed solvers of the last version -> their present names."""
     removed: Mapping[str, str] = {}
@@ -304,9 +310,9 @@ class Kind(Format):
     ) -> Simulation:
         """Replay *plan* on the kind's timeline.
 
-        *policy* is given when :meth:`policy_of` returns one. *options* may hold
-        ``deadline``, at which a replay returns what it has, with a note. Raises
-        SimulationError for a plan that cannot be carried out.
+        *policy* is given when :meth:`policy_of` returns one. *options* may contain
+        ``deadline``, at which a replay returns what it has simulated so far, with a
+        note. Raises SimulationError for a plan that cannot be carried out.
         """
         raise UsageError(
             f"{self.kind} has no simulator: it is one decision, not a schedule"
@@ -325,8 +331,8 @@ class Kind(Format):
         return None
 
     def policy_settings(self, plan: Any, known: Set[str]) -> Mapping[str, object]:
-        """Return the policy settings that *plan* states; *known* are the settings that
-        the policy has.
+        """Return the settings of the policy that *plan* states; *known* are the names
+        of the settings that the policy has.
         """
         return {}
 
@@ -339,8 +345,8 @@ class Kind(Format):
         return {}
 
     def as_replayed(self, problem: Any, told: Mapping[str, Any]) -> Any:
-        """Return *problem* with the added settings *beyond* of a result, as far as they
-        were asked for.
+        """Return *problem* with the added settings *told*, which are those of
+        :meth:`beyond` that the user asked for.
         """
         return problem
 
@@ -351,7 +357,9 @@ class Kind(Format):
         return self.compare_solvers
 
     def pictures(self) -> Mapping[str, Callable[..., Any]]:
-        """Return name -> function that draws a result, the default picture first."""
+        """Return a mapping from each picture's name to the function that draws it from
+        a result, the default picture first.
+        """
         return {}
 
     @property

@@ -177,7 +177,9 @@ def _policy(
     settings: Loader[type[BaseModel]] = _plain_settings,
     abilities: Set[str] = frozenset({ONLINE}),
 ) -> SolverSpec:
-    """Return the row of a policy, which :mod:`ioopt.solvers.batch_io.run` runs."""
+    """Return the row of a solver that runs a policy
+    (:mod:`ioopt.solvers.batch_io.run`).
+    """
     return SolverSpec(
         name,
         _KINDS,
@@ -197,7 +199,9 @@ def _conservative(
     summary: str,
     settings: Loader[type[BaseModel]],
 ) -> tuple[SolverSpec, SolverSpec]:
-    """Return the rows of a conservative policy and of its variant ``+top``."""
+    """Return two rows: that of a conservative policy, and that of its variant
+    ``+top``.
+    """
     row = _policy(name, policy, summary, "Zhou et al., Section III.C.2", settings)
     left = f"{name} that gives left-over bandwidth to the skipped requests"
     variant = replace(

@@ -56,8 +56,8 @@ class _Trials:
         self.last_seconds = 0.0
 
     def run(self) -> Outcome:
-        """Try the policies in turn; the first has no other plan to fall back on, so it
-        may end late.
+        """Try the policies in turn. The first may end late, because there is no earlier
+        plan to answer with.
         """
         deadline = self.request.deadline
         for row in self.policies:
@@ -75,7 +75,9 @@ class _Trials:
         return self._answer()
 
     def _trial(self, row: SolverSpec) -> Outcome:
-        """Run one policy; from the second one on, leave time to make the answer."""
+        """Run one policy; from the second policy on, leave time for making the
+        answer.
+        """
         deadline = self.request.deadline
         if self.values:
             deadline = deadline.within(deadline.remaining() - OVERTIME_SECONDS)
@@ -84,7 +86,7 @@ class _Trials:
         return found
 
     def _asked(self, row: SolverSpec) -> SolveRequest[Any, Any]:
-        """Return the request with the settings and the policy of *row*."""
+        """Return the request for the solver *row*, with its settings and its policy."""
         settings = row.default_settings()
         return replace(
             self.request, settings=settings, policy=row.make_policy(settings)

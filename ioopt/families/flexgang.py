@@ -1,4 +1,4 @@
-"""Define the flexgang family (Lee et al.): decisions on quanta and loose gangs;
+"""Define the flexgang family (Lee et al.): decisions on quanta and on loose gangs, and
 measurements of quantum models, perturbations and message counts.
 """
 
@@ -331,7 +331,7 @@ class Perturbation(MeasuredKind):
 
 
 class MessageCounts(MeasuredKind):
-    """Measure, by its messages, how much a gang needs to run together."""
+    """Measure from its messages how much a gang needs to run together."""
 
     kind = "message-counts"
     family = "flexgang"

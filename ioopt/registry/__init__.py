@@ -141,8 +141,8 @@ def _plugin_solver(named: object) -> SolverSpec:
 
 
 def _require_module(target: str) -> None:
-    """Raise UsageError where the module of *target* cannot be found; import at most
-    the packages that hold it.
+    """Raise UsageError where the module of *target* cannot be found; import at most the
+    packages that contain the module.
     """
     module = target.partition(":")[0]
     if module not in sys.modules and find_spec(module) is None:
@@ -181,7 +181,7 @@ def _all_solvers() -> tuple[SolverSpec, ...]:
 
 
 def __getattr__(name: str) -> object:
-    """Tell plugins of the last version what stands for a class that left."""
+    """Tell plugins written for the last version what replaces a removed class."""
     refuse_left_class(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -340,7 +340,7 @@ def removed_solver(family: str, name: str) -> str | None:
 
 def _nearest_solver(wanted: str, names: Sequence[str]) -> str:
     """Return the end of a message about an unknown solver: the nearest name of the
-    kind, else the nearest of any kind, else all of the kind.
+    kind, else the nearest name of any kind, else all names of the kind.
     """
     near = nearest(wanted, names) or nearest(wanted, [spec.name for spec in SOLVERS])
     if near is None or near in names:
@@ -433,15 +433,15 @@ _OWN_REFUSED: list[str] = []
 
 
 def refuse_own(why: str) -> None:
-    """From now on take only listed solvers in this process, so that no name imports
-    code.
+    """Refuse, from now on and in this process, solvers that are not listed, so that no
+    name imports code.
     """
     _OWN_REFUSED[:] = [why]
 
 
 def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
-    """Return the row of a function, or of one named ``module:function``, which may be
-    in the working folder.
+    """Return the solver row of a function of the user, given directly or as
+    ``module:function``, whose module may be in the working folder.
 
     The function takes the problem, or the problem and a
     :class:`~ioopt.protocols.SolveRequest`; it returns an Outcome, a plan object or a

@@ -17,7 +17,7 @@ def io_policy(name: str, settings: Mapping[str, object] | None = None) -> IoPoli
 
 
 def gang_policy(name: str, settings: Mapping[str, object]) -> GangPolicy:
-    """Return the gang policy called *name*; UsageError as of :func:`io_policy`."""
+    """Return the gang policy called *name*; UsageError as in :func:`io_policy`."""
     policy: GangPolicy = registry.named_policy(
         name, registry.KINDS[Gang.kind], settings
     ).policy

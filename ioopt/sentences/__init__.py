@@ -1,6 +1,6 @@
 """Describe plans in sentences, and define which resources an explanation varies.
 
-There is one module a family: ``told`` returns the sentences, ``KNOBS`` has the
+There is one module for each family: ``told`` returns the sentences, ``KNOBS`` has the
 resources. A knob changes the plain data of an instance, and returns False when the
 instance does not have the resource. :mod:`ioopt.explaining` uses both.
 """

@@ -36,7 +36,9 @@ def _computing(job: Job) -> float:
 
 
 def _outstanding(row: Json) -> float:
-    """Return the seconds for which a job has a request outstanding."""
+    """Return the seconds during which some request of a job is waiting or
+    transferring.
+    """
     finished = [io for io in row["io"] if io["finish_seconds"] is not None]
     return sum(io["finish_seconds"] - io["request_seconds"] for io in finished)
 

@@ -89,7 +89,7 @@ def _bytes(metric: str, amount: int) -> str:
 
 
 def _speeds(data: Json) -> bool:
-    """Raise the speed of every node."""
+    """Increase the speed of every node."""
     for node in data["nodes"]:
         node["speed"] = node.get("speed", 1.0) * MORE
     return True

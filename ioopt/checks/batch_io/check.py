@@ -83,7 +83,9 @@ def check(
 
 
 def _check_jobs(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
-    """Check each job by itself, and in the closed loop the nodes and starts of all."""
+    """Check each job by itself; in the closed loop, also check the nodes and the start
+    times of all jobs together.
+    """
     for view in views:
         for one in JOB_CHECKS:
             yield from one(terms, view)
@@ -93,7 +95,7 @@ def _check_jobs(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
 
 
 def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:
-    """Return the rows of the schedule with their jobs.
+    """Pair each row of the schedule with its job; return the pairs and the violations.
 
     Rows that cannot be read, or whose job does not exist, are violations.
     """
@@ -265,7 +267,7 @@ def _check_nodes(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
     order = np.argsort([view.end for view in held] + begins, kind="stable")
     used = 0
     owner: dict[int, JobView] = {}
-    for at in order.tolist():  # at one instant jobs end before others begin
+    for at in order.tolist():  # at one instant, jobs end before other jobs begin
         starting, k = divmod(at, len(held))
         view = held[k]
         used += view.nodes if starting else -view.nodes
@@ -313,10 +315,11 @@ def _check_starts(views: list[JobView]) -> Iterator[Violation]:
 
 
 def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
-    """Return all metrics.
+    """Return all metrics of the jobs in *views*.
 
-    When requests state no rates, ``useful_utilisation`` is a pair of limits. A mean
-    over nothing is 0. Utilisation is None when all jobs are submitted at one instant.
+    When requests state no rates, ``useful_utilisation`` is a pair: its least and its
+    largest possible value. A mean over no values is 0. Utilisation is None when all
+    jobs are submitted at one instant.
     """
     count = max(1, len(views))
     nodes = [view.nodes for view in views]
@@ -365,7 +368,7 @@ def _records_rates(view: JobView) -> bool:
 def limits_of(terms: Terms, views: Sequence[JobView]) -> dict[str, float]:
     """Return limits of metrics that hold for every schedule.
 
-    Those of times are reached when no job waits and every request has its peak rate.
+    Limits of times are reached when no job waits and every request has its peak rate.
     """
     least = [_ideal(view) for view in views]
     if terms.problem.options.kill:
@@ -388,7 +391,7 @@ LEAST_ZERO = (
 
 
 def _ideal(view: JobView) -> float:
-    """Return the uncongested seconds of a job (rule 22)."""
+    """Return the seconds that a job takes without congestion (rule 22)."""
     return fsum(seconds + volume / view.peak for seconds, volume in view.phases)
 
 
@@ -429,15 +432,15 @@ def _useful(view: JobView, begin: float, end: float) -> tuple[float, float]:
 
 
 def _moved(record: RequestView, begin: float, end: float) -> tuple[float, float]:
-    """Return the least and the most that a record moves in the window, in seconds at
-    its peak rate.
+    """Return the least and the most bytes that a request can have moved in the window,
+    expressed as seconds at its peak rate.
     """
     if record.rates is not None:
         done = fsum(_overlap(a, b, begin, end) * rate for a, b, rate in record.rates)
         return done / record.peak, done / record.peak
     inside = _overlap(record.request, record.last, begin, end)
     work = (record.volume or 0.0) / record.peak
-    sure = 0.0  # the least that it moves in total
+    sure = 0.0  # the least that the request moves in total
     if record.finish is not None:
         sure = work
     return max(0.0, sure - (record.last - record.request - inside)), min(work, inside)

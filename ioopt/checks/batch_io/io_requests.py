@@ -14,7 +14,7 @@ RELATIVE = 1e-9
 def check(
     problem: IoRequestsProblem, plan: IoGrantsPlan | Json | None, schedule: Json | None
 ) -> CheckReport:
-    """Return the violations of the grants, and their sum.
+    """Return the violations of the grants, and the sum of all grants.
 
     Every request has a grant, which does not exceed its peak rate r_i. The sum does not
     exceed the storage's rate, except in the uncongested reference. Conservative
@@ -68,7 +68,7 @@ def check(
 
 
 def _peaks(problem: IoRequestsProblem) -> dict[str, float]:
-    """Return the peak rates r_i by the text of the request's id (rules 5 and 24)."""
+    """Return the peak rate r_i of each request (rules 5 and 24), by its id as text."""
     machine = problem.machine
     peaks = {}
     for request in problem.requests:

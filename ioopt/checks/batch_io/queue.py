@@ -1,8 +1,8 @@
 """Check the batch queue: which jobs start at each scheduling pass.
 
-It serves schedules without a plan to replay. It supports flat machines without node
-numbers, the orders ``fcfs``, ``sjf`` and ``wfp``, and EASY or no backfilling (rules 19,
-20, 30).
+The check is used for schedules without a plan to replay. It supports flat machines
+without node numbers, the orders ``fcfs``, ``sjf`` and ``wfp``, and EASY or no
+backfilling (rules 19, 20, 30).
 """
 
 import math
@@ -12,7 +12,7 @@ from ioopt.checks.batch_io.terms import SLACK_SECONDS, JobView, Terms
 from ioopt.result import Violation, violation
 
 OVERDUE_SECONDS = 300.0
-"""Predicted rest of a job that is past its walltime (rule 20)."""
+"""The seconds that a job past its walltime is predicted to go on running (rule 20)."""
 SAME_SCORE = 1e-9
 """Scores that differ relatively by less are equal (rule 2)."""
 
@@ -55,7 +55,9 @@ def queue_violations(terms: Terms, views: Sequence[JobView]) -> Iterator[Violati
 def _differences(
     expected: Sequence[JobView], begun: Sequence[JobView], now: float
 ) -> Iterator[Violation]:
-    """Yield the first job that starts out of turn, else one that should start."""
+    """Yield a violation for the first job that starts out of turn; if there is none,
+    for a job that should have started but did not.
+    """
     for view in begun:
         if view not in expected:
             text = (
@@ -122,8 +124,8 @@ def _starting(
 def _reservation(
     nodes: int, free: int, running: Sequence[JobView], now: float
 ) -> tuple[float, int]:
-    """Return when *nodes* are predicted to be free, and how many more nodes are free
-    then.
+    """Return the time when *nodes* nodes are predicted to be free, and how many nodes
+    beyond these are free at that time.
     """
     time = now
     ends = sorted((_predicted_end(view, now), view.nodes) for view in running)
@@ -153,7 +155,8 @@ def _in_order(terms: Terms, waiting: Sequence[JobView], now: float) -> list[JobV
         return sorted(waiting, key=_shortest_first)
     scores = [_score(view, now) for view in waiting]
     places = sorted(range(len(waiting)), key=lambda k: -scores[k])
-    # Neighbours with equal scores are sorted by submission and id.
+    # Jobs next to each other in this order that have equal scores are sorted by
+    # submission and id.
     groups: list[list[int]] = []
     for k in places:
         if groups and scores[groups[-1][-1]] - scores[k] <= SAME_SCORE * scores[k]:

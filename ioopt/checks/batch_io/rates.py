@@ -59,8 +59,8 @@ def is_conservative(terms: Terms) -> bool:
 
 
 def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Check that each first grant lies inside its request and where its first rate
-    begins.
+    """Check that the first grant of each request is between the start and the end of
+    the request, at the instant when its first recorded rate begins.
     """
     for record in view.requests:
         text = _false_grant(view, record)
@@ -70,7 +70,7 @@ def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def _false_grant(view: JobView, record: RequestView) -> str:
-    """Return the fault of the first grant of *record*; empty if there is none."""
+    """Return what is wrong with the first grant of *record*; empty if nothing is."""
     grant = record.grant
     if grant is None:
         return "finishes but was never granted" if record.finish is not None else ""
@@ -89,8 +89,8 @@ def check_rates(terms: Terms, spans: Spans) -> Iterator[Violation]:
 
 
 def _check_spans(terms: Terms, spans: Spans) -> Iterator[Violation]:
-    """Check that spans are inside their request, do not overlap, and are below the
-    peak.
+    """Check that the spans of a request lie within it, do not overlap, and have rates
+    up to its peak rate.
 
     Conservative policies without ``+top`` grant peak rates or nothing (rule 11), unless
     interference lowers their grants.
@@ -124,7 +124,9 @@ def _check_spans(terms: Terms, spans: Spans) -> Iterator[Violation]:
 
 
 def _check_bytes(spans: Spans) -> Iterator[Violation]:
-    """Check that the rates of a finished request move its bytes, and never more."""
+    """Check that the rates of a finished request move all its bytes, and that no rates
+    move more bytes than their request has.
+    """
     records = spans.records
     volumes = [
         math.nan if record.volume is None else record.volume for _, record in records
@@ -157,7 +159,7 @@ class Totals(NamedTuple):
     partial: Reals
     """The number of spans that run below their peak rate."""
     limit: Reals
-    """The rate that the storage delivers to that many requests (rule 29)."""
+    """The rate that the storage delivers to as many requests as run then (rule 29)."""
 
 
 def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
@@ -187,7 +189,7 @@ def _totals(terms: Terms, spans: Spans, moving: Flags) -> Totals:
     rate = spans.rate[moving]
     peak = spans.peak[moving]
     time = np.concatenate([until, since])
-    # At one instant spans end before others begin.
+    # At one instant, spans end before other spans begin.
     order = np.argsort(time, kind="stable")
 
     def running(amount: Reals) -> Reals:
@@ -208,7 +210,9 @@ def _totals(terms: Terms, spans: Spans, moving: Flags) -> Totals:
 
 
 def _over_limit(terms: Terms, totals: Totals) -> Iterator[Violation]:
-    """Yield the places where the sum of rates exceeds what the storage delivers."""
+    """Yield a violation for each time at which the sum of rates exceeds what the
+    storage delivers.
+    """
     excess = totals.rate - totals.limit
     for at in _lasting(totals.time, excess > RELATIVE * terms.storage):
         text = (
@@ -219,8 +223,8 @@ def _over_limit(terms: Terms, totals: Totals) -> Iterator[Violation]:
 
 
 def _less_than_whole(terms: Terms, totals: Totals) -> Iterator[Violation]:
-    """Yield the places where the rates are less than full grants, lowered by
-    interference alone.
+    """Yield a violation for each time at which the sum of rates is less than full
+    grants amount to after interference.
     """
     whole = np.minimum(totals.peak, totals.limit)
     for at in _lasting(totals.time, totals.rate < whole - RELATIVE * terms.storage):
@@ -232,7 +236,9 @@ def _less_than_whole(terms: Terms, totals: Totals) -> Iterator[Violation]:
 
 
 def _several_partial(totals: Totals) -> Iterator[Violation]:
-    """Yield the places where more than one request has a part of its peak rate."""
+    """Yield a violation for each time at which more than one request has a part of its
+    peak rate.
+    """
     for at in _lasting(totals.time, totals.partial > 1):
         text = (
             f"{totals.partial[at]:.0f} partial grants at {float(totals.time[at])!r}; a "

@@ -14,7 +14,9 @@ from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Job
 
 SLACK_SECONDS = 4e-9
-"""Two times within these seconds are one instant (rule 2 allows 1e-9 s for each)."""
+"""Two times that differ by at most these seconds count as one instant (rule 2 allows
+1e-9 s for each).
+"""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,9 @@ class JobView(NamedTuple):
     end: float
     killed: bool
     slack: float
-    """Tolerance of this job's times: rule 2 for both ends, and rounding of sums."""
+    """The tolerance for this job's times in seconds: that of rule 2 for start and end,
+    and the rounding of sums.
+    """
     requests: list[RequestView]
 
     @classmethod
@@ -152,7 +156,9 @@ def _finite(values: list[Any]) -> list[float]:
 def _request(
     record: Json, peak: float, end: float, volumes: Sequence[float]
 ) -> RequestView:
-    """Read a record of a job that ends at *end*; *volumes* are its phases' bytes."""
+    """Read a record of a job that ends at *end*; *volumes* are the bytes of the job's
+    phases.
+    """
     phase = record["phase"]
     request = record["request_seconds"]
     finish = record["finish_seconds"]

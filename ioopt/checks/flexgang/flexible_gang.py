@@ -161,8 +161,8 @@ class _Checker:
         return self.problem.block(self.problem.job_index[name], self.plan.home[name])
 
     def _grants(self, pattern: Pattern) -> None:
-        """Check that only jobs that can use loose CPU get it, and that every process of
-        a job gets tau.
+        """Check that loose CPU is granted only to jobs that can use it, and that every
+        process of a job gets tau.
         """
         frame = pattern.frame_seconds
         for name, tau in self.plan.tau_seconds.items():

@@ -1,5 +1,5 @@
-"""Check quantum selections: options from the menus, slots that fill the cycle,
-floors.
+"""Check quantum selections: each option is in its job's menu, the slots fill the cycle,
+and each job's share of the cycle is at least its floor.
 """
 
 import math
@@ -52,9 +52,10 @@ def check(
 
 
 def _least_cost(problem: QuantumSelectionProblem) -> float:
-    """Return a lower bound of the cost: the cost without slowdown and waste.
+    """Return a lower bound of the cost: the cost as if nothing were slowed down or
+    wasted.
 
-    When the instance has a table, its least entries are used.
+    If the instance has a table, its least entries are used instead.
     """
     table = problem.surface or ()
     slowdown = min([1.0, *(entry.slowdown for entry in table)])
@@ -142,8 +143,8 @@ def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
 def _predicted(
     problem: QuantumSelectionProblem, plan: QuantumPlan
 ) -> tuple[float, float]:
-    """Return the predicted cost, and the sum of w S, which scales its rounding
-    error.
+    """Return the predicted cost, and the sum of w S, to which the rounding error of the
+    cost is proportional.
     """
     machine = problem.machine
     costs = []

@@ -1,4 +1,5 @@
-"""Compute how an I/O job responds to a slot of ``on`` in every ``on + off`` seconds.
+"""Compute how an I/O job responds to a slot of ``on`` seconds in every ``on + off``
+seconds.
 
 This is a second implementation, for the checkers, of Lee et al., Section 3.2, with
 plain sums over the cells of a slot. The number of cells is part of the definition of
@@ -26,11 +27,11 @@ CELLS_PER_DEVIATION = 16
 FEWEST_CELLS = 96
 MOST_CELLS = 640
 POINTS_PER_CELL = 4
-"""The number of trapezoids a cell in the integral of the time when CPUs are given
-away.
+"""The number of trapezoids in each cell for the integral over the time at which CPUs
+are given away.
 """
 CLOCK = 1e-9
-"""Seconds within which two times are the same."""
+"""Two times that differ by at most these seconds are the same."""
 DIGITS = 12
 """The number of decimals of a second to which slots are rounded."""
 
@@ -89,8 +90,7 @@ def _stationary(
     cycle = on + off
     left = np.arange(cells) * width
 
-    # Where an I/O ends that a burst ending in cell i began: it covers
-    # [ends, ends + width).
+    # The I/O after a burst that ends in cell i ends within [ends, ends + width).
     ends = (left + io) % cycle
     inside = np.zeros((cells, cells))
     waits = np.zeros(cells)
@@ -124,7 +124,9 @@ def _stationary(
     so_far = np.append(0.0, np.cumsum(law))
 
     def ended(time: Array) -> Array:
-        """Return the number of completions up to *time*, one a cycle."""
+        """Return the number of I/O completions up to *time*, at one completion per
+        cycle.
+        """
         turns = np.floor(time / cycle)
         counted: Array = turns + np.interp(time - turns * cycle, edges, so_far)
         return counted
@@ -151,8 +153,8 @@ def _lands(burst: float, shape: int, width: float, cells: int) -> tuple[Array, A
     what = f"bursts of {burst:g} s in slots of {cells * width:g} s"
     require_numbers(12.5 * turns * cells, what, "use longer slots or shorter bursts")
     edge = np.arange(turns * cells + 1) * width
-    # Mean time left at x of a burst that has ended by then: integral of the
-    # distribution function.
+    # The mean over bursts of the time from their end to x (0 for bursts that end
+    # later): the integral of the distribution function.
     past = edge * gammainc(shape, edge / scale) - burst * gammainc(
         shape + 1, edge / scale
     )

@@ -15,8 +15,8 @@ from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
 SAME_INSTANT_SECONDS = 1e-7
-"""Events that differ by less are one event; a job with less work left is done at the
-end of its slice (rules 3 and 4).
+"""Events whose times differ by less count as one event; a job with less work left is
+done at the end of its slice (rules 3 and 4).
 """
 IS_LOCAL = "is local if and only if its columns are its file nodes"
 """The rule for the key ``local`` of an entry."""
@@ -25,8 +25,8 @@ RELATIVE = 1e-9
 
 
 def _slack(seconds: float) -> float:
-    """Return the tolerance of an instant: rule 3 for both ends, and rounding of
-    sums.
+    """Return the tolerance of an instant at *seconds*: that of rule 3 for both ends of
+    an interval, and the rounding of sums.
     """
     return 2 * SAME_INSTANT_SECONDS + 64 * math.ulp(seconds)
 
@@ -108,7 +108,7 @@ def _finite(entry: Json, key: str) -> bool:
 
 
 def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> None:
-    """Check start and finish of a job against its arrival and its times."""
+    """Check the start and the finish of a job against its arrival and its run times."""
     job = problem.jobs[k]
     local, remote = problem.times[k]
     start = entry["start_seconds"]
@@ -117,8 +117,8 @@ def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> N
     if early > _slack(start):
         text = f"starts at {start:g} s but arrives at {job.arrival_seconds:g} s"
         found.add("start-before-arrival", job.id, text, early)
-    # A job that ended remote never ran local; one that ended local may have begun
-    # remote, but is no faster for it.
+    # A job that ended remote never ran local. A job that ended local may have begun
+    # remote, which did not make it faster.
     least = remote
     if entry.get("local"):
         least = local
@@ -164,8 +164,8 @@ class _Replay:
         self.moved = 0
 
     def run(self, updates: list[Json]) -> Json:
-        """Check every update, then that every job has left; return the metrics that
-        need the history.
+        """Check every update, and at the end that every job has left the matrix; return
+        the metrics that need the history.
         """
         before = 0.0
         occupied = 0.0
@@ -396,9 +396,9 @@ def ranges(
 ) -> dict[str, tuple[float, float]]:
     """Return limits of the metrics that only the history of the matrix determines.
 
-    They are for schedules without it. A job holds its nodes in at least one row while
-    it is in the matrix; the last update may come at the next slice boundary. A job
-    migrates at most once, and every update is at an arrival or an end.
+    The limits are for schedules without this history. A job occupies its nodes in at
+    least one row while it is in the matrix; the last update may come at the next slice
+    boundary. A job migrates at most once, and every update is at an arrival or an end.
     """
     machine = problem.machine
     tasks = sum(job.size for job in problem.jobs)

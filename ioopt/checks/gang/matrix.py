@@ -54,8 +54,8 @@ def check(
 
 
 def limits_of(problem: GangMatrixProblem) -> dict[str, float]:
-    """Return upper bounds of the values: every job in every row, local and remote,
-    which is impossible.
+    """Return upper bounds of the values, computed as if every job were in every row,
+    both local and remote, which no matrix allows.
     """
     machine = problem.machine
     jobs = (*problem.running, *problem.waiting)

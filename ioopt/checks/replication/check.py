@@ -100,8 +100,8 @@ def check(
 
 
 def _move_violations(reader: _PlanReader, stages: list[Stage]) -> Iterable[Violation]:
-    """Judge the moves of a plan: static ones by round, otherwise only the files of each
-    task.
+    """Check the moves of a plan: static moves round by round; for any other plan, only
+    that the inputs and cores of each task fit its node.
     """
     problem = reader.problem
     plan = reader.plan
@@ -165,7 +165,7 @@ def _bound_ranges(
     assert schedule is not None
     most = metrics["makespan_seconds"]
     if schedule.get("actual_compute_seconds"):
-        most = math.inf  # bounds hold for planned times only
+        most = math.inf  # bounds are valid for planned times only
     return {"transfer_bound_seconds": (metrics["lower_bound_seconds"], most)}
 
 
@@ -327,9 +327,10 @@ class _PlanReader:
         ]
 
     def stages(self) -> list[Stage]:
-        """Return the plan as rounds.
+        """Return the rounds of the plan as stages.
 
-        A plan without rounds is one round that begins with the held files.
+        A plan without rounds becomes one stage, before which only the held files are on
+        the disks.
         """
         forest = self.plan.moves != "printed"
         remote = self._remote(self.plan.remote)
@@ -426,8 +427,8 @@ class _PlanReader:
 
 
 def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Violation]:
-    """Apply (21) to single tasks: a node that evicts on demand still needs room for all
-    inputs of a task, and the cores that the task takes.
+    """Apply constraint (21) to single tasks: a node that evicts on demand still needs
+    room for all inputs of a task, and the cores that the task takes.
     """
     found = []
     for task, node in sorted(assign.items()):
@@ -483,7 +484,9 @@ def _additive_seconds(
 
 
 def _compute_imbalance(problem: ReplicationProblem, assign: Mapping[int, int]) -> float:
-    """Return largest / mean compute time of a node - 1; 0 when nothing computes."""
+    """Return the largest compute time of a node divided by the mean, minus 1; 0 when
+    nothing computes.
+    """
     seconds = [0.0] * len(problem.nodes)
     for task, node in sorted(assign.items()):
         seconds[node] += problem.tasks[task].compute_seconds / problem.nodes[node].speed
@@ -519,7 +522,9 @@ def _names(problem: ReplicationProblem, file: int, node: int) -> tuple[str, str]
 def _sources(
     problem: ReplicationProblem, stage: Stage, have: Sequence[set[int]]
 ) -> Iterable[Violation]:
-    """Check (1): a node copies only a file that it has, and not to itself."""
+    """Check constraint (1): a node copies only a file that it has, and not to
+    itself.
+    """
     for file, source, target in stage.copies:
         name, node = _names(problem, file, source)
         if source == target:
@@ -533,8 +538,8 @@ def _sources(
 
 
 def _for_readers(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """Check (2): a file is copied only to a node with a reader, or whose queue asks for
-    it.
+    """Check constraint (2): a file is copied only to a node that has a reader of the
+    file or whose queue asks for the file.
     """
     for file, _, target in stage.copies:
         read = any(stage.assign.get(task) == target for task in problem.readers[file])
@@ -546,8 +551,8 @@ def _for_readers(problem: ReplicationProblem, stage: Stage) -> Iterable[Violatio
 
 
 def _arrivals(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """Check (3), (6) and held files: a file reaches a node at most once, and never a
-    node that already has it.
+    """Check constraints (3) and (6), and held files: a file reaches a node at most
+    once, and never a node that already has the file.
     """
     fetched = Counter(stage.remote)
     copied = Counter((file, node) for file, _, node in stage.copies)
@@ -574,7 +579,7 @@ def _arrivals(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
 def _inputs(
     problem: ReplicationProblem, stage: Stage, have: Sequence[set[int]]
 ) -> Iterable[Violation]:
-    """Check (7): all inputs of a task are on its node."""
+    """Check constraint (7): all inputs of a task are on the node of the task."""
     for task, node in sorted(stage.assign.items()):
         for file in problem.inputs[task]:
             if file not in have[node]:
@@ -584,8 +589,8 @@ def _inputs(
 
 
 def _fetched(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """Check (8): a file that is read and that no node holds is fetched at least
-    once.
+    """Check constraint (8): a file that is read and that no node holds is fetched at
+    least once.
     """
     read: set[int] = set()
     for task in stage.assign:
@@ -640,7 +645,7 @@ def stage_cycles(stage: Stage) -> dict[int, list[int]]:
 def _disk(
     problem: ReplicationProblem, stage: Stage, have: Sequence[set[int]]
 ) -> Iterable[Violation]:
-    """Check (21): the files on a node fit its disk."""
+    """Check constraint (21): the files on a node fit the disk of the node."""
     for node, files in enumerate(have):
         limit = problem.nodes[node].disk_bytes
         used = sum(problem.files[file].bytes for file in files)
@@ -653,9 +658,9 @@ def stage_seconds(problem: ReplicationProblem, stage: Stage) -> list[float]:
     """Return Exec_i of (12) per node in seconds.
 
     It is the sum of copies at both ends (9), computing (10) and remote transfers (11).
-    The printed (9) and (11) omit the file size; here the cost is per byte. A copy costs
-    what the slowest disk or interface on its way takes (rule 1). Compute time is
-    divided by speed.
+    The printed equations (9) and (11) omit the file size; here the cost is per byte. A
+    copy costs what the slowest disk or interface on its way takes (rule 1). Compute
+    time is divided by speed.
     """
     disks = (node.disk_bytes_per_second or math.inf for node in problem.nodes)
     far = problem.network.remote_bytes_per_second

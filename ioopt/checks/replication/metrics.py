@@ -185,10 +185,11 @@ def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[f
 def _together(
     problem: ReplicationProblem, born: list[int], asked: list[float], k: int
 ) -> float:
-    """Return the earliest time in seconds when task *k* can have all its inputs from
-    outside.
+    """Return the earliest time in seconds when task *k* can have all its files of
+    *born*.
 
-    They pass one interface: that of the node that lacks the fewest of their bytes.
+    The files that a node lacks pass its one interface; the node that lacks the fewest
+    bytes counts.
     """
     if not born or not problem.hosts[k]:
         return 0.0
@@ -200,10 +201,11 @@ def _together(
 
 
 def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> float:
-    """Return the bound of all computing on all cores.
+    """Return the lower bound of the makespan, in seconds, that follows from the
+    computing of all tasks on all cores.
 
-    It considers the work from each instant on, and up to the least time that follows
-    each task.
+    Tasks that cannot start before an instant need all cores for a least time after it.
+    Tasks that a least time must follow need all cores for a least time before that.
     """
     tasks = problem.tasks
     power = sum(node.cores * node.speed for node in problem.nodes)
@@ -224,8 +226,8 @@ def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> 
 def links(
     problem: ReplicationProblem, end: list[float], tail: list[float], work: list[float]
 ) -> float:
-    """Return the bounds of all bytes over the remote link, and over each storage's
-    disk.
+    """Return the lower bound of the makespan, in seconds, that follows from all bytes
+    over the remote link, and over each storage's disk.
 
     The remote link is the shared one, or all private ones together.
     """

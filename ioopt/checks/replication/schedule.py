@@ -145,7 +145,7 @@ def stays_of(problem: ReplicationProblem, schedule: Schedule) -> Stays:
 
 
 def _match(stays: Stays, key: tuple[str, str], times: list[float]) -> None:
-    """End each stay by the first eviction that follows its arrival."""
+    """Let each stay end with the first eviction that follows its arrival."""
     listed = iter(stays.of.get(key, []))
     stay = next(listed, None)
     for time in times:
@@ -264,7 +264,8 @@ def _copy_entries(
 def _transfers(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterable[Violation]:
-    """Check that copies come from complete holders that keep the file meanwhile.
+    """Check that each copy comes from a node on which the file is complete and stays
+    until the copy has ended.
 
     A node receives no more files at a time than its staging option allows.
     """
@@ -333,7 +334,7 @@ def pipes_of(
     network = problem.network
     target = move["destination"]
     source = move["source"]
-    if target is None:  # a save uses the pipes of a fetch to its sender
+    if target is None:  # a save uses the pipes of a fetch to the node that saves
         target = source
         source = None
 
@@ -500,8 +501,8 @@ def _bytes_kept(
     node: str,
     time: float,
 ) -> int:
-    """Return the bytes on *node* just before and just after an instant, without files
-    being sent.
+    """Return the bytes of the files that are on *node* just before and just after an
+    instant, except files that it is sending then.
     """
     sent = _files_sent(schedule, node, time)
     total = 0
@@ -519,7 +520,7 @@ def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violati
     Each file must be for one of the first *depth* tasks that have not started.
     """
     if schedule.get("copy_entries"):
-        return  # they stand in the queues too, and no row tells when they began to wait
+        return  # copy entries queue with tasks, but no row says when they began to wait
     starts: dict[str, list[float]] = defaultdict(list)
     readers: dict[tuple[str, str], list[float]] = defaultdict(list)
     for run in schedule.get("tasks", ()):
@@ -552,7 +553,7 @@ def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violati
 def _holders(
     problem: ReplicationProblem, stays: Stays, file: str, time: float
 ) -> list[str]:
-    """Return the nodes on which a file is complete just before and just after an
+    """Return the nodes on which a file is complete both just before and just after an
     instant.
     """
     return [

@@ -54,9 +54,10 @@ class Stays:
 def workflow_violations(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> list[Violation]:
-    """Return the violations of cores, arrivals, saves and lost products by a schedule.
+    """Return the violations, by a schedule, of the rules for cores, arrivals, saves and
+    lost products.
 
-    All its names must be known.
+    The problem must know every name in the schedule.
     """
     return [
         *cores(problem, schedule),
@@ -223,7 +224,7 @@ def losses(
     """Check that the last copy of a product is evicted only after its save or its last
     read.
 
-    A file to keep then lacks its save, which is a violation of its own.
+    If the product is a file to keep, its missing save is a second violation.
     """
     saved = saved_at(schedule)
     starts = {row["id"]: row["start_seconds"] for row in schedule.get("tasks", ())}
@@ -253,8 +254,8 @@ def dispatch_violations(
     queues: Mapping[str, Sequence[str]],
     schedule: Schedule | None,
 ) -> list[Violation]:
-    """Check the record of a dispatch (workflow rule 11): its queues, and that each
-    dispatch was allowed.
+    """Check the record of a dispatch (workflow rule 11): that the queues follow from
+    the recorded dispatches, and that each dispatch was allowed.
     """
     found: list[Violation] = []
     made: dict[str, list[str]] = {node.id: [] for node in problem.nodes}

@@ -1,4 +1,6 @@
-"""``ioopt import``: instances from traces, logs and workflows of other programs."""
+"""``ioopt import``: make instances from traces, logs and workflows of other
+programs.
+"""
 
 import click
 

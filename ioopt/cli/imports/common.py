@@ -30,11 +30,12 @@ Described = Callable[[tuple[str, ...]], Mapping[str, Any]]
 def import_command(
     name: str, epilog: str, *, machine: Described | None = None, several: bool = False
 ) -> Callable[[Reader], click.Command]:
-    """Make a command of a reader of ``source`` (or *several* ``sources``).
+    """Make a command of a reader, a function that takes ``source`` (or, with *several*,
+    ``sources``).
 
-    The option -o says where to write the instance. The warnings in its ``meta`` are
-    printed on standard error too. Sources can hold values that no instance may have;
-    the error raised for them becomes an InstanceError.
+    The command's option -o says where to write the instance. The warnings in the
+    instance's ``meta`` are also printed on standard error. Sources can have values that
+    no instance may have; the error raised for them becomes an InstanceError.
     """
 
     def decorate(reader: Reader) -> click.Command:
@@ -51,8 +52,8 @@ def import_command(
                 output, dump_json(problem.model_dump(mode="json", by_alias=True))
             )
 
-        # click lists the options that were added last first, so the reader's own come
-        # between these.
+        # click lists the options that were added last first, so the reader's own
+        # options come between these two.
         target = output_option(required=True, text="Where to write the instance.")
         command = target(run)
         if machine is not None:
@@ -87,7 +88,8 @@ machine_option = click.option(
 def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
     """Return the keys that *words* of ``--machine`` state for each of *classes*.
 
-    A file may state keys of any machine, text only those of *classes*.
+    A file may state keys of any machine; text on the command line may state only keys
+    of *classes*.
     """
     found: Json = {}
     for word in words:

@@ -35,7 +35,7 @@ outweigh all others.
 
 
 class RuleNumbers(NamedTuple):
-    """The rules on one machine, as numbers for the kernels.
+    """The rules applied to one machine, as numbers for the kernels.
 
     ``limit`` is the guard in slots. ``slots`` is the number of slots of the machine
     under ``Rules.break_even``, else 0.
@@ -54,7 +54,7 @@ class RuleNumbers(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The choices by which a policy runs the phases.
+    """The choices by which policies differ when they run the phases of an update.
 
     ``place``: the Schedule rule. ``migrate``: remote jobs move to their file nodes.
     ``local_first``: FillMatrix serves all local jobs before remote ones. With a
@@ -62,12 +62,12 @@ class Rules(NamedTuple):
     ``free_queue`` passes over jobs that do not fit, but not over those that have waited
     longer than ``age`` seconds (0: no such limit).
 
-    ``guard``: a remote start may not fill more than this share of all slots until the
-    job has waited ``patience`` (R - L); until then the queue passes over it. With
-    ``break_even`` it may always fill the share L/R, because a machine full of remote
-    jobs does as much work. ``pack_ratio``: jobs whose R/L is at most this gain little
-    from their files. They start where they get the most rows, ignore the guard, and
-    never migrate.
+    ``guard``: a remote start may not bring the filled share of all slots above this
+    value until the job has waited ``patience`` (R - L); until then the queue passes
+    over the job. With ``break_even`` remote starts may always fill the share L/R,
+    because a machine full of remote jobs does as much work. ``pack_ratio``: jobs whose
+    R/L is at most this value gain little from their files. They start where they get
+    the most rows, ignore the guard, and never migrate.
     """
 
     place: int
@@ -106,8 +106,8 @@ class Rules(NamedTuple):
 
 
 def guard_slots(share: Fraction, nodes: int, levels: int) -> int:
-    """Return the most home slots that may be occupied after a remote start: floor(share
-    x M P).
+    """Return the largest number of home slots that may be occupied after a remote
+    start: floor(share x M P).
     """
     return nodes * levels * share.numerator // share.denominator
 

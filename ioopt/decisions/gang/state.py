@@ -104,7 +104,7 @@ class GangPolicy(Protocol):
 
 
 class Timing(NamedTuple):
-    """T, C, Q and the shape of the matrix in one arithmetic.
+    """T, C, Q and the shape of the matrix, all as floats or all as Fractions.
 
     Instants that differ by at most ``tolerance`` are equal. ``at_boundary``: the matrix
     is updated at slice boundaries only (rule 2).
@@ -164,9 +164,10 @@ def _number_of(arithmetic: str) -> Callable[[float], Number]:
 
 
 def state_of(problem: GangMatrixProblem) -> State:
-    """Return the state that a snapshot describes, without replicas.
+    """Return the state that a snapshot describes, without replicas of jobs in other
+    rows.
 
-    Keys number the running jobs first.
+    The running jobs have the lowest keys.
     """
     everyone = [*problem.running, *problem.waiting]
     now = problem.now_seconds or 0.0

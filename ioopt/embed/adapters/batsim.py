@@ -1,8 +1,8 @@
 """Decide for Batsim over its JSON protocol (version 4).
 
 :class:`BatsimDecider` turns a message of Batsim into the reply; it reads neither clock
-nor file and has no socket (see :mod:`ioopt.embed.adapters.batsim_transport`). Jobs are
-ordered and placed by :class:`ioopt.embed.batch.BatchCluster`, as in the simulators.
+nor file and opens no socket (see :mod:`ioopt.embed.adapters.batsim_transport`). Jobs
+are ordered and placed by :class:`ioopt.embed.batch.BatchCluster`, as in the simulators.
 When rates are given and Batsim allows dynamic jobs (``--enable-dynamic-jobs``), a job
 with transfers in its profile runs as a chain of dynamic jobs on the job's nodes, and
 :class:`ioopt.embed.IoArbiter` decides when a transfer begins. Batsim itself shares the
@@ -39,7 +39,9 @@ class RefusedError(InstanceError):
 
 @dataclass
 class _Job:
-    """A job that has not ended. ``steps`` is empty for a job that Batsim runs whole."""
+    """A job that has not ended. ``steps`` is empty when Batsim runs the job in one
+    piece.
+    """
 
     id: str
     nodes: int
@@ -121,7 +123,8 @@ class BatsimDecider:
         self.notes: list[str] = []
 
     def reply(self, message: Json) -> Json:
-        """Return the reply to a message; all its events count as simultaneous.
+        """Return the reply to a message; all events in the message count as
+        simultaneous.
 
         Raises InstanceError for a message that violates the protocol, because a
         simulation that continued without its scheduler would give wrong results.
@@ -158,9 +161,7 @@ class BatsimDecider:
 
     @property
     def begun(self) -> bool:
-        """Return whether Batsim has said that a simulation begins, and on which
-        machine.
-        """
+        """Return whether Batsim has announced a simulation, and with it the machine."""
         return self._cluster is not None
 
     def _begin(self, data: Json) -> None:
@@ -201,7 +202,9 @@ class BatsimDecider:
         self._transfers = Transfers(block, self._policy)
 
     def _require_storages(self, storages: Mapping[int, str]) -> None:
-        """Raise when the storage mapping has a number at which Batsim would abort."""
+        """Raise when the storage mapping has a resource number at which Batsim would
+        abort.
+        """
         for label, number in self._storage_mapping.items():
             if number not in storages:
                 known = ", ".join(f"{name} is {k}" for k, name in storages.items())
@@ -213,8 +216,8 @@ class BatsimDecider:
         self._events = []
 
     def _submitted(self, data: Json) -> None:
-        """Let a new job join the queue; execute a dynamic one that Batsim
-        acknowledges.
+        """Add a new job to the queue; execute a dynamic job when Batsim acknowledges
+        it.
         """
         name = data["job_id"]
         if name in self._parts:
@@ -293,7 +296,7 @@ class BatsimDecider:
         return left <= max(time_tolerance(self._now), _ROUNDED)
 
     def _notified(self, data: Json) -> None:
-        """Store the end of the workload, and machines that leave and return."""
+        """Store that the workload has ended, and which machines leave and return."""
         kind = data.get("type")
         if kind == "no_more_static_job_to_submit":
             self._static_over = True
@@ -355,7 +358,7 @@ class BatsimDecider:
                 self._leave(job)
 
     def _start_jobs(self, cluster: BatchCluster) -> None:
-        """Start the jobs that the queue lets start now."""
+        """Start the jobs that a pass of the queue starts now."""
         for name, places in cluster.run(self._now):
             job = self._jobs[name]
             job.places = places
@@ -377,7 +380,8 @@ class BatsimDecider:
         self._ask_wake_up(transfers)
 
     def _ask_wake_up(self, transfers: Transfers) -> None:
-        """Ask Batsim for a call when a job's walltime ends while its transfer waits.
+        """Ask Batsim for a call at the time when a job's walltime ends while its
+        transfer waits.
 
         A wake-up cannot be cancelled and delays the end of Batsim's simulation, so none
         is requested for later than the end of a running transfer. If that end is only a
@@ -426,8 +430,8 @@ class BatsimDecider:
         )
 
     def _launch(self, job: _Job) -> None:
-        """Register the dynamic job of a step; execute it unless Batsim acknowledges
-        first.
+        """Register the dynamic job of a step; execute it now, or, if Batsim
+        acknowledges dynamic jobs, after its acknowledgement.
         """
         workload = job.id.partition("!")[0]
         profile = f"ioopt:{job.part}"

@@ -1,4 +1,5 @@
-"""Split a Batsim job into a chain of steps, and admit those that transfer.
+"""Split a Batsim job into a chain of steps, and decide when the steps that transfer
+begin.
 
 A transfer cannot be slowed or stopped once it has begun.
 """
@@ -12,7 +13,7 @@ from ioopt.formats.batsim.profiles import Platform, Profiles
 from ioopt.problems.base import Json
 
 MAX_STEPS = 1000
-"""The largest number of steps; a job with more is run whole."""
+"""The largest number of steps; a job with more steps is run in one piece."""
 _TINY = 1e-9
 
 
@@ -59,8 +60,8 @@ class _Transfer:
 
 
 class Transfers:
-    """Ask an :class:`IoArbiter`, and begin the transfers that fit beside the running
-    ones.
+    """Ask an :class:`IoArbiter` for rates, and begin the transfers that fit beside
+    those that are running.
 
     A transfer that has begun keeps its rate, or takes the rate of a later decision when
     that is above 0. The bytes that it has moved are computed from its rates, since
@@ -122,7 +123,7 @@ class Transfers:
         return max(ends, default=0.0), len(ends)
 
     def admit(self, now: float, barred: Collection[str] = ()) -> list[str]:
-        """Return the transfers that begin now, without those *barred*.
+        """Return the transfers that begin now; those of the jobs *barred* do not begin.
 
         ``notes`` say when the policy failed.
         """

@@ -1,10 +1,10 @@
 """Connect the Batsim adapter by ZeroMQ: Batsim sends a request (REQ), the component
 answers.
 
-A simulation has one peer: the first that sends ``SIMULATION_BEGINS``. Messages of
-others are dropped unread, and a message that violates the protocol is answered without
-events; neither ends the service. It ends with the simulation, or with the peer's
-connection.
+A simulation has one peer: the first that sends ``SIMULATION_BEGINS``. Messages of other
+peers are dropped unread, and a message that violates the protocol is answered without
+events; neither ends the service. The service ends with the simulation, or with the
+connection of its peer.
 """
 
 import json
@@ -27,7 +27,7 @@ one.
 
 
 class BatsimServer:
-    """A server at *endpoint*, as of Batsim's ``--socket-endpoint``.
+    """A server at *endpoint*, which has the form of Batsim's ``--socket-endpoint``.
 
     ``*`` is this machine alone; ``tcp://0.0.0.0:28000`` listens on every interface.
     Raises BackendMissingError without pyzmq, UsageError when the endpoint cannot be
@@ -97,8 +97,8 @@ class BatsimServer:
             self.close()
 
     def _watch(self) -> None:
-        """Record which connections have ended; that of the simulation does not come
-        back.
+        """Record which connections have ended; once the simulation's connection has
+        ended, it stays recorded as ended.
         """
         from zmq import EVENT_DISCONNECTED
         from zmq.utils.monitor import recv_monitor_message

@@ -1,12 +1,12 @@
 """Place the tasks of any Dask graph by ioopt's dispatchers while they run.
 
-A scheduler plugin holds back every task of a new graph. Once its inputs exist, the
-dispatcher decides which worker gets it, and when; simulations use the same object. Dask
-does the rest: it moves the inputs, keeps copies for later readers, and deletes data
-that is no longer needed. Estimates come from Dask: the mean seconds and bytes of tasks
-with the same key prefix, and its own measure of the bandwidth. Tasks that are
-restricted to workers, hosts or resources, actors and P2P shuffles are left to Dask.
-After any error Dask places the tasks that were held back.
+A scheduler plugin holds back every task of a new graph. Once the inputs of a task
+exist, the dispatcher decides which worker gets the task, and when; simulations use the
+same dispatchers. Dask does the rest: it moves the inputs, keeps copies for later
+readers, and deletes data that is no longer needed. Estimates come from Dask: the mean
+seconds and bytes of tasks with the same key prefix, and its own measure of the
+bandwidth. Tasks that are restricted to workers, hosts or resources, actors and P2P
+shuffles are left to Dask. After any error Dask places the tasks that were held back.
 """
 
 import contextlib
@@ -35,10 +35,10 @@ UNKNOWN_SECONDS = 0.5
 same.
 """
 UNKNOWN_BYTES = 1 << 20
-"""The estimate for the output of such a task."""
+"""The estimate for the output of a task when no task with its prefix has ended."""
 DEADLINE_SECONDS = 10.0
-"""The seconds for one round of decisions; after one late round Dask places all other
-tasks.
+"""The seconds that one round of decisions may take; after one round that takes longer,
+Dask places all other tasks.
 """
 NOBODY = "ioopt://held"
 """An address that no worker has: a task restricted to it waits."""
@@ -112,7 +112,9 @@ class Placement(SchedulerPlugin):
                 self._view = None
 
     def add_worker(self, scheduler: "Scheduler", worker: str) -> None:
-        """Make a new plan when a new worker takes work at once (most do so later)."""
+        """Make a new plan when a new worker takes work at once (most workers do so
+        later).
+        """
         if scheduler.workers[worker] in scheduler.running:
             self._workers_changed()
 
@@ -173,7 +175,7 @@ class Placement(SchedulerPlugin):
         """
         if not isinstance(self._scheduler.tasks[key].worker_restrictions, Pin):
             return
-        if key not in self._held:  # its worker or its result was lost
+        if key not in self._held:  # the worker or the result of the task was lost
             self._held[key] = None
             self._view = None
         elif self._view is not None:
@@ -275,7 +277,7 @@ class Placement(SchedulerPlugin):
     def _take_back(self) -> None:
         """Ask workers that take no work now to give back the tasks they have not begun.
 
-        Such a task goes to the running worker with the fewest tasks a thread, by the
+        Such a task goes to the running worker with the fewest tasks per thread, by the
         protocol of Dask's own work stealing. A task that is computing stays where it
         is.
         """
@@ -383,11 +385,11 @@ def placed(
 ) -> Iterator[Report]:
     """Let ioopt place all graphs that reach the scheduler of *client* inside the block.
 
-    The default dispatcher pays on some graphs. The others are slower than Dask alone,
-    and ``rolling`` can take several times as long: they are for comparisons with
-    simulations. Arguments are those of :class:`Placement`; ioopt has to be installed
-    where the scheduler runs. The report is filled in at the end. Raises UsageError for
-    a policy that is not a dispatcher.
+    The default dispatcher makes some graphs faster. The other dispatchers are slower
+    than Dask alone, and ``rolling`` can take several times as long: they are for
+    comparisons with simulations. Arguments are those of :class:`Placement`; ioopt has
+    to be installed where the scheduler runs. The report is filled in at the end. Raises
+    UsageError for a policy that is not a dispatcher.
     """
     report = Report()
     client.register_plugin(Placement(policy, settings, record=record))
@@ -397,7 +399,7 @@ def placed(
         try:
             vars(report).update(vars(client.run_on_scheduler(_end)))
             client.unregister_scheduler_plugin(Placement.name)
-        except OSError as error:  # keep the error of the block
+        except OSError as error:  # this error must not replace one of the block
             report.notes.append(f"the scheduler is gone: {error}")
 
 

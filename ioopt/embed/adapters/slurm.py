@@ -7,10 +7,10 @@ node, and gives each job its node (``ReqNodeList``) and a dependency on its stag
 jobs and on the job before it in the node's queue, so that Slurm keeps the plan's
 order; then it releases the job.
 
-The placer keeps no state of its own, so it may be stopped and started at any moment. A
-job that is still held, or whose staging has failed, counts as not placed; a staging job
-is found by its comment. A job that waits for a node which Slurm cannot use gets another
-one, and that node gets no job in the same run. With ``dry_run`` the commands are
+The placer stores no state, so it may be stopped and started at any moment. A job that
+is still held, or whose staging has failed, counts as not placed; a staging job is found
+by its comment. A job that waits for a node which Slurm cannot use gets another node,
+and the unusable node gets no job in the same run. With ``dry_run`` the commands are
 printed and nothing is changed. Written for Slurm 22.05.
 """
 
@@ -87,7 +87,7 @@ def run_command(words: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Placement:
-    """A job, its node, and the ids of the staging jobs it waits for."""
+    """A job, its node, and the ids of the staging jobs that it waits for."""
 
     job: int
     node: str
@@ -185,7 +185,7 @@ class SlurmPlacer:
     def _staging(self, jobs: Iterable[Json]) -> dict[tuple[str, str], int]:
         """Return the staging jobs that have not failed, by (file, node).
 
-        For the planner, their files are on the nodes already.
+        The planner is told that the files of these jobs are on the nodes already.
         """
         found: dict[tuple[str, str], int] = {}
         for job in jobs:
@@ -203,10 +203,10 @@ class SlurmPlacer:
         return found
 
     def _task(self, job: Json) -> Task | None:
-        """Return the task of a job to be placed; None for every other job.
+        """Return the task that stands for a job to be placed; None for every other job.
 
-        Such a job names its inputs and is held, or its staging has failed, or its node
-        cannot be used.
+        A job to be placed names its inputs; besides, it is held, or its staging has
+        failed, or its node cannot be used.
         """
         comment = job.get("comment") or ""
         if job["job_state"] != "PENDING" or not comment.startswith(JOB_MARK):
