@@ -38,8 +38,8 @@ def least_cost(problem: QuantumSelectionProblem) -> float:
 
     A process that computes for the share r of an iteration on a machine of its own, and
     gets the share x of the cycle here, has S >= r / x for any quantum; the floors of
-    compute jobs leave F for all x together. The least of sum w (r / x - 1) is (sum
-    sqrt(w r))^2 / F - sum w, where x is proportional to sqrt(w r).
+    compute jobs leave the share F for all I/O processes together. The least of sum w (r
+    / x - 1) is (sum sqrt(w r))^2 / F - sum w, where x is proportional to sqrt(w r).
     """
     rows = [
         (job.weight, job.burst_seconds / job.dedicated_seconds)

@@ -73,12 +73,12 @@ def add_choice(program: Program, question: Question) -> list[int | None]:
 def _terms(
     taken: list[int | None], options: Sequence[int], factor: int
 ) -> list[tuple[int, int]]:
-    """Return *factor* times the sum of u over *options* that have a variable."""
+    """Return *factor* times the sum of u over the *options* that have a variable u."""
     return [(at, factor) for o in options if (at := taken[o]) is not None]
 
 
 def _add_budget(program: Program, question: Question, taken: list[int | None]) -> None:
-    """Add (4): migrations within what is left of the budget."""
+    """Add (4): migrations cost at most what is left of the budget."""
     costs = []
     for at, option in zip(taken, question.options):
         if option.cost and at is not None:
@@ -130,7 +130,7 @@ class RowFreeModel:
         return rows
 
     def _add_slots(self) -> None:
-        """Add (3): all options fit into all slots together, where columns are open."""
+        """Add (3): the tasks of all options fit into the slots of the matrix."""
         question = self.question
         if not question.remote:
             return
