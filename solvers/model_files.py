@@ -24,7 +24,7 @@ from ioopt.solvers.backends.pulp_program import to_pulp
 
 
 class PrintedSettings(Record):
-    """Configure whether the printed model allows cycles of copies, and copies at all.
+    """Configure whether the printed model allows copies, and cycles of copies.
 
     Without cycles its optimum is the least batch time of a plan; as printed, with
     cycles, it may be too low.

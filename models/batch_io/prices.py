@@ -152,7 +152,7 @@ class _Market:
         return max(best, value)
 
     def bound(self, prices: Reals) -> tuple[float, Reals]:
-        """Return L at *prices*, and the seconds of the storage bought in each slot."""
+        """Return L at *prices*, and by slot the seconds of the storage bought."""
         np = self.np
         costs = self.costs
         levels = np.arange(LEVELS)

@@ -228,7 +228,7 @@ def _nonzero(terms: Iterable[Term]) -> list[Term]:
 def _by_position(
     problem: FlexibleGangProblem, plan: FlexibleGangPlan
 ) -> tuple[Placement, dict[int, float], dict[tuple[int, int], float]]:
-    """Return *plan* by positions: placement, tau by job, seconds by job and column."""
+    """Return placement, tau by job, and seconds by job and column of *plan*."""
     index = problem.job_index
     home = {index[name]: block for name, block in plan.home.items()}
     tau = {index[name]: seconds for name, seconds in plan.tau_seconds.items()}

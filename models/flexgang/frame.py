@@ -71,9 +71,7 @@ class PatternData:
         return weight * (response.slowdown - 1.0)
 
     def min_rows(self, job: int) -> int:
-        """Return the strict rows that keep the floor of a job without loose CPU;
-        else 0.
-        """
+        """Return the strict rows that a job needs for its floor without loose CPU."""
         if self.problem.jobs[job].takes_loose_cpu:
             return 0
         return math.ceil(self.problem.phi(job) * self.problem.num_rows - 1e-9)
@@ -103,9 +101,7 @@ def _points(
 
 @dataclass
 class Placement:
-    """Hold decisions of one plan by position: homes, strict row counts, loose I/O
-    jobs.
-    """
+    """Store a plan's decisions by position: homes, strict rows, loose I/O jobs."""
 
     home: dict[int, int] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)

@@ -75,7 +75,7 @@ class AssignmentModel:
                     self.program.add(f"taken_{o}_{r}", [(cell, 1), (taken, -1)], most=0)
 
     def start(self, spans: Mapping[int, int]) -> list[int]:
-        """Return the values of all variables for a matrix, given as rows by option."""
+        """Return the values of all variables for a matrix: row masks by option."""
         values = [0] * len(self.program.variables)
         for o, span in spans.items():
             if self.question.options[o].deed == "remote":

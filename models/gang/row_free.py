@@ -130,7 +130,7 @@ class RowFreeModel:
         return rows
 
     def _add_slots(self) -> None:
-        """Add (3): the tasks of all options fit into the slots of the matrix."""
+        """Add (3), if there are remote options: all tasks fit into all slots."""
         question = self.question
         if not question.remote:
             return
@@ -171,9 +171,7 @@ class ReplicatedModel(RowFreeModel):
             self.add_columns(self.add_row_counts())
 
     def add_row_counts(self) -> list[list[tuple[int, int]]]:
-        """Add z[o,k] with (7); return, by k, the (variable, tasks) of remote
-        options.
-        """
+        """Add z[o,k] with (7); return (variable, tasks) of remote options by k."""
         levels = self.question.levels
         program = self.program
         counted: list[list[tuple[int, int]]] = [[] for _ in range(levels)]

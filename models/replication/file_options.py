@@ -111,7 +111,7 @@ def _sends(
 
 
 class FileGroup(NamedTuple):
-    """Hold equal files with the same readers: count, bytes each, options by key."""
+    """Group equal files with the same readers: count, file size, options by key."""
 
     files: int
     bytes: int

@@ -37,10 +37,11 @@ class WorkflowBound:
 
     @cached_property
     def core_area(self) -> float:
-        """Return the bound of all computing on all cores.
+        """Return the bound by the area of all computing over the power of all cores.
 
-        The area is taken from each instant on, and adds the least time that must follow
-        the tasks.
+        Two bounds are combined: the area of the tasks that start no earlier than some
+        instant, and the area of tasks plus the least time that must follow each of
+        them.
         """
         tasks = self.problem.tasks
         nodes = self.problem.nodes
@@ -210,9 +211,7 @@ class WorkflowBound:
 
     @cached_property
     def tail(self) -> list[float]:
-        """Return q, the time after a task's end: its successors, and saves of its
-        kept files.
-        """
+        """Return q by task: the least time for successors and saves after its end."""
         problem = self.problem
         after = [0.0] * len(problem.tasks)
         for k in reversed(self.order):
@@ -333,7 +332,7 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def _places(self) -> list[list[tuple[int, Node]]]:
-        """Return, per task, the numbers of the kinds of nodes that it fits."""
+        """Return, per task, the kinds of nodes that it fits: number and first node."""
         found = []
         for k in range(len(self.problem.tasks)):
             row = []
@@ -462,7 +461,8 @@ class TransferBound(WorkflowBound):
     ) -> float:
         """Return the bound of workflow rule 18, or a sharper one.
 
-        Files fetched for a task must arrive before the time that follows that task.
+        The sharper one: files are taken by the time that must follow their arrival,
+        longest first; that time follows after all files taken so far have crossed.
         """
         best = super()._crossing(fetched, kept, rate)
         total = 0.0

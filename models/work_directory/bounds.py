@@ -197,7 +197,7 @@ class AtOnce:
 
 
 def _sweep(items: list[Item]) -> int:
-    """Return the least makespan at which *items* never overlap to an area above 1."""
+    """Return a lower bound of the makespan in which all *items* have room."""
     best = area = 0
     for head, _, size in sorted(items, key=lambda item: -item[0]):
         area += size

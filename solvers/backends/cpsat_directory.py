@@ -25,8 +25,7 @@ MOST_TICKS = 10**12
 less than the 1e-9 of a proof.
 """
 MOST_UNITS = 1 << 60
-"""Most units of bytes, or of cores, of all tasks together: CP-SAT adds 64-bit numbers.
-"""
+"""Most units of all bytes together, or of all cores: CP-SAT adds 64-bit numbers."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Hold the bytes and cores of each product and task in units of a program.
+    """State the bytes and cores of every product and task in units of a program.
 
     ``loose`` are bytes that a task takes only while it runs. A unit has ``unit`` bytes;
     if not ``exact``, sizes are rounded down, and so is the quota. A plan that keeps the
@@ -119,8 +118,8 @@ def program(
 ) -> CpModel:
     """Return the program of the least makespan under *quota*.
 
-    With *most* it is that of the least peak between *bound* and *most* bytes. *bound*
-    is a proven bound of the objective, *hint* the start of each task. The first
+    With *most* it is the program of the least peak between *bound* and *most* bytes.
+    *bound* is a proven bound of the objective, *hint* the start of each task. The first
     variables are the starts.
     """
     draft = _Draft(problem, scale, sizes, hint)
@@ -243,5 +242,5 @@ class _Draft:
 
 
 def in_order(starts: Sequence[int], topological: Sequence[int]) -> list[int]:
-    """Return the tasks by start; among equal starts each after its predecessors."""
+    """Order the tasks by start; of equal starts, predecessors come first."""
     return sorted(topological, key=lambda k: starts[k])

@@ -94,7 +94,7 @@ class Ticks:
     """Choose a unit of time that divides all *times*, at most ``MOST_TICKS`` up to
     *upper*.
 
-    If there is none, times are rounded down.
+    If there is no such unit, times are rounded down.
     """
 
     def __init__(self, times: Iterable[Fraction], upper: float) -> None:
@@ -103,7 +103,7 @@ class Ticks:
         fine = Fraction(base, math.gcd(*(int(time * base) for time in some)) or 1)
         self.per_second = min(fine, MOST_TICKS / exact(upper))
         self.slack = int(self.per_second < fine)
-        """Ticks by which two ends that were both rounded may be out of order."""
+        """Most ticks by which rounding may exchange the order of two ends."""
 
     def of(self, seconds: Fraction) -> int:
         """Return *seconds* in ticks, rounded down."""
@@ -118,7 +118,7 @@ class Ticks:
     def seconds(self, ticks: float) -> float:
         """Return the nearest float to a bound in *ticks*.
 
-        Except for errors of floats the bound is a whole number.
+        The bound is a whole number but for errors of floats.
         """
         return float(round(ticks) / self.per_second)
 
@@ -190,8 +190,7 @@ class Relaxation:
                 self._after(self.start[k], self.stop[p])
 
     def _equals(self) -> None:
-        """Break symmetries: equal tasks start in order, equal nodes are first used in
-        order.
+        """Break symmetries: order equal tasks by start, and equal nodes by first use.
 
         No constraint distinguishes them: exchanging two gives another point of the same
         value.

@@ -241,7 +241,7 @@ def _or(limit: float | None, none: float) -> float:
 def mathopt_status(
     solver: str, reason: str, limit: str | None, detail: str
 ) -> tuple[Status, StopReason]:
-    """Return status and stop reason for how a run ended.
+    """Translate how a run ended into status and stop reason.
 
     Raises BackendFailureError for errors and for endings not in the tables.
     """

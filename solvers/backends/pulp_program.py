@@ -52,9 +52,7 @@ def to_pulp(program: Program) -> tuple[LpProblem, list[LpVariable]]:
 
 
 def _sides(row: Row) -> list[tuple[str, int, Number]]:
-    """Return name, PuLP's sense and right-hand side of a row's one or two
-    constraints.
-    """
+    """Yield one or two constraints of PuLP for a row: name, sense, right-hand side."""
     if row.most is None:
         if row.least is None:
             return []

@@ -93,7 +93,7 @@ def share_chosen(view: KernelView, rates: Box) -> None:
 
 
 def insert_at(values: Box, place: int, size: int, value: Number) -> None:
-    """Insert *value* at *place* among the first *size* of *values*."""
+    """Insert *value* at *place* into *values*, of which the first *size* are in use."""
     for k in range(size, place, -1):
         values[k] = values[k - 1]
     values[place] = value
@@ -129,9 +129,9 @@ def sum_with(
     place: int,
     most: Number,
 ) -> Number:
-    """Return the sum of finishes if a request of depth *joining* joins at *place*.
+    """Return the sum of finishes if a request of depth *joining* joins S at *place*.
 
-    The request has *own* nodes. The sum may stop once it reaches *most*.
+    The request has *own* nodes. Summation may stop once the sum reaches *most*.
     """
     depths = view.depths
     sizes = view.sizes
@@ -208,7 +208,7 @@ def share_played(view: KernelView, rates: Box) -> None:
 def play(
     view: KernelView, size: int, without: int, peak: Number, slack: Number
 ) -> tuple[Number, Number]:
-    """Simulate the *size* requests in ``order``, except the request *without*.
+    """Simulate the first *size* requests of ``order``, except the request *without*.
 
     Return the sum of f_j, and T_i for a request of rate *peak*.
     """

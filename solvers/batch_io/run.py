@@ -30,9 +30,9 @@ RATES_UP_TO_PHASES = 100_000
 result.
 """
 PLAIN_SECONDS_PER_JOB = 4.5e-4
-"""Estimated seconds per job in plain Python; long queues cost more."""
+"""Estimated seconds to simulate a job in plain Python; long queues take longer."""
 PLAIN_SECONDS_PER_PHASE = 3e-5
-"""Estimated seconds per phase in plain Python."""
+"""Estimated seconds to simulate a phase in plain Python."""
 SECONDS_PER_RECORDED_PHASE = 1e-4
 """Seconds to record and check the rates of a phase; shorter limits record none."""
 SECONDS_PER_PHASE = 2.5e-5

@@ -20,7 +20,7 @@ LOOSE_GAMMA = 0.5
 given away.
 """
 SIMULATION_FRACTION = 0.2
-"""Share of the time limit that the greedy leaves for simulating its plan."""
+"""Share of the time limit that the greedy reserves for simulating its plan."""
 
 
 def solve(
@@ -139,7 +139,7 @@ def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
 
 
 def _roomiest(data: PatternData, placement: Placement, job: int) -> int:
-    """Return the block whose tightest column has the most free time per home job."""
+    """Return the block whose fullest column has the most free time per home job."""
     problem = data.problem
     capacity = column_capacity(data, placement)
     homes = [0] * problem.machine.num_columns

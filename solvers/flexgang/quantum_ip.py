@@ -18,7 +18,7 @@ from ioopt.solvers.flexgang.quantum_greedy import (
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
-    """Build the program, start it from the greedy's plan, and realise its solution.
+    """Solve the program from the greedy plan as start; simulate the solution.
 
     If the deadline expires before the program is built, the start is the answer.
     """
