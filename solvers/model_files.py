@@ -77,8 +77,8 @@ def export_model(
 def _of_pattern(
     problem: FlexibleGangProblem, chosen: PatternSettings, what: str
 ) -> Program:
-    """Return the program of the pattern *chosen*; UsageError if the instance has no
-    such pattern.
+    """Return the program of the pattern *chosen*; UsageError if there is no such
+    pattern.
     """
     pattern = problem.pattern(chosen.k, chosen.d)
     data = None

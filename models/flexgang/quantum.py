@@ -30,7 +30,9 @@ from ioopt.problems.flexgang.quantum_selection import (
 FLOOR_SLACK = 1e-9
 """Distance below the floor at which a share still keeps it (rounding of f q / L)."""
 CHAIN = 0.999
-"""Share of a slowdown that is certain: the chain is accurate to a thousandth."""
+"""Share of a computed slowdown that is certain, as the chain is accurate to a
+thousandth.
+"""
 
 
 def least_cost(problem: QuantumSelectionProblem) -> float:
@@ -110,7 +112,9 @@ class QuantumCosts:
 
 
 class QuantumModel:
-    """Build the program over *cycles* (ticks); :attr:`program` is to be minimised."""
+    """Build the program for cycle lengths *cycles* (ticks); minimise
+    :attr:`program`.
+    """
 
     def __init__(self, costs: QuantumCosts, cycles: Sequence[int]) -> None:
         self.costs = costs

@@ -187,8 +187,8 @@ class ReplicatedModel(RowFreeModel):
         return counted
 
     def add_columns(self, counted: list[list[tuple[int, int]]]) -> None:
-        """Add (8) and (9) for every class of columns, and that each task has a
-        column (7).
+        """Add (8) and (9) for every class of columns, and a column for each task
+        (7).
         """
         program = self.program
         levels = self.question.levels

@@ -64,7 +64,7 @@ def group_tasks(problem: ReplicationProblem, tasks: Sequence[int]) -> list[Group
 
 
 class SubBatchModel:
-    """Build the first stage as a program; one method per constraint, named by its
+    """Build the first stage as a program; a method for each constraint, with its
     number.
     """
 

@@ -57,8 +57,8 @@ class BackendLimits:
 
     @classmethod
     def of(cls, request: SolveRequest, seconds: float | None = None) -> BackendLimits:
-        """Return the limits of a solver's request: at most *seconds* of its
-        remaining time.
+        """Return the limits of a solver's *request*: at most *seconds* of its time
+        left.
         """
         asked = request.options
         left: float | None = request.deadline.remaining()

@@ -41,8 +41,8 @@ class Scale:
 
     @classmethod
     def of(cls, problem: WorkDirectoryProblem) -> Scale:
-        """Return ticks if there are few enough, else units to which times are
-        rounded down.
+        """Return a scale of exact ticks if there are few enough, else of coarser
+        units.
         """
         ticks = problem.ticks
         tasks = problem.tasks
@@ -182,7 +182,7 @@ class _Draft:
         return spans
 
     def _task(self, k: int, span: IntervalVar) -> None:
-        """Start task *k* after its predecessors; add its scratch bytes and its
+        """Let task *k* start after its predecessors; add its scratch bytes and
         outputs.
         """
         for p in self._problem.predecessors[k]:

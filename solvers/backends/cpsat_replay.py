@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 MOST_TICKS = 10**12
 """Most ticks of a makespan. Rounding down loses less than one tick for each time on a
-path: in all less than the 1e-9 within which a bound proves a plan."""
+path. All of that is less than 1e-9 of the makespan, within which a bound proves a plan.
+"""
 FLOAT_ERROR = Fraction(1, 10**10)
 """Relative error of times that are given as floats."""
 MOST_PAIRS = 4000
@@ -53,8 +54,8 @@ SEARCHES: tuple[tuple[float, dict[str, object]], ...] = (
     (0.3, {"optimize_with_core": True}),
     (1.0, {"optimize_with_lb_tree_search": True}),
 )
-"""Shares of the time, and parameters. The first search ends soon if the other bounds
-are near the optimum; the second one raises them most.
+"""Share of the time and parameters of each search. The first search ends soon if the
+other bounds are near the optimum; the second one raises the bound most.
 """
 
 
@@ -91,8 +92,8 @@ def relaxed_seconds(
 
 
 class Ticks:
-    """Choose a unit of time that divides all *times*, at most ``MOST_TICKS`` up to
-    *upper*.
+    """Choose a unit of time that divides all *times*; *upper* has ``MOST_TICKS`` at
+    most.
 
     If there is no such unit, times are rounded down.
     """
@@ -110,8 +111,8 @@ class Ticks:
         return int(seconds * self.per_second)
 
     def near(self, seconds: float) -> int:
-        """Return a float of *seconds* in ticks, rounded down except for errors of
-        floats.
+        """Return *seconds*, a computed float, in ticks; ignore its error, then round
+        down.
         """
         return int(exact(seconds) * self.per_second * (1 + FLOAT_ERROR))
 
@@ -166,12 +167,14 @@ class Relaxation:
         return self.model.new_int_var(min(least, self.end), self.end, "")
 
     def _after(self, late: LinearExprT, early: LinearExprT, *where: BoolVarT) -> None:
-        """Add that *late* is no earlier than *early*, if all of *where* hold."""
+        """Constrain *late* to be no earlier than *early* if all conditions *where* are
+        true.
+        """
         self.model.add(late - early >= 0).only_enforce_if(*where)
 
     def _tasks(self) -> None:
-        """Put each task on one node, after its producers (starts and tails: workflow
-        rule 18).
+        """Put each task on one node after its producers; use starts and tails of rule
+        18.
         """
         problem = self.problem
         model = self.model
@@ -247,7 +250,7 @@ class Relaxation:
         model.add(sum(early) <= max(1, len(holders)))
 
     def _first_arrivals(self, f: int) -> dict[int, BoolVarT]:
-        """Let some node have *f* first, from remote storage; return that choice by
+        """Let one node fetch *f* first from remote storage; return that choice by
         node.
         """
         rate = min(self.remote, self.replica)
@@ -269,7 +272,9 @@ class Relaxation:
         return arrives
 
     def _arrives(self, i: int, begun: IntVar, long: int) -> BoolVarT:
-        """Return whether a transfer of *long* from *begun* on arrives on node *i*."""
+        """Return the variable whether a transfer that begins at *begun* arrives on node
+        *i*.
+        """
         comes = self.model.new_bool_var("")
         span = self.model.new_optional_fixed_size_interval_var(begun, long, comes, "")
         self.arrivals[i].append(span)

@@ -67,7 +67,9 @@ def _sides(row: Row) -> list[tuple[str, int, Number]]:
 def _by_position(
     columns: list[LpVariable], named: Mapping[str, float]
 ) -> dict[int, float]:
-    """Return values by position; a variable in no row takes one of its limits."""
+    """Return values by position; a variable that is in no row takes one of its
+    limits.
+    """
     return {
         at: named.get(column.name, column.lowBound) for at, column in enumerate(columns)
     }

@@ -44,7 +44,7 @@ def solve_program(
     name = backend or "HiGHS"
     if name not in BACKENDS:
         raise UsageError(f"no backend {name!r}; known: {', '.join(BACKENDS)}")
-    # Imported here, because most runs need neither.
+    # Imported here, because most runs need neither of them.
     from ioopt.solvers.backends import mathopt_program, pulp_program
 
     begun = time.monotonic()

@@ -26,7 +26,9 @@ PAYS = 1 - 1e-9
 
 
 def adaptive(view: KernelView, rates: Box) -> None:
-    """Decide by Algorithm 1: O(|S|) per request, or O(|S|^2) if jobs have own peaks."""
+    """Decide by Algorithm 1: O(|S|) per request, O(|S|^2) if jobs have own peak
+    rates.
+    """
     if view.limits.own_peaks:
         share_played(view, rates)
     else:
@@ -55,7 +57,7 @@ def share_chosen(view: KernelView, rates: Box) -> None:
     room = storage
     size = 0
     nodes = 0
-    waiting = zero  # The sum of finishes is out of date after a change of S.
+    waiting = zero  # S has changed: the sum of finishes is out of date.
     stale = True
     for k in range(view.size):
         request = jobs[out[k]]
@@ -74,7 +76,7 @@ def share_chosen(view: KernelView, rates: Box) -> None:
             start = zero
             if done > 0:
                 start = finishes[done - 1]
-            # Both sides are means over |S| + 1, so the sums are compared.
+            # Both sides are sums divided by |S| + 1, so comparing the sums suffices.
             most = (waiting + start + request.left / peak * storage) * pays
             if not sum_with(view, size, nodes, full, own, depth, place, most) < most:
                 continue
@@ -170,7 +172,9 @@ def sum_with(
 
 
 def members_to_wait_for(sizes: Box, size: int, nodes: int, room: Number) -> int:
-    """Return how many must finish until at most *room* of *nodes* remain."""
+    """Return how many members must finish until at most *room* of *nodes* are in
+    use.
+    """
     k = 0
     while k < size and nodes > room:
         nodes -= sizes[k]

@@ -40,7 +40,9 @@ SHARED = {
     "per-application": IoPolicy("base-line", per_application),
     "even-split": IoPolicy("base-line", even_split, full_when_fits=False),
 }
-"""Grant function of BASE_LINE for each value of its setting ``share``."""
+"""Grant function of Grant function of BASE_LINE for each value of its setting
+``share``.
+"""
 
 
 def policy(how: Settings) -> IoPolicy:

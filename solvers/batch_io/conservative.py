@@ -57,7 +57,9 @@ def cons_min_inst_sld(view: KernelView, rates: Box) -> None:
 
 
 def most_inst_sld(view: KernelView, rates: Box) -> None:
-    """Grant by Cons-MinInstSld, the most slowed request first (rules 13 and 52)."""
+    """Grant like Cons-MinInstSld, but the most slowed request first (rules 13 and
+    52).
+    """
     instant_slowdowns(view)
     by_key_down(view)
     first_fit(view, rates)

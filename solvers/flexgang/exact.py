@@ -234,7 +234,7 @@ def _simulates(problem: FlexibleGangProblem, settings: Settings) -> bool:
 
 
 def _ranking_notes(ranked: list[Ranked], count: int, model_best: float) -> list[str]:
-    """Return notes on how many of *count* candidates were simulated, and which one
+    """Return notes: how many of *count* candidates were simulated, and which one
     won.
     """
     if not ranked:

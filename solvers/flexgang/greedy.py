@@ -16,7 +16,7 @@ from ioopt.solvers.flexgang.linear import plan_with_best_tau
 from ioopt.solvers.flexgang.strict import try_strict
 
 LOOSE_GAMMA = 0.5
-"""Gangedness below which compute jobs get no row of their own until idle rows are
+"""Gangedness below which a compute job gets no row of its own before idle rows are
 given away.
 """
 SIMULATION_FRACTION = 0.2
@@ -65,7 +65,7 @@ def greedy_plans(
     deadline: Deadline | None = None,
     reserve: float = SIMULATION_FRACTION,
 ) -> Iterator[tuple[PatternData, FlexibleGangPlan]]:
-    """Yield the greedy's plan of every pattern that has one, widely spread patterns
+    """Yield the greedy plan of every pattern that has one, widely spread patterns
     first.
 
     Start no new pattern once less than *reserve* of the deadline is left, which is for
@@ -87,7 +87,7 @@ def greedy_plans(
 
 
 def greedy_plan(data: PatternData) -> FlexibleGangPlan | None:
-    """Return the greedy's plan of one pattern; None if it lacks rows or misses a
+    """Return the greedy plan of one pattern; None if it lacks rows or misses a
     floor.
     """
     placement = Placement()

@@ -97,7 +97,9 @@ class PatternSearch:
 
     @property
     def bound(self) -> float | None:
-        """Return a bound on every pattern; None while a pattern has no bound."""
+        """Return a bound that covers every pattern; None while a pattern has no
+        bound.
+        """
         bound = max((state.bound for state in self.states), default=math.inf)
         if math.isfinite(bound):
             return bound
@@ -134,7 +136,7 @@ class PatternSearch:
             begun = deadline.remaining()
             if begun - reserve < LEAST_SECONDS + self.build_seconds:
                 return
-            _ = waiting[0].model  # Build it now, so that the time for building counts.
+            _ = waiting[0].model  # Build the model now, so that this time counts.
             left = deadline.remaining() - reserve
             self.build_seconds = max(self.build_seconds, begun - deadline.remaining())
             if left < LEAST_SECONDS:

@@ -124,8 +124,8 @@ def _report(
 
 
 def _key(costs: QuantumCosts, options: Sequence[Option]) -> tuple[int, float]:
-    """Return (jobs below their floor, cost of the others), the key to compare plans
-    by.
+    """Return the key to compare plans by: (jobs below their floor, cost of other
+    jobs).
     """
     cycle = costs.cycle(options)
     each = [costs.cost(job, option, cycle) for job, option in enumerate(options)]

@@ -95,7 +95,7 @@ def _realised(
 
 
 def _start(costs: QuantumCosts, request: SolveRequest) -> Sequence[Option] | None:
-    """Return the greedy's options or those of the request's plan, whichever cost
+    """Return the options of the greedy or of the request's plan, whichever cost
     less.
     """
     start: Sequence[Option] | None = greedy_options(costs, request.incumbents)

@@ -18,7 +18,9 @@ The full linear relaxation proves most programs at the root; without symmetry de
 hints are kept.
 """
 WORK = 0.25
-"""Deterministic seconds of CP-SAT; if they do not suffice, the bound is weaker."""
+"""Limit of CP-SAT in deterministic seconds; if it does not suffice, the bound is
+weaker.
+"""
 LOADING_SECONDS = 1.0
 """Seconds of a time limit reserved for loading CP-SAT."""
 

@@ -370,7 +370,9 @@ def _decide(
 
 
 def summary(log: list[Decision]) -> Json:
-    """Return figures over the exact decisions of a run, with its measured seconds."""
+    """Summarise the exact decisions of a run in figures, among them measured
+    seconds.
+    """
     if not log:
         return {"exact_decisions": 0}
     return {

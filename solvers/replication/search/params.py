@@ -13,7 +13,7 @@ Seconds = Annotated[float, Field(gt=0)]
 
 
 class SearchParams(Record):
-    """Say how a link-aware search spends its replays and its time.
+    """Set how a link-aware search spends its replays and its time.
 
     Chosen on ``image-85`` and ``bipartite-85``, seeds 0 to 9.
 
@@ -84,8 +84,8 @@ class SearchParams(Record):
         return max(self.fewest_evaluations, int(self.tasks_per_second * limit / tasks))
 
     def orders_pay(self, problem: ReplicationProblem) -> bool:
-        """Return whether repeated fetches on small disks make it pay to anneal one
-        order.
+        """Return whether small disks cause so many repeated fetches that annealing one
+        order pays.
         """
         if problem.is_workflow:
             return False
@@ -100,5 +100,5 @@ PARAMS = SearchParams()
 
 
 def cells(problem: ReplicationProblem) -> int:
-    """Return inputs x nodes, with which the time of a replay grows."""
+    """Return inputs x nodes: the time of a replay grows with this number."""
     return sum(map(len, problem.inputs)) * len(problem.nodes)
