@@ -27,7 +27,7 @@ from ioopt.problems.base import Record
 MODULES = {"POSIX": "POSIX_", "MPI-IO": "MPIIO_", "STDIO": "STDIO_"}
 """Layers that are read, and the prefixes of their counters."""
 LARGEST = float(1 << 128)
-"""Largest value of a counter: variances of 64-bit numbers are below."""
+"""Largest accepted value of a counter; variances of 64-bit numbers are smaller."""
 _HEAD_LINES = 5000
 _COLUMNS = 8
 """Columns of a counter line: module, rank, record, counter, value, file, mount point
@@ -44,7 +44,7 @@ Seconds = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
 
 
 class Access(NamedTuple):
-    """Hold bytes read or written, and when, in seconds since the job's start.
+    """Record bytes read or written, and when, in seconds since the job's start.
 
     None: unknown.
     """

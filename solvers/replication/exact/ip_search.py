@@ -45,12 +45,12 @@ class Search:
     run.
 
     ``cycles`` and ``replication`` choose the model; the deadline of ``request`` leaves
-    room for what follows the search. ``bound`` holds for plans of one round that keep
-    (2) and all held files, ``common`` for every plan that the checker accepts. While
-    ``relays`` is set, nodes may pass on files that they do not read, so that what the
-    models prove holds for all plans. The first such plan below the best ends this step,
-    unless ``loose`` takes it. ``infeasible``: one round is proven unable to hold the
-    batch.
+    room for what follows the search. ``bound`` is valid for plans of one round that
+    satisfy (2) and never evict held files, ``common`` for every plan that the checker
+    accepts. While ``relays`` is set, nodes may pass on files that they do not read, so
+    that the models prove bounds of all plans. The first plan with relays that is better
+    than the best one ends this step, unless ``loose`` accepts it. ``infeasible``: one
+    round is proven unable to hold the batch.
     """
 
     def __init__(
