@@ -1,4 +1,4 @@
-"""Run Snakemake on stub workflows under its schedulers and ours, on a limited disk.
+"""Run Snakemake on stub workflows with its own schedulers and ours, on a limited disk.
 
 A stub writes files in proportion to the stated sizes, and sleeps for a part of the
 stated time. The workflows are generated in the shapes of recorded ones. The disk is a
@@ -47,7 +47,7 @@ PAGE = 4096
 FREE = 8 * 10**9
 """Bytes of a disk without a quota."""
 ROOM = 1.25
-"""The quota over the bytes that the order of least peak needs."""
+"""Ratio of the quota to the bytes that the order of least peak needs."""
 
 
 def plain(name: str) -> str:

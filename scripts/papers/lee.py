@@ -189,8 +189,8 @@ def trend(
 
 
 def waves(reading: Reading, what: Measure) -> Found:
-    """Judge whether Figure 2's curves have local maxima, or its slowdowns swing
-    (*swings*).
+    """Judge whether Figure 2's curves have local maxima or, with *swings*, its
+    slowdowns swing.
     """
     found = list(curves(reading, "2", what).values())
     swings = what == "slowdown" and any(map(_swings, found))
@@ -248,7 +248,7 @@ def low_inversion(
 
 
 def heavy_mix(seed: int) -> dict[str, float]:
-    """Compare the exact plan of one heavy mix with its rivals.
+    """Compare the exact plan of one heavy mix with the plans of other solvers.
 
     A mix is 10 jobs on 32 processors (q = 10 ms, lambda = .1).
     """

@@ -355,8 +355,8 @@ def rising(runs: Runs, metric: str, policies: Sequence[str]) -> Found:
 
 
 def no_gain(runs: Runs, metric: str, factor: float, margin: float) -> Found:
-    """Judge whether every policy stays within *margin* and chance of base-line, or
-    worse.
+    """Judge whether no policy is better than base-line by more than *margin* and
+    chance.
     """
 
     def judged(workload: str) -> Found:

@@ -126,7 +126,8 @@ FLOOR_TOLERANCE = 0.02
 
 @dataclass(frozen=True)
 class Measured:
-    """Hold the figures of one plan under one seed; progress and use are shares of time.
+    """Record the figures of one plan under one seed; progress and use are shares of
+    time.
 
     ``objective`` is sum w (n/P) progress - lambda sum w (n/P)(S - 1);
     ``cpu_utilisation`` the time in which a process runs over all CPU time,

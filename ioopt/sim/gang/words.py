@@ -108,7 +108,9 @@ def first_free_but_own(rows: Words, sets: Words, j: int, own: Words, home: int) 
 def first_to_fit(
     keys: Keys, homes: Keys, home: int, sets: Words, rows: Words, row: int
 ) -> int:
-    """Return the first of the *keys* at *home* whose set is free in *row*, or -1."""
+    """Return the first of *keys* with home row *home* whose set is free in *row*, or
+    -1.
+    """
     for j in keys:
         if homes[j] == home and is_free(rows, row, sets, j):
             return j

@@ -1,4 +1,4 @@
-"""Hold an instance, a plan, the state and the log of a replay in flat arrays.
+"""Store an instance, a plan, the state and the log of a replay in flat arrays.
 
 The same fields are numpy arrays for the compiled kernel and lists for the pure Python
 one. A matrix over nodes and files is flat: cell (i, f) stands at ``i * num_files + f``.
@@ -178,9 +178,9 @@ class State(NamedTuple):
 
 
 class Log(NamedTuple):
-    """Record events in the order of their start.
+    """Record the events of a replay in the order of their start.
 
-    The arrays are empty if only the score counts.
+    The arrays are empty if only the score of the replay is wanted.
     """
 
     enabled: int
