@@ -142,8 +142,8 @@ class _Reader:
         return lacking
 
     def whole_rows(self, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-        """Join lines that a line break in a text has split, if the first column is the
-        job.
+        """Join lines that a line break in a text has split, if the first column names
+        the job.
 
         Such a line does not begin with a job, and has fewer cells than the heading.
         """

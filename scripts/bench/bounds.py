@@ -47,8 +47,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "exact-workflow": {"replays": 5_000},
     "link-aware": {"evaluations": 100},
 }
-"""Names of solvers that take no part: the first answers another question (copies that
-feed each other in a cycle); the others end after a number of steps.
+"""Settings of solvers that do not run with their defaults: by default the first one
+answers another question (copies that feed each other in a cycle), and the others end by
+the clock, not by a count.
 """
 SCOPED = ("ip-printed", "ip-no-replication")
 """Solvers whose bounds cover fewer plans: plans that satisfy (2), or plans without

@@ -173,8 +173,8 @@ class Relaxation:
         self.model.add(late - early >= 0).only_enforce_if(*where)
 
     def _tasks(self) -> None:
-        """Put each task on one node after its producers; use starts and tails of rule
-        18.
+        """Put each task on one node after its producers; use starts and tails of
+        workflow rule 18.
         """
         problem = self.problem
         model = self.model

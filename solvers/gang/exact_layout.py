@@ -179,7 +179,9 @@ def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
 def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
     """Return the row mask of every option that the greedy update chose.
 
-    Jobs that have no options in the question are left out.
+    A job that stays on its columns, or starts on its file nodes, has taken the first of
+    its options, any other job the second. Jobs without options in the question are left
+    out.
     """
     position = {job.key: j for j, job in enumerate(question.jobs)}
     spans = {}

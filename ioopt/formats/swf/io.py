@@ -102,9 +102,7 @@ class Pairing:
         return {"phases": phases}
 
     def invented(self) -> str:
-        """Say which I/O is assumed by the rule; empty text if every job has its own
-        log.
-        """
+        """Say which I/O the rule has invented; empty text if none."""
         if not self._ruled or not self._rule.fraction:
             return ""
         if self._any:

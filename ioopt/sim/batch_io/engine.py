@@ -225,7 +225,7 @@ def end_due(run: Tables, clock: Clock) -> None:
 
 
 def kill_overdue(run: Tables, clock: Clock) -> None:
-    """Kill the jobs that have reached their walltime (rule 21)."""
+    """Kill the jobs whose walltime has passed."""
     for k in range(overdue(run, clock)):
         job = run.jobs[run.due[k]]
         if job.status != ENDED:

@@ -137,7 +137,7 @@ class Places:
         return Held(file.bytes, self.place[maker], over, left)
 
     def cores_held(self) -> list[Held]:
-        """Return from which start until which start each task takes its cores."""
+        """Return, per task, from which start until which start its cores are in use."""
         rows = enumerate(self.problem.tasks)
         return [
             Held(task.cores, self.place[k], self.over[k], self.left[k])

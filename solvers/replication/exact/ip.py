@@ -60,7 +60,7 @@ class SearchLimits(Record):
 
     *What follows*: the search for a bound of all plans takes as long as the search for
     plans of one round took, but at least ``least_wider_seconds``. ``answer_seconds``
-    and ``answer_seconds_per_task`` are kept for writing, checking and replaying the
+    and ``answer_seconds_per_task`` are reserved for writing, checking and replaying the
     plan; the search has at least ``least_share`` of the time.
     """
 
