@@ -45,7 +45,7 @@ Water .247.
 MIN_SAMPLES = 8
 """Least counts of each kind for an answer other than UNKNOWN."""
 MIN_GANG_MEAN = 1.0 - 1e-9
-"""Messages per quantum below which an application sends too few to judge.
+"""An application with fewer messages per quantum than this cannot be judged.
 
 A running mean of counts that are 1 on average may be slightly below 1.
 """

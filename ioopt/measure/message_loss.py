@@ -31,7 +31,7 @@ Z_90 = 1.645
 
 @dataclass(frozen=True)
 class Loss:
-    """Hold ``gamma`` with its 90 % interval and the number of ``stretches`` used."""
+    """State ``gamma`` with its 90 % interval and the number of ``stretches`` used."""
 
     gamma: float
     low: float

@@ -355,7 +355,7 @@ def _require_files(task: WorkTask, names: Sequence[str], known: set[str]) -> Non
 
 
 class WorkDirectoryPlan(base.Lean, base.Plan):
-    """Hold ``starts``: (seconds, task), each task once.
+    """List the ``starts`` of all tasks as (seconds, task), with every task once.
 
     They are sorted by seconds, equal ones as listed (rule B3). ``ignore_quota``: the
     plan shows how many bytes suffice, which is more than the quota (rule B9).

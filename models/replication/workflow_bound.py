@@ -1,10 +1,10 @@
 """Bound the makespan from below (workflow rule 18), for every plan and dispatch.
 
-The bounds hold for batches too. *Critical path*: a task starts after its predecessors
-have ended, and the run ends only after its successors. *Cores*: the computing left
-after an instant takes time on the cores. *Links*: bytes that must cross a link or a
-storage's disk take time there, between the first task that asks for them and the last
-that uses them.
+The bounds are valid for batches too. *Critical path*: a task starts after its
+predecessors have ended, and the run ends only after its successors. *Cores*: the
+computing left after an instant takes time on the cores. *Links*: bytes that must cross
+a link or a storage's disk take time there, between the first task that asks for them
+and the last that uses them.
 """
 
 from collections.abc import Collection, Iterable

@@ -293,7 +293,8 @@ def _held(
     tail: list[int],
     deadline: Deadline | None,
 ) -> list[tuple[int, int, int, int]] | None:
-    """Return (head, tail, ticks, bytes) of bytes that every plan holds for those ticks.
+    """Return (head, tail, ticks, bytes): every plan has these bytes inside for the
+    ticks.
 
     *s*, *head* and *tail* are by task. None if the *deadline* passes first.
     """

@@ -60,7 +60,7 @@ def as_run(
 ) -> WorkDirectoryProblem:
     """Return *problem* with products of *largest* bytes in all.
 
-    A file without readers is kept, as Snakemake keeps its targets.
+    A file without readers is never removed, as Snakemake never removes its targets.
     """
     part = largest / sum(file.bytes for file in problem.products)
     read = {file.id for file, tasks in zip(problem.products, problem.readers) if tasks}

@@ -13,8 +13,8 @@ read: a row's verdict is that of the first reading, and the others are listed if
 verdicts differ. It has ``claims(quick)``, its rows; ``sizes(quick)``, one line on how
 much is run and on which seeds; and optionally ``pictures(quick)`` and ``notes(rows)``.
 ``scripts/reproduce.py`` does the rest: it opens a campaign, so that every run becomes a
-row of its store and a killed reproduction goes on where it was. In a test or a script
-that opens no campaign, the runs are computed at once.
+row of its store, and a killed reproduction can be continued. In a test or a script that
+opens no campaign, the runs are computed at once.
 
 The rules of the verdicts, fixed before the reported seeds are run and the same for all
 papers, are :func:`below`, :func:`reaches` and :func:`several`.
@@ -69,7 +69,7 @@ class Claim(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """Hold a mean ratio and its 95 % interval."""
+    """State a mean ratio and its 95 % interval."""
 
     mean: float
     low: float
@@ -77,7 +77,7 @@ class Ratio(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """Hold a figure of the page: the name of its file, its caption, the matplotlib
+    """Describe a figure of the page: the name of its file, its caption, the matplotlib
     axes.
     """
 

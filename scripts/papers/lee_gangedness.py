@@ -40,7 +40,7 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Trial(NamedTuple):
-    """Hold the true class of a workload, and how often each class was found."""
+    """Record the true class of a workload, and how often each class was found."""
 
     truth: Gangedness | None
     """True class, or None if the paper gives no class."""

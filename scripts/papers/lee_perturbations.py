@@ -30,7 +30,7 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Reading(NamedTuple):
-    """Hold one reading of what Sections 3 and 4 leave open."""
+    """Describe one reading of what Sections 3 and 4 leave open."""
 
     donation: str = "return"
     """When a donated CPU comes back (Section 3)."""

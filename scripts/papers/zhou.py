@@ -73,7 +73,7 @@ UTILISATION = "utilisation"
 
 
 class Reading(NamedTuple):
-    """Hold one reading of what the paper leaves open."""
+    """Describe one reading of what the paper leaves open."""
 
     share: str = "per-node"
     """How BASE_LINE shares the bandwidth."""
@@ -118,7 +118,7 @@ QUICK = Size(2, {"jobs": "100", "days": "1"}, "python")
 
 
 class Runs(NamedTuple):
-    """Hold the metrics of all runs, and the reading under which they are looked up."""
+    """Store the metrics of all runs, and the reading under which they are looked up."""
 
     values: dict[tuple[Any, ...], list[dict[str, float]]]
     """Metrics by workload, loop, policy and expansion factor; one item per seed."""

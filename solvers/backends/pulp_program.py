@@ -154,7 +154,7 @@ def solve_cbc(
 
 
 class _CbcFiles:
-    """Hold the files of one run of CBC in a folder: model, solution and start."""
+    """Manage the files of one run of CBC in a folder: model, solution and start."""
 
     def __init__(self, program: Program, path: str, folder: Path) -> None:
         import pulp

@@ -37,8 +37,8 @@ def solve_program(
     """Solve *program* by one of :data:`BACKENDS` (None: HiGHS) within *limits*.
 
     Without ``limits.gap`` only a proof ends a run. *start* is by position. A solution
-    counts only if its values keep every row. Values of times are in seconds, objective
-    and bound in the program's units. Raises BackendMissingError, and
+    counts only if its values satisfy every row. Values of times are in seconds,
+    objective and bound in the program's units. Raises BackendMissingError, and
     BackendFailureError for statuses not in the tables.
     """
     name = backend or "HiGHS"

@@ -266,7 +266,8 @@ def _baselines(
     search: PatternSearch,
     greedy: list[tuple[PatternData, FlexibleGangPlan]],
 ) -> dict[str, FlexibleGangPlan]:
-    """Return the strict, strict + fill and best *greedy* plans that keep the floors.
+    """Return the strict, strict + fill and best *greedy* plans, if they reach all
+    floors.
 
     *search* starts from them and from the request's plan.
     """

@@ -1,4 +1,4 @@
-"""Assign flexible gangs greedily (F6): fill every pattern, keep the best plan."""
+"""Assign flexible gangs greedily (F6): fill every pattern, return the best plan."""
 
 from collections.abc import Iterator
 

@@ -30,8 +30,8 @@ def upper_bound(
 ) -> float:
     """Return a bound on the value under *weight* of every matrix for *problem*.
 
-    It holds for any policy: the whole queue may start in any order, and jobs that start
-    away from their files may have up to M rows
+    The bound is valid for every policy: the whole queue may start in any order, and
+    jobs that start away from their files may have up to M rows
     (:class:`ioopt.models.gang.row_free.ReplicatedModel`). Close to the *deadline* it is
     weaker.
     """

@@ -122,7 +122,7 @@ class Search:
         request.incumbents.objective_name = "makespan_seconds"
 
     def begin(self) -> None:
-        """Run the first points; keep the best."""
+        """Run the first points, and record the best of them."""
         part = self.deadline.within(self.deadline.remaining() * STARTS_SHARE)
         quiet = [0] * len(self.groups)
         for runs in self.first:

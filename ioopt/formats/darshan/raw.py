@@ -55,9 +55,7 @@ class Access(NamedTuple):
 
 
 class Header(Record, extra="ignore"):
-    """Hold a log's header in numbers; its keys are those that ``darshan-parser``
-    prints.
-    """
+    """Store a log's header as numbers, by the keys that ``darshan-parser`` prints."""
 
     version: str = Field(alias="darshan log version")
     job_id: int = Field(alias="jobid")
@@ -75,7 +73,7 @@ class Header(Record, extra="ignore"):
 
 @dataclass(frozen=True, slots=True)
 class RawLog:
-    """Hold a parsed log (text or binary): header, counters by record, times, remarks.
+    """Store a parsed log (text or binary): header, counters by record, times, remarks.
 
     ``records`` maps (module, rank, record) to its counters without the module's prefix,
     none for modules that are not read. ``listed`` are the modules that the header

@@ -105,7 +105,7 @@ def generate(
 
 @dataclass(frozen=True)
 class JobTable:
-    """Hold jobs in FCFS order as arrays, with times in seconds.
+    """Store jobs in FCFS order as arrays, with times in seconds.
 
     ``files`` has a boolean for each job and node, the other arrays a number for each
     job.

@@ -117,7 +117,7 @@ def drop(keys: list[int], count: int, j: int) -> None:
 def sort_keys(
     keys: list[int], count: int, value: Sequence[Number], descending: bool
 ) -> None:
-    """Sort the first *count* of the *keys* by *value*; equal ones keep their order."""
+    """Sort the first *count* of the *keys* by *value*, stably."""
     keys[:count] = sorted(keys[:count], key=value.__getitem__, reverse=descending)
 
 

@@ -334,7 +334,9 @@ def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
 
 
 def add_in_turns(board: Board, jobs: Jobs, num: int) -> None:
-    """Add replicas of the first *num* of the group in turn, until nothing fits."""
+    """Add replicas of the first *num* jobs of the group, one per job in turn, until
+    none fits.
+    """
     while num > 0:
         found = 0
         for j in board.group[:num]:

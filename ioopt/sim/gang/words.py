@@ -128,7 +128,7 @@ def in_row(keys: Keys, spans: Keys, row: int, found: Keys) -> int:
 
 
 def sort_keys(keys: Keys, count: int, value: NDArray[Any], descending: bool) -> None:
-    """Sort the first *count* of the *keys* by *value*; equal ones keep their order."""
+    """Sort the first *count* of the *keys* by *value*, stably."""
     for i in range(1, count):
         j = keys[i]
         at = i

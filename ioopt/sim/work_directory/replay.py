@@ -270,8 +270,8 @@ def simulate(
 ) -> Simulation:
     """Replay *plan* for a result; where a *deadline* is given, without a timeline.
 
-    The metrics hold the bounds too. They hold for the planned times: the bound of the
-    makespan is left out if *actual* times replace these, and either one if the
+    The metrics contain the bounds too. These are valid for the planned times: the bound
+    of the makespan is left out if *actual* times replace these, and either one if the
     *deadline* passes first.
     """
     with collector_paused():
@@ -289,7 +289,7 @@ def _simulated(
     quota = None if plan.ignore_quota else problem.quota_bytes
     metrics = {**found.metrics, **_bounds(problem, quota, deadline)}
     if actual is not None:
-        # This bound holds for the planned times only.
+        # This bound is valid for the planned times only.
         metrics.pop("lower_bound_seconds", None)
     stages = [stage(task.id) for task in problem.tasks]
     rows = [

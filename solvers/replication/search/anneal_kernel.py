@@ -24,10 +24,10 @@ TEMPERATURES = 512
 
 
 class Data(NamedTuple):
-    """Hold the instance: ``ptr``/``files`` list each task's files, ``work`` is (task,
-    node) at ``k * num_nodes + i``, ``held`` is (file, node) at ``l * num_nodes + i``;
-    ``copying`` is 0 where every node fetches for itself; ``room`` bytes a node, -1
-    without limit; ``scale`` units.
+    """Store the instance as flat arrays: ``ptr``/``files`` list each task's files,
+    ``work`` is (task, node) at ``k * num_nodes + i``, ``held`` is (file, node) at ``l *
+    num_nodes + i``; ``copying`` is 0 where every node fetches for itself; ``room``
+    bytes a node, -1 without limit; ``scale`` units.
     """
 
     num_nodes: int

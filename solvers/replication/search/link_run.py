@@ -238,7 +238,9 @@ class LinkAwareRun:
         return StopReason.ITERATIONS
 
     def offer(self, found: Best) -> None:
-        """Keep a plan that scores better; report progress once a second."""
+        """Record a plan that scores better than the best; report progress once a
+        second.
+        """
         if found.score < self._elite.score:
             self._elite = found
         if found.score >= self.best.score:

@@ -302,7 +302,7 @@ def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
 
 
 def merged(problem: ReplicationProblem, queues: list[list[int]]) -> list[int]:
-    """Return one order that keeps all *queues* and puts producers first.
+    """Merge *queues* into one order of all tasks that puts producers first.
 
     Among tasks that may come next, take the one with the least share of its queue
     before it.
