@@ -423,8 +423,8 @@ def measure(
 ) -> Measurement[PerturbationSlopes]:
     """Measure the slope of every application in every environment of the instance.
 
-    Slopes are in quanta a perturbation. If the *deadline* passes, slopes are means over
-    fewer runs (at least one), and plots are left out.
+    Slopes are in quanta per perturbation. If the *deadline* passes, slopes are means
+    over fewer runs (at least one), and plots are left out.
 
     Examples
     --------

@@ -125,7 +125,7 @@ class Sizes:
 
     seeds: Sequence[int]
     effort: float
-    """Deterministic seconds a model."""
+    """Deterministic seconds of CP-SAT for each model."""
     tasks: int
     many_tasks: int
     """Number of tasks in Figure 5."""
@@ -348,7 +348,8 @@ def planning(
 ) -> Found:
     """Judge whether *first* needs less processor time per task to plan than *second*.
 
-    Each is solver, settings, options. With *limit* the ratio must be at most that.
+    Both are given as solver, settings, options. With *limit* the ratio must be at most
+    that.
     """
     sides = []
     for solver, set, options in (first, second):

@@ -116,7 +116,9 @@ def claims(quick: bool, *sections: str) -> list[Claim]:
 
 @cache
 def swept(donation: str) -> dict[tuple[float, float], MeasuredPoint]:
-    """Return the measures of all pairs of both figures, by the Markov chain."""
+    """Return the measures of all pairs of quanta of both figures, by the Markov
+    chain.
+    """
     pairs = list(dict.fromkeys(PAIRS["2"] + PAIRS["3"]))
     asked = [{"qi": qi, "qc": qc, "donation": donation} for qi, qc in pairs]
     found = values_of(one_pair, asked)
@@ -134,7 +136,9 @@ def one_pair(qi: float, qc: float, donation: str) -> dict[str, Any]:
 
 
 def curves(reading: Reading, figure: str, what: Measure) -> Curves:
-    """Return the curves of a figure: *what* against qc by qi (2), or qi by qc (3)."""
+    """Return the curves of a figure: *what* against qc for each qi (2), or against qi
+    for each qc (3).
+    """
     found = swept(reading.donation)
     lines: Curves = {}
     if figure == "2":

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar
 
 MOST_TICKS = 10**12
-"""Most ticks of all times together. Rounding a thousand tasks down to this loses
-less than the 1e-9 of a proof.
+"""Most ticks of all times together. Rounding the times of a thousand tasks down to such
+ticks loses less than the 1e-9 within which a bound proves a plan.
 """
 MOST_UNITS = 1 << 60
 """Most units of all bytes together, or of all cores: CP-SAT adds 64-bit numbers."""

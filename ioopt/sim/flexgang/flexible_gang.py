@@ -299,7 +299,9 @@ class _Run:
             self._column(column)
 
     def _column(self, column: int) -> None:
-        """Serve the processors of one column, and share the time left on them."""
+        """Serve I/O processes on the processors of one column; share the time left
+        there.
+        """
         problem = self.problem
         plan = self.plan
         pattern = self.pattern

@@ -128,12 +128,13 @@ class State(NamedTuple):
     ``residents`` lists a node's files and ``seat`` where each stands. ``saved``: 0 not
     on remote storage, 1 on its way there, 2 there. ``made``: when a product was
     written. ``waiting``, by node: number of products on it that must be saved and whose
-    save has not begun. One value a core: ``running`` (the entry, -1 none), ``run_end``
-    (at its first core alone, else infinite), ``idle_since``. One value a flow, first
-    one incoming transfer a node, then all saves: ``recv`` (the file, -1 none) to
-    ``slot``; ``source`` and ``target`` are nodes, -1 the remote storage. ``finished``
-    lists entries as they end. ``clock``: time now, end of the last entry, up to when it
-    is the same instant. The rest is one value a node, and scratch.
+    save has not begun. With one value for each core: ``running`` (the entry, -1 none),
+    ``run_end`` (at the first core of the entry, infinite at its others),
+    ``idle_since``. With one value for each flow (first the incoming transfer of every
+    node, then the saves): the fields from ``recv`` (the file, -1 none) to ``slot``;
+    ``source`` and ``target`` are nodes, -1 the remote storage. ``finished`` lists
+    entries as they end. ``clock``: time now, end of the last entry, up to when it is
+    the same instant. The other fields have one value for each node, or are scratch.
     """
 
     has: Ints

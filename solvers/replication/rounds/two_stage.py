@@ -72,8 +72,8 @@ class Settings(Record):
     without barriers the replay frees what is missing. ``replication``: copies between
     nodes; ``moves``, ``sources``: of the replay (timeline rule 7). ``ties``: among
     selections equal by (20), take ``any`` or the one that transfers the fewest
-    ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds a model, so that a run
-    that is not cut short by its deadline can be repeated.
+    ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds for each model, so that
+    a run that is not cut short by its deadline can be repeated.
     """
 
     eviction: EvictionPolicy = "popularity"
@@ -171,8 +171,8 @@ class Rounds:
         return done
 
     def _budget(self, pending: int) -> float | None:
-        """Return the seconds for this round, assuming later rounds are as large as
-        the last.
+        """Return the seconds for this round, if later rounds are as large as the last
+        one.
         """
         left = self.request.deadline.remaining()
         if left == float("inf"):

@@ -58,8 +58,8 @@ class Line(NamedTuple):
     For the score by bytes (:mod:`ioopt.solvers.replication.search.line_kernel`):
     planned disks, cell (i, f) of ``on`` and ``residents`` at ``i * num_files + f``;
     ``nxt``: place of the next reader of a file, ``follow`` of the one after each input,
-    ``wanted`` of the last one; ``costs``: seconds a byte to fetch and to copy;
-    ``sums``: bytes so far.
+    ``wanted`` of the last one; ``costs``: seconds to fetch and to copy a byte;
+    ``sums``: bytes moved so far.
     """
 
     order: Ints

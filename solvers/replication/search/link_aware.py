@@ -68,8 +68,8 @@ class Settings(ReplayOptions):
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Search for the least simulated makespan until replays, bound or deadline end
-    it.
+    """Search for the least simulated makespan until all replays are used, the bound is
+    met, or the deadline expires.
     """
     problem.require_room()
     if problem.is_workflow and _too_large_workflow(problem, request):

@@ -349,7 +349,9 @@ class LinkAwareRun:
         return self.engine.score(queues, plan.eviction)
 
     def improve(self) -> None:
-        """Restart on one engine until time, count or bound ends the run."""
+        """Make restarts on one engine until the time, the count or the bound ends the
+        run.
+        """
         if self.over():
             return
         budget = self.budget
@@ -370,7 +372,9 @@ class LinkAwareRun:
                 budget.give_up()
 
     def _size(self, turn: int) -> int:
-        """Return the replays of a restart: twice those of the last, up to a limit."""
+        """Return how many replays a restart makes: twice as many as the last, up to a
+        limit.
+        """
         knobs = self.params
         most = knobs.evaluations_per_restart
         if self._orders_pay:
