@@ -110,7 +110,9 @@ def delay_bounds(
 def chains_of(
     problem: BatchIoProblem, ef: float, starts: Starts, by_nodes: bool = False
 ) -> list[Chain]:
-    """Return a chain of requests from its start on for each job with I/O."""
+    """Return a chain of requests, from its start in *starts* on, for each job with
+    I/O.
+    """
     storage = float(problem.machine.storage_bytes_per_second)
     chains = []
     for job in problem.jobs:

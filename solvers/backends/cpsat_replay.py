@@ -272,8 +272,8 @@ class Relaxation:
         return arrives
 
     def _arrives(self, i: int, begun: IntVar, long: int) -> BoolVarT:
-        """Return the variable whether a transfer that begins at *begun* arrives on node
-        *i*.
+        """Return a variable: whether a transfer of *long* ticks from *begun* on arrives
+        on node *i*.
         """
         comes = self.model.new_bool_var("")
         span = self.model.new_optional_fixed_size_interval_var(begun, long, comes, "")
