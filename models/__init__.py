@@ -1,1 +1,1 @@
-"""Formulations, one file each, named after the system they model; they never solve."""
+"""Formulate programs: one file for each modelled system. Models never solve."""

@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 SHAVED = 1 - 5e-10
-"""Factor that covers the rounding of sums of up to a million terms.
+"""Factor that lowers a bound by more than the rounding of a sum of a million terms.
 
 It is nearer to 1 than the tolerance of a proof of optimality (1e-9).
 """
 
 
 class Work(NamedTuple):
-    """Represent a job's work on the resource, whose capacity is 1 per second.
+    """Represent the work of one job on a resource of capacity 1 per second.
 
     No part of it can be done before ``release``. ``amount`` is all of it (seconds of
     the whole resource), ``duration`` the least time from its begin to its end,
@@ -78,7 +78,5 @@ def least_response(work: Iterable[Work]) -> float:
 
 
 def _rounding(steps: int, length: float, weight: float) -> float:
-    """Return the most that rounding may add to the bound in a busy period of
-    *length*.
-    """
+    """Return the most that rounding adds to a bound over a busy period of *length*."""
     return 4 * (steps + 1) * 2.0**-53 * length * weight

@@ -39,8 +39,8 @@ class ReadyJob(NamedTuple):
 class JobClass(NamedTuple):
     """Group jobs with equal terms of the value, larger inputs first.
 
-    ``own`` is what each adds to the value independently of other jobs; ``shared`` are
-    its temporary files that other jobs read too.
+    ``own`` is what each job of the class adds to the value independently of other jobs;
+    ``shared`` are the temporary files that it and other jobs read.
     """
 
     own: float
@@ -50,10 +50,10 @@ class JobClass(NamedTuple):
 
 
 class Question:
-    """Hold ready jobs and capacities, and define the value of a selection.
+    """Combine ready jobs and capacities, and define the value of a selection.
 
-    If a priority is negative, all are raised by the same amount, *lift*, so that the
-    least is 0: no job is then worth less than an idle core.
+    If a priority is negative, all priorities are raised by the same amount, *lift*, so
+    that the least is 0: no job is then worth less than an idle core.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Question:
         return value + self.by_deletion * deleted
 
     def classes(self) -> list[JobClass]:
-        """Return the jobs in classes; each class keeps only as many as fit together."""
+        """Group the jobs into classes; a class has no more jobs than fit together."""
         groups: dict[
             tuple[tuple[int, ...], frozenset[str]], list[tuple[float, int, int]]
         ] = {}
@@ -125,7 +125,7 @@ class Question:
         return found
 
     def plain_rank(self, item: JobClass) -> tuple[float, ...]:
-        """Return the key of the greedy order.
+        """Return the sort key of a job in the greedy order.
 
         Priority, cores, bytes of temporary files, input bytes, then position.
         """
@@ -140,7 +140,7 @@ class Question:
         )
 
     def first_fit(self, order: Sequence[JobClass]) -> tuple[int, ...]:
-        """Select as many of each class in turn as still fit."""
+        """Select from each class, in this *order*, as many jobs as still fit."""
         left = list(self.capacities)
         chosen: list[int] = []
         for item in order:
@@ -206,15 +206,16 @@ class SelectionModel:
         return tuple(sorted(taken))
 
     def bound(self, steps: float) -> float:
-        """Return a bound of the value, given a bound of the objective."""
+        """Turn a bound of the objective, in steps, into a bound of the value."""
         return steps / self.step + self.slack
 
 
 class CapacityModel:
     """Build the linear relaxation over the capacities alone.
 
-    Each reader of a shared file counts an equal part of its deletion. Values are scaled
-    by the largest, needs by capacities, to suit the tolerances of solvers.
+    Each reader of a shared file gets an equal part of the value of its deletion. Values
+    are divided by the largest one, needs by capacities, to suit the tolerances of
+    solvers.
     """
 
     def __init__(self, question: Question, classes: Sequence[JobClass]) -> None:

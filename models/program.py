@@ -1,8 +1,8 @@
-"""Hold a linear program as plain data for any backend: variables, rows, one objective.
+"""Store a linear program as plain data for any backend: variables, rows, one objective.
 
-Variables are known by their position, also in starts and answers. Programs may count
-time in whole units of ``unit`` seconds: CP-SAT takes these as they are, floating-point
-backends get seconds (:meth:`Program.in_seconds`).
+Variables are identified by their position, also in starts and answers. Programs may
+count time in whole units of ``unit`` seconds: CP-SAT takes these as they are,
+floating-point backends get seconds (:meth:`Program.in_seconds`).
 """
 
 import math
@@ -18,7 +18,7 @@ Nature = Literal["whole", "real", "time"]
 
 
 class Variable(NamedTuple):
-    """Hold name and limits of a variable; ``most`` None is no limit."""
+    """Describe a variable by name, type and limits; ``most`` None: no upper limit."""
 
     name: str
     least: Number
@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
 
 class Program:
-    """Hold variables by position, rows, and an objective to minimise or maximise."""
+    """Collect variables by position, rows, and an objective to minimise or maximise."""
 
     def __init__(
         self, name: str, *, maximise: bool = False, unit: Fraction = Fraction(1)
@@ -110,11 +110,11 @@ class Program:
         return sum(len(row.columns) for row in self.rows)
 
     def value(self, values: Mapping[int, Number] | Sequence[Number]) -> Number:
-        """Return the objective of a point."""
+        """Return the objective at a point: *values* by position."""
         return sum(factor * values[at] for at, factor in self.objective.items())
 
     def limit(self) -> Number:
-        """Return the objective with every variable at its better limit.
+        """Return the objective with every variable at its more favourable limit.
 
         This is a bound that needs no solver.
         """
@@ -154,9 +154,7 @@ class Program:
         return same
 
     def _factor(self, at: int, given: Number, times: Container[int]) -> Number:
-        """Return a factor in seconds; factors of the variables *times* do not
-        change.
-        """
+        """Convert a factor to seconds, unless its variable is one of *times*."""
         if at in times or self.unit == 1:
             return given
         return float(given * self.unit)

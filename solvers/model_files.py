@@ -24,7 +24,7 @@ from ioopt.solvers.backends.pulp_program import to_pulp
 
 
 class PrintedSettings(Record):
-    """Configure whether the printed model allows cycles of copies, and copies at all.
+    """Configure whether the printed model allows copies, and cycles of copies.
 
     Without cycles its optimum is the least batch time of a plan; as printed, with
     cycles, it may be too low.
@@ -77,8 +77,8 @@ def export_model(
 def _of_pattern(
     problem: FlexibleGangProblem, chosen: PatternSettings, what: str
 ) -> Program:
-    """Return the program of the pattern *chosen*; UsageError if the instance has no
-    such pattern.
+    """Return the program of the pattern *chosen*; UsageError if there is no such
+    pattern.
     """
     pattern = problem.pattern(chosen.k, chosen.d)
     data = None

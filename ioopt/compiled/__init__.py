@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
-    """Whole numbers of a kernel; lists in plain Python."""
+    """Array of whole numbers of a kernel; a list in plain Python."""
     Floats = NDArray[np.float64]
 
 CallableT = TypeVar("CallableT", bound=Callable[..., Any])
@@ -27,7 +27,9 @@ ValueT = TypeVar("ValueT")
 
 ROOMS = ("compiled", "decisions", "measure", "sim")
 KERNEL_ROOMS = tuple(Path(__file__).parents[1] / room for room in ROOMS)
-"""Folders with the files that kernels may call, or that compile them."""
+"""Folders with the code that kernels may call, and with the code that compiles
+kernels.
+"""
 
 
 @cache
@@ -72,8 +74,8 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
 
 
 def forget_unreadable(stored: Any) -> None:
-    """Remove an index with types of another version, because numba reads it before
-    its stamp.
+    """Remove an index that names types of another version: numba reads it before its
+    stamp.
     """
     try:
         stored._load_index()
@@ -82,7 +84,7 @@ def forget_unreadable(stored: Any) -> None:
 
 
 def tuned(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return numba's options for one function of a kernel module, beside the common
+    """Set numba's options for one function of a kernel module, beside the common
     ones.
     """
 
@@ -94,7 +96,7 @@ def tuned(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def apart(function: CallableT) -> CallableT:
-    """Mark *function* as compiled once and called, not inlined.
+    """Mark *function* to be compiled once and called, not inlined.
 
     In a kernel compiled ``whole``, every other function is inlined.
     """

@@ -1,10 +1,11 @@
-"""Choose machine code or plain Python: one rule for all families, applied once per run.
+"""Choose machine code or plain Python, once per run and by one rule for all families.
 
-A run decides after its cheap answers. Plain Python serves short work. Longer work uses
-stored machine code if the limit leaves time to load it. If none is stored, another
-process compiles it. With a limit of at least a minute (or none) the run waits for that,
-up to half of its limit: on a busy machine compiling takes many times its processor
-time. Otherwise it continues in plain Python, and the next run finds the machine code.
+A run decides after its cheap answers. Short work is done in plain Python. Longer work
+uses stored machine code if the time limit leaves time to load it. If none is stored,
+another process compiles it. With a limit of at least a minute (or none) the run waits
+for that, up to half of its limit: on a busy machine compiling takes many times its
+processor time. Otherwise it continues in plain Python, and the next run finds the
+machine code.
 """
 
 import atexit
@@ -200,7 +201,7 @@ def compile_beside(family: str, first: str = "", wait_seconds: float = 0.0) -> b
 
 
 def _let_go(compiler: subprocess.Popen[bytes]) -> None:
-    """Leave *compiler* running: its machine code is for the next process."""
+    """Let *compiler* run on: its machine code is for the next process."""
     with suppress(OSError):  # The compiler has ended already.
         os.write(compiler.stdin.fileno() if compiler.stdin else -1, b".")
 
@@ -237,7 +238,7 @@ def compile_family(family: str, first: str = "") -> None:
 
 
 def _stamp(kernel: Kernel) -> Path:
-    """Return the file that marks *kernel* as compiled, because asking numba takes .3 s.
+    """Return the file that marks *kernel* as compiled; asking numba would take .3 s.
 
     It is in numba's cache: in NUMBA_CACHE_DIR, else beside this file, else in the home
     folder.

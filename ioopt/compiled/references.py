@@ -1,9 +1,9 @@
 """Pass named tuples of arrays by address, and compile functions only once.
 
-numba passes a tuple value by value: seven per array, hundreds per call, which takes
-longer to compile and to run than most kernels. It also optimises and assembles every
-function with all its callees, and then again within its caller. This module imports
-numba, so it is imported only for machine code.
+numba passes every value of a tuple separately: seven for each array, hundreds for a
+call. That takes longer to compile and to run than most kernels do. It also optimises
+and assembles every function with all its callees, and then again within its caller.
+This module imports numba, so it is imported only for machine code.
 """
 
 from collections.abc import Callable
@@ -117,7 +117,7 @@ def entry(text: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class PartLibrary(JITCodeLibrary):
-    """Hold code that is only linked into its callers.
+    """Contain code that is only linked into its callers.
 
     numba would otherwise optimise and assemble it separately too.
     """

@@ -17,9 +17,7 @@ from ioopt.units import counted, parse_bytes, quantity
 
 
 class Nodes(Record):
-    """Describe a kind of nodes, ``count`` of them; None takes the machine's common
-    value.
-    """
+    """Describe ``count`` nodes of one kind; None means the machine's common value."""
 
     count: Number = 1
     cores: Number | None = None
@@ -73,7 +71,7 @@ FOUR_NODES = Machine()
 
 @dataclass(frozen=True)
 class Part:
-    """Hold the files of the chosen tasks of a workflow.
+    """Collect the files of the chosen tasks of a workflow.
 
     ``inputs`` and ``outputs`` are those of each task, ``sizes`` bytes by file, and
     ``keep`` the files to be saved. ``warnings`` list oddities and dropped data,
@@ -90,7 +88,7 @@ class Part:
 
 @dataclass(frozen=True)
 class RecordedNode:
-    """Hold a machine that a workflow file names, with its cores if recorded."""
+    """Describe a machine that a workflow file names, with its cores if recorded."""
 
     name: str
     cores: int | None = None
@@ -236,7 +234,9 @@ def _assumed(machine: Machine, cores: int, recorded: Sequence[RecordedNode]) -> 
 def _disk_bytes(
     text: str, sizes: Mapping[str, int], tasks: Sequence[Json]
 ) -> tuple[int | None, str | None]:
-    """Return the disk of a node, and a remark if it was raised to the largest task."""
+    """Return the disk size of a node, and a remark if it was raised to fit the largest
+    task.
+    """
     word = text.strip().lower()
     if word in ("unlimited", "none"):
         return None, None

@@ -20,7 +20,7 @@ from ioopt.units import quantity
 NODE_BYTES_PER_SECOND = 1e9 / 32
 STORAGE_SHARE = Fraction(250, 1536)
 SHORTEST_WALLTIME_SECONDS = 1.0
-"""Walltime in seconds of jobs without one, and its least value for jobs of 0 s."""
+"""Least walltime in seconds that is given to a job without one."""
 
 
 class MachineRule(Record):
@@ -105,7 +105,7 @@ class MachineRule(Record):
 
 @dataclass(frozen=True)
 class IoRule:
-    """Invent the I/O of a job whose run time alone is known (a rule of ours).
+    """Invent the I/O of a job of which only the run time is known (a rule of ours).
 
     The share of the run time that is I/O is drawn for each job, uniformly from 0 to
     twice ``fraction`` (above 1/2: from ``2 fraction - 1`` to 1), so that its mean is

@@ -13,7 +13,7 @@ from ioopt.formats.swf.log import CANCELLED_STATUS, SwfJob
 EARLIEST = 365 * 86400.0
 """Seconds of the epoch below which a time (in 1970) counts as unknown."""
 LATEST = 253_402_300_800.0
-"""The year 10000 in seconds of the epoch; larger numbers are no times."""
+"""The year 10000 in seconds of the epoch; larger numbers are not taken as times."""
 LOST_STATES = ("NODE_FAIL", "PREEMPTED", "REQUEUED", "BOOT_FAIL")
 STATUS = {"COMPLETED": 1, "CANCELLED": CANCELLED_STATUS}
 NO_ZONE = "times without an offset, taken for UTC (import sacct --time-zone)"
@@ -27,8 +27,8 @@ _SPAN = re.compile(
 
 
 class Times(NamedTuple):
-    """Hold the seconds of the epoch at which a job was submitted, eligible, started,
-    ended.
+    """State when a job was submitted, eligible, started and ended, in seconds of the
+    epoch.
 
     None: never, or not recorded.
     """
@@ -54,7 +54,8 @@ def epoch_of(text: str, what: str) -> float | None:
 def readings_of(
     text: str, zone: tzinfo, what: str, said: Warnings
 ) -> tuple[float, ...]:
-    """Return the times that ``2024-05-01T12:00:00`` (or seconds of the epoch) can mean.
+    """Return the times that a text like ``2024-05-01T12:00:00`` (or seconds of the
+    epoch) can mean.
 
     There are two in the hour that the end of summer time repeats, none for an unknown
     time, otherwise one. Without an offset a time belongs to *zone*.

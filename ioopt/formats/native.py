@@ -38,9 +38,9 @@ MAX_STREAM_BYTES = 1 << 28
 device.
 """
 FREE_UNPACKED_BYTES = 1 << 26
-"""Size to which any packed file may unpack."""
+"""Size in bytes to which every packed file may unpack, however small it is."""
 UNPACKED_RATIO = 64
-"""Factor of its own size to which a larger packed file may unpack."""
+"""Multiple of its own size to which a larger packed file may unpack."""
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 _CHUNK_BYTES = 1 << 20
@@ -165,7 +165,7 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
         else:
             path.write_bytes(content)
     except BrokenPipeError:
-        raise  # The reader has gone, as on standard output.
+        raise  # The reader of a pipe has ended, as may happen to standard output.
     except OSError as error:
         why = error.strerror or error
         raise UsageError(f"{_short(path)}: cannot be written: {why}") from None
@@ -430,7 +430,7 @@ _WORDS = {
 def describe(
     error: ValidationError, data: object, cls: type[BaseModel] | None = None
 ) -> str:
-    """Return one line for one problem of a validation error: place, fault, value.
+    """Describe one problem of a validation error in one line: place, fault, value.
 
     A misspelt key is reported first.
     """
@@ -451,7 +451,7 @@ def describe(
 
 
 def _wrong(problem: ErrorDetails) -> str:
-    """Return the fault of the value at the place of *problem*."""
+    """Say what is wrong with the value at the place of *problem*."""
     kind = problem["type"]
     if kind == "extra_forbidden":
         return "unknown key"
@@ -470,7 +470,7 @@ def _wrong(problem: ErrorDetails) -> str:
 
 
 def _telling(problems: list[ErrorDetails]) -> ErrorDetails:
-    """Return the first problem.
+    """Return the problem to report: the first one.
 
     If a value may have several forms, take the problem of the form it has.
     """

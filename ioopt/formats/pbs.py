@@ -116,8 +116,8 @@ def fields_of(text: str, to_comment: bool = True) -> list[tuple[str, str]]:
     """Return the fields of a record that are read and their values, without quotes.
 
     A word that is not a field continues the text before it, including everything
-    between the two. With *to_comment*, nothing after a comment is a field. Users' texts
-    come first in a record, so if a field occurs twice, the last one counts.
+    between the two. With *to_comment*, text after a comment is never a field. Users'
+    texts come first in a record, so if a field occurs twice, the last one counts.
 
     >>> fields_of("jobname=my start=1 job queue=batch start=1714550400")
     [('queue', 'batch'), ('start', '1714550400')]

@@ -9,11 +9,13 @@ from ioopt.problems.base import Json, Problem
 
 P = TypeVar("P", bound=Problem)
 Warnings = defaultdict[str, list[str]]
-"""An oddity, and the items that show it."""
+"""An oddity of the source, and the items of the source that show it."""
 
 
 def by_kind(warnings: Warnings) -> tuple[str, ...]:
-    """Return one line per kind of oddity, with its first item and their number."""
+    """Return one line per kind of oddity, with its first item and the number of
+    items.
+    """
     lines = []
     for what, items in warnings.items():
         if not items:

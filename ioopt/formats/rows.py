@@ -1,9 +1,9 @@
 """Read rows of logs and traces by one set of rules for all formats.
 
-A row is as long as its heading. A number is read whole, with its sign, its unit and its
-separators of thousands, or not at all. A record that occurs twice counts once, with a
-remark. A row that cannot be read is an error or, where the user allows a share of such
-rows, left out and counted by cause.
+A row has as many cells as its heading. A number is read completely, with its sign, unit
+and separators of thousands, or the row is bad. A record that occurs twice counts once,
+with a remark. A row that cannot be read is an error or, where the user allows a share
+of such rows, left out and counted by cause.
 """
 
 import csv
@@ -172,9 +172,9 @@ def read_rows(
 ) -> tuple[list[Read], list[str]]:
     """Read the numbered *rows* of the log *name*; return their contents and remarks.
 
-    *read* raises BadRow for a row that it cannot read and returns None for one that is
-    of no interest, which does not count. Of rows with the same *key* (None: it has
-    none) the first counts. Raises InstanceError for the first bad row or, with
+    *read* raises BadRow for a row that it cannot read, and returns None for a row of no
+    interest, which is not counted. Of rows with the same *key* only the first counts
+    (None: the row has no key). Raises InstanceError for the first bad row or, with
     *skip_bad*, where more than that share of the rows is bad.
     """
     found: list[Read] = []

@@ -27,7 +27,7 @@ from ioopt.formats.swf.log import SwfJob
 
 NEEDED = ("Submit", "Start", "End", "State")
 SIZES = ("AllocCPUS", "NCPUS", "AllocTRES", "ReqCPUS", "ReqTRES")
-"""Columns with the processors of a job; the first non-empty one counts."""
+"""Columns that may state the processors of a job; the first non-empty one counts."""
 _READ = frozenset(
     {
         *NEEDED,
@@ -142,8 +142,8 @@ class _Reader:
         return lacking
 
     def whole_rows(self, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-        """Join lines that a line break within a text has split, if rows begin with a
-        job.
+        """Join lines that a line break in a text has split, if the first column names
+        the job.
 
         Such a line does not begin with a job, and has fewer cells than the heading.
         """

@@ -24,7 +24,8 @@ def _no_switch(value: object, info: ValidationInfo) -> object:
 
 
 def figure(parse: Callable[[str], float], **words: str | None) -> BeforeValidator:
-    """Return a validator that turns text into a number: by *words*, else by *parse*.
+    """Return a validator that turns text into a number: a word of *words*, else by
+    *parse*.
 
     *parse* reads text such as ``100Mbps``.
     """

@@ -2,7 +2,8 @@
 
 The shapes are those of the replication workflows. ``methylseq-like`` has the shape, and
 the proportions of bytes and of seconds, of a recorded run of nf-core's methylseq
-(WfCommons): an index that is held for half of the run, and a report that waits for all.
+(WfCommons): an index that stays in the directory for half of the run, and a report that
+waits for all samples.
 """
 
 import math
@@ -43,8 +44,8 @@ class Chain(Settings):
 
 
 class ForkJoin(Settings):
-    """Set rounds of a task that splits, tasks that work on its pieces, and one that
-    joins.
+    """Configure rounds: a task splits data, tasks work on the pieces, a task joins
+    them.
     """
 
     rounds: workflows.Few = 2

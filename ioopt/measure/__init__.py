@@ -10,7 +10,7 @@ FoundT = TypeVar("FoundT")
 
 @dataclass(frozen=True)
 class Measurement(Generic[FoundT]):
-    """Hold the result of a measurement.
+    """Store the result of a measurement.
 
     ``rows`` are for tables, one per point or application; ``metrics`` describe the
     whole instance; ``notes`` list what a deadline left out.

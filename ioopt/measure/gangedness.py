@@ -39,11 +39,13 @@ from ioopt.problems.flexgang.message_counts import (
 THRESHOLD = 0.154
 """Geometric mean of the ratios of LU (.312) and Water (.0759), Table 3."""
 RUNNING_THRESHOLD = 0.427
-"""The same for running processors, times (P - 1) / (P - 2): LU .737 and Water .247."""
+"""The same mean for running processors, of ratios times (P - 1) / (P - 2): LU .737 and
+Water .247.
+"""
 MIN_SAMPLES = 8
 """Least counts of each kind for an answer other than UNKNOWN."""
 MIN_GANG_MEAN = 1.0 - 1e-9
-"""Messages per quantum below which an application sends too few to judge.
+"""An application with fewer messages per quantum than this cannot be judged.
 
 A running mean of counts that are 1 on average may be slightly below 1.
 """
@@ -77,7 +79,7 @@ STATE_FORMAT = "ioopt/gangedness-state"
 
 @dataclass(config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Tally:
-    """Keep number, mean and sum of squared deviations of a stream of counts
+    """Track number, mean and sum of squared deviations of a stream of counts
     (Welford).
     """
 
@@ -106,9 +108,9 @@ class Tally:
 class GangednessMonitor:
     """Collect message counts of one application, by processor and quantum.
 
-    ``processors`` is P, the size of the gang; without it (or with 2) counts of running
-    processors cannot be normalised and are not used, nor are stretches of quanta. The
-    monitor reads no clock and no file, and its memory is constant.
+    ``processors`` is P, the size of the gang; without it (or with P = 2) counts of
+    running processors cannot be normalised; then neither they nor stretches of quanta
+    are used. The monitor reads no clock and no file, and its memory is constant.
 
     Examples
     --------
@@ -226,8 +228,8 @@ class GangednessMonitor:
     def classify(self, deadline_seconds: float | None = None) -> Gangedness:
         """Return ``LOW``, ``HIGH`` or ``UNKNOWN``; :meth:`evidence` says why.
 
-        *deadline_seconds* is accepted as by every embedded object, and always met: the
-        work is a dozen additions, whatever the number of samples.
+        *deadline_seconds* is an argument of every embedded object, and always met here:
+        the work is a dozen additions, whatever the number of samples.
         """
         return self.evidence().gangedness
 
@@ -329,7 +331,8 @@ class GangednessMonitor:
         return "UNKNOWN", f"{said} may be above {GAMMA_THRESHOLD:g}"
 
     def _fewer_senders(self, basis: Basis) -> float:
-        """Return by what factor senders decrease compared with one absent process.
+        """Return the factor by which there are fewer senders than with one absent
+        process.
 
         The thresholds assume one absent process.
         """

@@ -20,7 +20,7 @@ from ioopt.problems.flexgang.flexible_gang import IoBehaviour
 
 NANOSECONDS = 1_000_000_000
 SECONDS_PER_BURST = 7e-7
-"""Seconds of plain Python per drawn burst, served or not."""
+"""Seconds that plain Python takes per drawn burst, served or not."""
 
 
 def nanoseconds(seconds: float) -> int:
@@ -61,9 +61,9 @@ class Windows:
 class Served:
     """Completed bursts of one processor in order of service, in nanoseconds.
 
-    ``process`` is whose burst it is, ``ready`` when it asked for the CPU, ``begin`` the
-    start of service in window time, ``burst`` its CPU time, ``finish`` its end on the
-    wall clock.
+    ``process`` is the number of the process, ``ready`` the time at which it asked for
+    the CPU, ``begin`` the start of service in window time, ``burst`` its CPU time,
+    ``finish`` its end on the wall clock.
     """
 
     process: np.ndarray

@@ -38,7 +38,7 @@ from ioopt.problems.flexgang.perturbation import (
 )
 
 SECONDS_PER_EVENT = 3e-6
-"""Seconds of plain Python per synchronisation."""
+"""Seconds that plain Python takes per synchronisation."""
 
 
 @dataclass(frozen=True)
@@ -423,8 +423,8 @@ def measure(
 ) -> Measurement[PerturbationSlopes]:
     """Measure the slope of every application in every environment of the instance.
 
-    Slopes are in quanta a perturbation. After the *deadline* they rest on fewer runs
-    (one at least), and plots are left out.
+    Slopes are in quanta per perturbation. If the *deadline* passes, slopes are means
+    over fewer runs (at least one), and plots are left out.
 
     Examples
     --------

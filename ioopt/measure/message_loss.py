@@ -12,8 +12,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from ioopt.errors import UsageError
 
 HALF = 8
-"""Quanta over which the weights of a stretch rise, and equally many over which they
-fall.
+"""Number of quanta over which the weights of a stretch rise; they fall over as many.
 
 Messages of one synchronisation arrive together, so a stretch with hard ends would have
 one synchronisation more or fewer by chance. The length is several times the distance
@@ -32,7 +31,7 @@ Z_90 = 1.645
 
 @dataclass(frozen=True)
 class Loss:
-    """Hold ``gamma`` with its 90 % interval and the number of ``stretches`` used."""
+    """State ``gamma`` with its 90 % interval and the number of ``stretches`` used."""
 
     gamma: float
     low: float

@@ -25,7 +25,7 @@ from ioopt.problems.flexgang.quantum_model import (
 
 Array = NDArray[np.float64]
 CELLS_PER_DEVIATION = 16
-"""Cells per standard deviation of the burst.
+"""Number of cells per standard deviation of the burst.
 
 They give the slowdown to 1e-5 and the fragmentation to 1e-4.
 """
@@ -263,7 +263,7 @@ errors.
 
 
 class Response(NamedTuple):
-    """Hold the response of an I/O job to its slots.
+    """State the response of an I/O job to its slots.
 
     ``beta`` is the CPU fraction of one process; fragmentation is None if a table omits
     it.

@@ -25,12 +25,14 @@ from ioopt.problems.flexgang.quantum_model import (
 
 Integers = NDArray[np.int64]
 WARM_UP_SHARE = 0.1
-"""Share of the horizon before measuring begins."""
+"""Share of the horizon that passes before measuring begins."""
 REMEDY = (
     "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
 )
 NUMBERS_PER_BURST = 25.2
-"""Most numbers in memory per burst while instants are sorted (by tracemalloc)."""
+"""Most numbers in memory per burst while instants are sorted (measured by
+tracemalloc).
+"""
 
 
 def nanoseconds(seconds: float) -> int:

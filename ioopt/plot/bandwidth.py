@@ -23,14 +23,14 @@ from ioopt.units import quantity
 
 Reals = NDArray[np.floating[Any]]
 Span = tuple[float, float, float]
-"""From, until (seconds), bytes per second."""
+"""Time span at a constant rate: from, until (seconds), bytes per second."""
 Spans = dict[str, list[Span]]
 NAMED_JOBS = 6
-"""Most jobs with a band of their own if there are more jobs than colours."""
+"""Most jobs that get a band of their own if there are more jobs than colours."""
 MOST_STEPS = 600
 """Most changes of rates in a picture; with more it shows means over intervals."""
 INTERVALS = 240
-"""Most intervals; their length is one of :data:`LENGTHS`."""
+"""Most intervals in a picture of means; their length is one of :data:`LENGTHS`."""
 LENGTHS = (
     *(1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
     *(60.0, 120.0, 300.0, 600.0, 900.0, 1200.0, 1800.0),
@@ -154,7 +154,7 @@ def plot_traffic(
     """Draw a panel for each option and return the last axes.
 
     A panel stacks the mean rates of classes of jobs, under a line at the storage's
-    *limit*. The mean rates are over slices of time, from the first on.
+    *limit*. The mean rates are over slices of *slice_seconds*, beginning at time 0.
     """
     from matplotlib.figure import Figure
 
@@ -172,7 +172,9 @@ def plot_traffic(
 
 
 def _layers(spans: Spans) -> list[tuple[str, str, list[Span]]]:
-    """Return (name, colour, spans) of the bands, the largest first and lowest."""
+    """Return (name, colour, spans) of the bands; the largest comes first and is drawn
+    lowest.
+    """
     split = len(spans)
     if split > len(HUES):
         split = NAMED_JOBS
@@ -190,7 +192,9 @@ def _layers(spans: Spans) -> list[tuple[str, str, list[Span]]]:
 
 
 def steps(spans: Sequence[Span] | Reals) -> tuple[Reals, Reals]:
-    """Return the times at which the total rate changes, and the rate from each on."""
+    """Return the times at which the total rate changes, and the total rate from each
+    time on.
+    """
     since, until, rate = np.array(spans, dtype=float).T
     times = np.concatenate([since, until])
     order = np.argsort(times, kind="stable")

@@ -105,7 +105,9 @@ def _shift(axes: Any, line: Any, places: float) -> None:
 
 
 def _ticks(axes: Any, values: Sequence[float]) -> None:
-    """Set a tick for each of a few *values*; use a logarithmic axis for wide ranges."""
+    """Set a tick for each value if there are few; then use a logarithmic axis for wide
+    ranges.
+    """
     if len(values) < 2 or len(values) > MOST_VALUES:
         return
     from matplotlib.ticker import FixedLocator, NullLocator

@@ -96,7 +96,9 @@ def _cells(rows: Iterable[Mapping[str, Any]], size: float) -> Iterator[Box]:
 
 
 def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
-    """Yield a box with the loose jobs for each run of columns that have the same."""
+    """Yield a box with the loose jobs for each run of columns that have the same
+    ones.
+    """
     columns = schedule["num_columns"]
     loose: list[list[str]] = [[] for _ in range(columns)]
     for job in schedule["loose_io"]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_NODES = 8
-"""Most nodes with a line of their own; of more nodes the fullest are drawn."""
+"""Most nodes that get a line; of more nodes only the fullest are drawn."""
 
 
 def plot_live_bytes(
@@ -72,7 +72,7 @@ def _peak(steps: Sequence[tuple[float, int]]) -> int:
 
 
 MOST_ROWS = 60
-"""Most rows drawn; more are unreadable."""
+"""Most rows of a chart; more would be unreadable."""
 MOST_SPANS = 4_000
 """Most intervals drawn with edges and marks; more are drawn as a bitmap of colours."""
 STAGING = ("remote", "copy", "save")
@@ -86,7 +86,8 @@ def plot_timeline(
     idle: bool = True,
     until: float = 0.0,
 ) -> Axes:
-    """Draw *timeline*, one row per resource, time in a suitable unit; return the axes.
+    """Draw *timeline* with one row per resource, in a suitable unit of time; return the
+    axes.
 
     If there are transfers, they take the upper half of a row and computing the lower
     one, since a node does both at a time. Intervals with ``cores`` in their ``info``
@@ -164,7 +165,7 @@ def _height(rows: int) -> float:
 
 
 class _Rows:
-    """Place intervals in their rows, which count downwards."""
+    """Place intervals in their rows; rows are numbered downwards."""
 
     def __init__(self, row_of: Mapping[str, int], shown: Sequence[Interval]) -> None:
         """Divide the rows into lanes for the kinds of intervals *shown*.
@@ -206,7 +207,7 @@ def _last_core(item: Interval) -> int:
 def _draw_spans(
     axes: Axes, shown: Sequence[Interval], place: _Rows, unit: Unit
 ) -> None:
-    """Draw intervals, one collection per kind, regardless of their number."""
+    """Draw intervals as one collection per kind, however many there are."""
     width = abs(axes.get_xlim()[1] - axes.get_xlim()[0])
     for kind in sorted({item.kind for item in shown}):
         corners = _corners([item for item in shown if item.kind == kind], place, unit)

@@ -124,7 +124,7 @@ def _kind(local: bool) -> str:
 
 
 def _draw(axes: Any, pieces: Sequence[Piece]) -> None:
-    """Draw one collection of rectangles per kind, regardless of the number of jobs."""
+    """Draw one collection of rectangles per kind, however many jobs there are."""
     edge = "none"
     if len(pieces) <= MOST_PIECES:
         edge = "white"

@@ -26,7 +26,7 @@ SAVE = PURPLE
 """Transfers to remote storage."""
 IDLE = "#EBEBEB"
 OTHERS = "#A6A6A6"
-"""Everything without a colour of its own."""
+"""Colour of everything that has no colour of its own."""
 EVICTION = "#444444"
 BOUND = BLACK
 """Limits: proven bounds, the storage's rate."""

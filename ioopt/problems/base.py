@@ -53,11 +53,13 @@ Count = Annotated[int, Field(ge=0, le=LARGEST, strict=True), Whole]
 PositiveCount = Annotated[int, Field(ge=1, le=LARGEST, strict=True), Whole]
 """A whole number, 1 or more."""
 Cores = Annotated[int, Field(ge=1, le=1 << 16, strict=True)]
-"""Cores of a node or of a task; a node keeps a record of each."""
+"""Cores of a node or of a task; simulators store a record of each core."""
 MAX_NODES = 1 << 22
 """Most nodes (or units) of a machine that stores a bit or a list for each."""
 NodeNumber = Annotated[int, Field(ge=0, lt=MAX_NODES, strict=True)]
-"""A node, column or row of a machine, from 0; sets of them are kept as bits."""
+"""A node, column or row of a machine, numbered from 0; sets of these are stored as
+bits.
+"""
 Name = Annotated[str, Field(min_length=1, max_length=4096, strict=True)]
 """An identifier: text that is not empty."""
 JobId = Annotated[int, Field(ge=-LARGEST, le=LARGEST, strict=True)] | Name
@@ -126,7 +128,7 @@ class Lean(Record):
 
 
 class Plan(Record):
-    """Hold the decisions of a solver; names refer to the instance's own."""
+    """Describe the decisions of a solver; names are those of the instance."""
 
     def to_dict(self) -> Json:
         """Return the plan as plain JSON values."""

@@ -327,7 +327,7 @@ def _check_home(where: str, job: RunningJob, nodes: int, rows: list[int]) -> Non
 
 
 class PlacedJob(base.Record):
-    """Hold the place of a job in a matrix: columns, home row, and all its rows.
+    """State the place of a job in a matrix: columns, home row, and all its rows.
 
     ``local`` tells readers whether the columns are its file nodes (None: not given).
     """

@@ -54,9 +54,9 @@ def _with_round(row: object) -> object:
 
 
 def _written(row: _Row) -> tuple[float, str, str] | _Row:
-    """Return *row* as files hold it, without a round of 0.
+    """Return *row* as it stands in files: without a round of 0.
 
-    All rounds are 0 except after work without duration.
+    A round is above 0 only after work without duration.
     """
     seconds, number, task, node = row
     if number:
@@ -424,7 +424,7 @@ Copies = tuple[tuple[base.Name, base.Name, base.Name], ...]
 
 
 class Round(base.Record):
-    """Hold one sub-batch of a solver in rounds: the tasks between two evictions.
+    """Describe one sub-batch of a solver in rounds: the tasks between two evictions.
 
     ``evicted`` (file, node) leave their disks before the round's first transfer; files
     that stay need no transfer. ``remote`` and ``copies`` are the round's own transfers.
@@ -442,7 +442,8 @@ MovesModel = Literal["static", "printed", "replay"]
 
 
 class ReplicationPlan(ReplayOptions):
-    """Hold the assignment, the queues of all nodes, and a static solver's transfers.
+    """State the assignment, the queues of all nodes, and the transfers of a static
+    solver.
 
     ``assign`` task -> node; ``order`` node -> its queue; ``remote`` (file, node)
     fetches and ``copies`` (file, source, destination) are the X, R and Y of the

@@ -241,7 +241,7 @@ Both are sums and may exceed the largest time and size of an instance.
 
 
 class WorkDirectorySchedule(Part):
-    """When tasks run, and how full the directory is, in all and by stage."""
+    """When tasks run, and the bytes in the directory: all together, and by stage."""
 
     tasks: tuple[TaskSpan, ...]
     use: tuple[Step, ...] = ()

@@ -19,13 +19,13 @@ from ioopt.units import EXACT_INTEGERS
 SAME_INSTANT = 10**9
 """Times that differ by at most one part in this of a second are one instant."""
 FLOAT_PARTS = 2**50
-"""The start of a plan and an end that it waits for are sums of floats: together they
-are off by at most one part in 2**51.
+"""A start in a plan and the end that it waits for are sums of floats: their errors
+together are at most one part in 2**51.
 """
 MOST_COPIED_TASKS = 1_000_000
 """Most tasks of all copies of a workflow together."""
 SHOWN = 5
-"""Most items of a list in a message."""
+"""Most items of a list that a message names."""
 
 
 LONG = {
@@ -91,7 +91,9 @@ class Ticks:
 
 
 def _ratio(seconds: float) -> tuple[int, int]:
-    """Return the integers whose quotient is the decimal text of *seconds*."""
+    """Return two integers whose quotient is the decimal number that *seconds* shows as
+    text.
+    """
     if seconds == int(seconds) and abs(seconds) < EXACT_INTEGERS:
         return int(seconds), 1
     return Decimal(repr(float(seconds))).as_integer_ratio()
@@ -353,7 +355,7 @@ def _require_files(task: WorkTask, names: Sequence[str], known: set[str]) -> Non
 
 
 class WorkDirectoryPlan(base.Lean, base.Plan):
-    """Hold ``starts``: (seconds, task), each task once.
+    """List the ``starts`` of all tasks as (seconds, task), with every task once.
 
     They are sorted by seconds, equal ones as listed (rule B3). ``ignore_quota``: the
     plan shows how many bytes suffice, which is more than the quota (rule B9).
@@ -369,7 +371,7 @@ def beyond(
     plan: WorkDirectoryPlan | None,
     schedule: base.Json | None,
 ) -> base.Json:
-    """Return by which options a result changed the question.
+    """Return the options by which a result changed the question.
 
     These are whether it ignores the quota, and the number of tasks with other compute
     times.

@@ -13,14 +13,16 @@ JUDGE_FROM_SHARE = 0.1
 uncertain.
 """
 CHEAPEST = 0.75
-"""Time of the cheapest policy over that of others: base-line .5 to .7, gs less."""
+"""Run time of the cheapest policy divided by that of others: base-line .5 to .7, gs
+less.
+"""
 SURE_SHARE = 0.01
 """Share of a run that is measured before its pace is used."""
 MARGIN = 2.0
-"""Proposed limit over the estimated time of a run."""
+"""Ratio of the proposed limit to the estimated time of a run."""
 EARLY_MARGIN = 4.0
-"""The same early in a run, as long queues slow it down later (RICC's log needs 3.5
-times the estimate after its first hundredth).
+"""The same ratio early in a run, as long queues slow the run down later (RICC's log
+needs 3.5 times the estimate after its first hundredth).
 """
 EARLY_SHARE = 0.1
 """Share of a run up to which EARLY_MARGIN applies."""

@@ -15,14 +15,14 @@ from ioopt.problems.batch_io import (
 )
 
 REFERENCE = "no-congestion"
-"""The policy that may exceed the storage's rate."""
+"""The reference policy, which alone may exceed the storage's rate."""
 ROUNDS = 40
 """Rounds in which prices are raised to bound the I/O delay."""
 WORK = 8_000_000
-"""Levels of delay examined in all rounds, which takes a fraction of a second."""
+"""Most levels of delay examined in all rounds together: a fraction of a second."""
 
 Starts = Mapping[JobId, float]
-"""Start times by job id, which are given in the open loop."""
+"""Start times in seconds by job id; the open loop fixes them."""
 
 
 def mean_response_bound(
@@ -36,9 +36,9 @@ def mean_response_bound(
     None without jobs. *Alone*: each job computes and does its I/O at the peak rate
     (rule 5), or runs to its walltime where it may be killed. *Nodes* and *storage*:
     :func:`ioopt.models.fluid_bound.least_response` of the nodes held and of the bytes
-    moved (docs/batch-io.md, Bounds); *storage* holds neither for the reference nor for
-    jobs that may be killed. With given *starts* jobs wait until then, and the mean
-    *delay*, a bound of :func:`delay_bounds`, is added to *alone*.
+    moved (docs/batch-io.md, Bounds); *storage* is no bound for the reference, nor where
+    jobs may be killed. With given *starts* every job waits until its start, and the
+    mean *delay*, a bound of :func:`delay_bounds`, is added to *alone*.
     """
     if not problem.jobs:
         return None
@@ -85,10 +85,10 @@ def delay_bounds(
     metrics: Mapping[str, float | None],
     deadline: Deadline | None = None,
 ) -> dict[str, float]:
-    """Return bounds of the mean and the node-weighted I/O delay for given *starts*.
+    """Bound the mean and the node-weighted I/O delay from below for given *starts*.
 
-    *metrics* are those of some plan. Bounds are 0 for the reference, for jobs that may
-    be killed, and if the trace is too long for a quick bound or the *deadline* has
+    *metrics* are those of any known plan. Bounds are 0 for the reference, for jobs that
+    may be killed, and if the trace is too long for a quick bound or the *deadline* has
     passed.
     """
     found = {"io_delay_bound": 0.0, "node_weighted_io_delay_bound": 0.0}
@@ -110,7 +110,9 @@ def delay_bounds(
 def chains_of(
     problem: BatchIoProblem, ef: float, starts: Starts, by_nodes: bool = False
 ) -> list[Chain]:
-    """Return the jobs that use the storage as chains of requests from *starts* on."""
+    """Return a chain of requests, from its start in *starts* on, for each job with
+    I/O.
+    """
     storage = float(problem.machine.storage_bytes_per_second)
     chains = []
     for job in problem.jobs:
@@ -150,8 +152,8 @@ def _peak(problem: BatchIoProblem, job: Job) -> float:
 def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
     """Return (head, seconds, tail, bytes) of a job.
 
-    The seconds are all of its computing, head and tail the part before its first byte
-    and after its last one.
+    *seconds* is all computing of the job; *head* is the part before its first byte,
+    *tail* the part after its last byte.
     """
     head = 0.0
     seconds = 0.0
@@ -174,7 +176,7 @@ def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
 
 
 def most_granted(problem: IoRequestsProblem, policy: str) -> float | None:
-    """Return a bound of the granted rates: the storage's, or the sum of peak rates.
+    """Return the most bandwidth a policy can grant: storage rate or sum of peak rates.
 
     None for the reference.
     """

@@ -51,7 +51,7 @@ Linear = dict[int, float]
 
 
 class IoOrderModel:
-    """Build the program; ``most`` is the total delay of a known schedule."""
+    """Build the program; ``most`` is the total delay in seconds of a known schedule."""
 
     def __init__(
         self, chains: Sequence[Chain], most: float, least: float = 0.0
@@ -71,7 +71,7 @@ class IoOrderModel:
         self._orders()
 
     def _chain(self, j: int, chain: Chain) -> None:
-        """Add the points of a chain with their windows."""
+        """Add the points of chain *j*, and the window of each."""
         early = chain.begin
         last = len(chain.steps) - 1
         self.points.append(Point(None, early, early, early, j, 0, None, 0))
@@ -94,9 +94,7 @@ class IoOrderModel:
         self.ideal += early - chain.steps[-1].after
 
     def _amounts(self, p: int) -> dict[tuple[int, int], Linear]:
-        """Return W_ip of each request i; it is a variable only if p may lie within
-        i.
-        """
+        """Return W_ip by request i: a variable if p may lie within i, else a number."""
         point = self.points[p]
         found: dict[tuple[int, int], Linear] = {}
         for j, chain in enumerate(self.chains):
@@ -125,9 +123,7 @@ class IoOrderModel:
         return found
 
     def _known(self, p: int, q: int) -> bool:
-        """Return whether p is never after q; if both are fixed at one time, p comes
-        first.
-        """
+        """Return whether p is never after q, also if both are fixed at one time."""
         first = self.points[p]
         second = self.points[q]
         if first.chain == second.chain:
@@ -137,7 +133,7 @@ class IoOrderModel:
         return p < q or first.early < second.late
 
     def _orders(self) -> None:
-        """Add the rows of each pair of points, in its known order or by its b_pq."""
+        """Add the rows of each pair of points, for its known order or with its b_pq."""
         points = self.points
         size = len(points)
         known = [[self._known(p, q) for q in range(size)] for p in range(size)]
@@ -154,7 +150,8 @@ class IoOrderModel:
     def _between(self, p: int, q: int, order: tuple[int, bool] | None) -> None:
         """Add (1) to (3) for p not after q.
 
-        With an *order* they hold only if its variable has the matching value.
+        With an *order* they constrain only if the variable of *order* has the matching
+        value.
         """
         first = self.points[p]
         second = self.points[q]
@@ -204,7 +201,7 @@ class IoOrderModel:
             self.program.add(name, terms, right)
 
     def rates(self, values: Mapping[int, Number]) -> list[dict[tuple[int, int], float]]:
-        """Return the shares of the storage in a solution, span by span.
+        """Return the shares of the storage in each time span of a solution.
 
         A span has a share for each outstanding request (chain, number in the chain).
         """

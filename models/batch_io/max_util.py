@@ -20,9 +20,9 @@ class MaxUtilModel:
     ) -> None:
         self.program = Program("max_util", maximise=True)
         self.x = [self.program.binary(f"x_{i}") for i in range(len(weights))]
-        # (1) The nodes whose jobs transfer.
+        # (1) Maximise the nodes whose jobs transfer.
         self.program.objective = dict(zip(self.x, values, strict=True))
-        # (2) Aggregate bandwidth within the storage's rate.
+        # (2) Limit the aggregate bandwidth to the storage's rate.
         self.program.add(
             "bandwidth", list(zip(self.x, weights, strict=True)), most=capacity
         )

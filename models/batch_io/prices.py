@@ -1,13 +1,14 @@
-"""Bound the I/O delay for given starts from below, by prices of the storage.
+"""Bound the I/O delay from below for given starts: sell the storage at prices.
 
 Let pi(t) >= 0 be the price of a second of the whole storage at time t. No policy moves
 more than the storage delivers, so
 
     sum_j w_j D_j >= sum_j [w_j D_j + integral pi dx_j] - integral pi
 
-Each bracket is at least g_j, the least that job j can pay with the storage to itself.
-So L(pi) = sum g_j - integral pi is a bound for every pi (Lagrangian duality; its use
-here is ours). Prices rise in slots where jobs buy more than the storage delivers.
+Each bracket is at least g_j, the least that job j can pay if it has the storage to
+itself. So L(pi) = sum g_j - integral pi is a bound for every pi (Lagrangian duality;
+its use here is ours). Prices rise in slots where jobs buy more than the storage
+delivers.
 
 g_j is computed on a grid of step h. Let D be the job's delay when it moves the byte at
 its progress p, and D' the same rounded down to the grid. D' never falls, D' <= D, and
@@ -36,13 +37,13 @@ if TYPE_CHECKING:
 LEVELS = 128
 """Most levels of delay of a job."""
 STEPS_OF_MEAN = 24
-"""Steps of the grid in the mean delay of the known schedule."""
+"""Number of steps of the grid that make up the mean delay of the known schedule."""
 MOST_SLOTS = 1 << 20
 """Largest number of slots from the first start to the last end."""
 RISE = 0.4
-"""First change of a price in slots where jobs buy twice the storage."""
+"""First change of the price of a slot in which jobs buy twice the storage's supply."""
 HALVED_AFTER = 10
-"""Rounds after which that change is halved."""
+"""Number of rounds after which that change is halved."""
 
 
 class Step(NamedTuple):
@@ -77,9 +78,9 @@ def delay_bound(
 ) -> float:
     """Return a lower bound of sum_j w_j D_j for every I/O policy, in seconds.
 
-    *known* is that sum in some schedule; the grid is chosen by it. There are at most
-    *rounds* rounds, fewer if they would examine more than *work* levels in all or when
-    the *deadline* passes.
+    *known* is the value of that sum in a known schedule; it decides the step of the
+    grid. At most *rounds* rounds are made: fewer if they would examine more than *work*
+    levels in all, or if the *deadline* passes.
     """
     weight = sum(chain.weight for chain in chains)
     if known <= 0:
@@ -151,7 +152,7 @@ class _Market:
         return max(best, value)
 
     def bound(self, prices: Reals) -> tuple[float, Reals]:
-        """Return L at *prices*, and the seconds of the storage bought in each slot."""
+        """Return L at *prices*, and by slot the seconds of the storage bought."""
         np = self.np
         costs = self.costs
         levels = np.arange(LEVELS)

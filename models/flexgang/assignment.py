@@ -53,7 +53,7 @@ class AssignmentModel:
         self._add_floors()
 
     def _add_variables(self) -> None:
-        """Add all variables, by job and block."""
+        """Add the variables of every job at every block."""
         rows = self.pattern.strict_rows
         frame = self.pattern.rows
         for j, job in enumerate(self.problem.jobs):
@@ -120,7 +120,7 @@ class AssignmentModel:
             self.program.add(f"column_rows_{c}", held, most=self.pattern.strict_rows)
 
     def _of_job(self, family: dict[tuple[int, int], int], job: int) -> list[Term]:
-        """Return the sum of the variables of a job over its blocks."""
+        """Return the sum of one job's variables in *family* over its blocks."""
         return [(at, 1) for (j, _), at in family.items() if j == job]
 
     def _add_loose_cpu(self) -> None:
@@ -160,7 +160,7 @@ class AssignmentModel:
                 self.program.add(f"loose_io_{c}", _nonzero(load), most=limit)
 
     def _add_floors(self) -> None:
-        """Add pr_j >= phi_j; without loose CPU, rows of the next whole number."""
+        """Add pr_j >= phi_j; without loose CPU, round the rows that it needs up."""
         for j in self.data.compute_jobs():
             if self.problem.jobs[j].takes_loose_cpu:
                 self.program.add(
@@ -221,14 +221,14 @@ class AssignmentModel:
 
 
 def _nonzero(terms: Iterable[Term]) -> list[Term]:
-    """Return the terms without zeros, because backends count effort by coefficients."""
+    """Drop terms with a factor of 0, because backends count effort by coefficients."""
     return [(at, factor) for at, factor in terms if factor]
 
 
 def _by_position(
     problem: FlexibleGangProblem, plan: FlexibleGangPlan
 ) -> tuple[Placement, dict[int, float], dict[tuple[int, int], float]]:
-    """Return *plan* by positions: placement, tau by job, seconds by job and column."""
+    """Return placement, tau by job, and seconds by job and column of *plan*."""
     index = problem.job_index
     home = {index[name]: block for name, block in plan.home.items()}
     tau = {index[name]: seconds for name, seconds in plan.tau_seconds.items()}

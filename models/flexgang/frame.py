@@ -21,7 +21,7 @@ ROUND = 1e-9
 
 @dataclass(frozen=True)
 class PatternData:
-    """Hold an instance with one pattern and the responses of its I/O jobs in it."""
+    """Combine an instance, one pattern, and the responses of the I/O jobs to it."""
 
     problem: FlexibleGangProblem
     pattern: Pattern
@@ -30,7 +30,7 @@ class PatternData:
 
     @classmethod
     def of(cls, problem: FlexibleGangProblem, pattern: Pattern) -> PatternData | None:
-        """Look up the responses; None if the instance's table lacks the pattern."""
+        """Look up the I/O responses; None if the instance's table lacks the pattern."""
         if not covered(problem, pattern):
             return None
         surface, strict_point, loose_point = _points(problem, pattern)
@@ -71,9 +71,7 @@ class PatternData:
         return weight * (response.slowdown - 1.0)
 
     def min_rows(self, job: int) -> int:
-        """Return the strict rows that keep the floor of a job without loose CPU;
-        else 0.
-        """
+        """Return the strict rows that a job needs for its floor without loose CPU."""
         if self.problem.jobs[job].takes_loose_cpu:
             return 0
         return math.ceil(self.problem.phi(job) * self.problem.num_rows - 1e-9)
@@ -103,9 +101,7 @@ def _points(
 
 @dataclass
 class Placement:
-    """Hold decisions of one plan by position: homes, strict row counts, loose I/O
-    jobs.
-    """
+    """Store a plan's decisions by position: homes, strict rows, loose I/O jobs."""
 
     home: dict[int, int] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
@@ -115,7 +111,7 @@ class Placement:
 def column_capacity(data: PatternData, placement: Placement) -> list[float]:
     """Return, by column, the seconds per frame that compute jobs may share.
 
-    Their own rows are excluded.
+    The strict rows of compute jobs are excluded.
     """
     problem = data.problem
     pattern = data.pattern
@@ -139,7 +135,7 @@ def lay_out(
     tau: Mapping[int, float] | None = None,
     by_column: Mapping[int, Iterable[float]] | None = None,
 ) -> FlexibleGangPlan:
-    """Return the plan of a placement, with row counts turned into rows.
+    """Return the plan of a placement: number the rows that it only counts.
 
     The largest jobs come first and get the lowest free rows. Blocks are aligned powers
     of two: of two that share a column, one contains the other. So first-fit by falling

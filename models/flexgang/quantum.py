@@ -30,7 +30,9 @@ from ioopt.problems.flexgang.quantum_selection import (
 FLOOR_SLACK = 1e-9
 """Distance below the floor at which a share still keeps it (rounding of f q / L)."""
 CHAIN = 0.999
-"""Share of a slowdown that is certain: the chain is accurate to a thousandth."""
+"""Share of a computed slowdown that is certain, as the chain is accurate to a
+thousandth.
+"""
 
 
 def least_cost(problem: QuantumSelectionProblem) -> float:
@@ -38,8 +40,8 @@ def least_cost(problem: QuantumSelectionProblem) -> float:
 
     A process that computes for the share r of an iteration on a machine of its own, and
     gets the share x of the cycle here, has S >= r / x for any quantum; the floors of
-    compute jobs leave F for all x together. The least of sum w (r / x - 1) is (sum
-    sqrt(w r))^2 / F - sum w, where x is proportional to sqrt(w r).
+    compute jobs leave the share F for all I/O processes together. The least of sum w (r
+    / x - 1) is (sum sqrt(w r))^2 / F - sum w, where x is proportional to sqrt(w r).
     """
     rows = [
         (job.weight, job.burst_seconds / job.dedicated_seconds)
@@ -110,7 +112,9 @@ class QuantumCosts:
 
 
 class QuantumModel:
-    """Build the program over *cycles* (ticks); :attr:`program` is to be minimised."""
+    """Build the program for cycle lengths *cycles* (ticks); minimise
+    :attr:`program`.
+    """
 
     def __init__(self, costs: QuantumCosts, cycles: Sequence[int]) -> None:
         self.costs = costs

@@ -1,4 +1,4 @@
-"""Formulate linear programs (F5): relaxed patterns, and loose CPU of a placement.
+"""Formulate linear programs (F5): a relaxed pattern, the loose CPU of a placement.
 
 Columns are alike, so an optimum uses every block of a job alike
 (docs/flexgang-assignment.md). With n_j strict rows, tau_j loose CPU, x_i / y_i for I/O
@@ -119,9 +119,9 @@ SHORT = 1e-9
 class TauModel:
     """Build the program of one placement.
 
-    Times are in quanta, so that tolerances are small compared with numbers. Floors of
-    progress may be missed by *slack*. ``feasible`` is False if a column is overfull or
-    a job without loose CPU misses its floor; there is no program then.
+    Times are in quanta, so that solvers' tolerances are small compared with them.
+    Floors of progress may be missed by *slack*. ``feasible`` is False if a column is
+    overfull or a job without loose CPU misses its floor; there is no program then.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class TauModel:
             self.program.add(name, terms, least=least)
 
     def _add(self, job: int) -> bool:
-        """Add the variables of one job: its tau, or its t in every column.
+        """Add the variables of one job: one tau, or one t for each column.
 
         Return False if a job without loose CPU misses its floor.
         """
@@ -180,9 +180,9 @@ class TauModel:
     def read(
         self, values: Mapping[int, Number]
     ) -> tuple[dict[int, float], dict[int, list[float]]]:
-        """Return the seconds of tau by job in a solution.
+        """Return tau in seconds by job, from a solution.
 
-        For self-balancing jobs also return the seconds by column.
+        Also return the seconds by column of self-balancing jobs.
         """
         tau: dict[int, float] = {}
         by_column: dict[int, list[float]] = {}

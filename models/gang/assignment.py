@@ -1,4 +1,4 @@
-"""Row and column assignment of one gang decision (docs/gang.md, The mathematics; ours).
+"""Assign rows and columns in one gang decision (docs/gang.md, The mathematics; ours).
 
 Variables: x[o,r] 0/1, option o is in row r of M; u[o] 0/1, option o is taken.
   (1) sum of u over a running job's options = 1, over a waiting job's <= 1
@@ -52,7 +52,7 @@ class AssignmentModel:
                 self.program.add(f"clique_{k}_{r}", cells, most=1)
 
     def _add_slots(self) -> None:
-        """Add (4): P nodes for all the options in a row."""
+        """Add (4): in each row all options together use at most P nodes."""
         question = self.question
         for r in range(question.levels):
             rows = zip(self.cells, question.options)
@@ -75,7 +75,7 @@ class AssignmentModel:
                     self.program.add(f"taken_{o}_{r}", [(cell, 1), (taken, -1)], most=0)
 
     def start(self, spans: Mapping[int, int]) -> list[int]:
-        """Return the values of all variables for a matrix, given as rows by option."""
+        """Return the values of all variables for a matrix: row masks by option."""
         values = [0] * len(self.program.variables)
         for o, span in spans.items():
             if self.question.options[o].deed == "remote":
@@ -87,7 +87,7 @@ class AssignmentModel:
         return values
 
     def spans(self, point: Sequence[int]) -> dict[int, int]:
-        """Return the rows, as a mask, of every option that a solution takes."""
+        """Return the row mask of every option that a solution takes."""
         found = {}
         for o, cells in enumerate(self.cells):
             span = sum(1 << r for r, cell in enumerate(cells) if point[cell])

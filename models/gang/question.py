@@ -1,9 +1,9 @@
-"""Express one scheduling decision as options of jobs, and which options exclude others.
+"""Express one scheduling decision as options of jobs, and as sets of rival options.
 
 Options of a running job: stay on its columns, or migrate to its file nodes; of a
 waiting job: start on its file nodes, or anywhere in one row (docs/gang.md, The
-mathematics; ours). Nodes with the same covering options are one atom; only maximal
-atoms, the cliques K, are kept.
+mathematics; ours). Nodes that the same options cover form one atom; only maximal atoms,
+the cliques K, matter.
 """
 
 import math
@@ -17,7 +17,7 @@ from ioopt.decisions.gang.state import Gang, State, move_speed, weights
 from ioopt.problems.gang import nodes_of
 
 LARGEST_WORTH = 10**11
-"""Largest scaled worth: 500 rows of rounding stay below 1e-9 of a sum."""
+"""Largest scaled worth. The rounding of 500 rows stays below 1e-9 of a sum."""
 
 Deed = Literal["stay", "move", "local", "remote"]
 
@@ -40,9 +40,9 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """Hold the options of all jobs, running ones first.
+    """List the options of all jobs, running jobs first.
 
-    ``cliques`` and ``by_job`` hold positions of options. ``remote_slots`` is how many
+    ``cliques`` and ``by_job`` list positions of options. ``remote_slots`` is how many
     tasks may start away from their files (``guarded`` options). A value in weight units
     is the sum of worths divided by ``scale``.
     """
@@ -87,9 +87,9 @@ def ask(
     """Return the options at *state*, the matrix before an update, under *weight*.
 
     Only the first *window* waiting jobs in queue order have options (None: all). With
-    *fcfs* a job may start only if the one before it does. Running jobs and jobs slowed
-    by a remote start may together have at most *share* of all M P slots (the guard; 1:
-    all).
+    *fcfs* a waiting job may start only if the job before it in the queue starts.
+    Running jobs and jobs slowed by a remote start may together have at most *share* of
+    all M P slots (the guard; 1: all).
     """
     waiting = list(state.waiting)[:window]
     levels = len(state.rows)

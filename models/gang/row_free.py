@@ -73,12 +73,12 @@ def add_choice(program: Program, question: Question) -> list[int | None]:
 def _terms(
     taken: list[int | None], options: Sequence[int], factor: int
 ) -> list[tuple[int, int]]:
-    """Return *factor* times the sum of u over *options* that have a variable."""
+    """Return *factor* times the sum of u over the *options* that have a variable u."""
     return [(at, factor) for o in options if (at := taken[o]) is not None]
 
 
 def _add_budget(program: Program, question: Question, taken: list[int | None]) -> None:
-    """Add (4): migrations within what is left of the budget."""
+    """Add (4): migrations cost at most what is left of the budget."""
     costs = []
     for at, option in zip(taken, question.options):
         if option.cost and at is not None:
@@ -130,7 +130,7 @@ class RowFreeModel:
         return rows
 
     def _add_slots(self) -> None:
-        """Add (3): all options fit into all slots together, where columns are open."""
+        """Add (3), if there are remote options: all tasks fit into all slots."""
         question = self.question
         if not question.remote:
             return
@@ -171,9 +171,7 @@ class ReplicatedModel(RowFreeModel):
             self.add_columns(self.add_row_counts())
 
     def add_row_counts(self) -> list[list[tuple[int, int]]]:
-        """Add z[o,k] with (7); return, by k, the (variable, tasks) of remote
-        options.
-        """
+        """Add z[o,k] with (7); return (variable, tasks) of remote options by k."""
         levels = self.question.levels
         program = self.program
         counted: list[list[tuple[int, int]]] = [[] for _ in range(levels)]
@@ -189,8 +187,8 @@ class ReplicatedModel(RowFreeModel):
         return counted
 
     def add_columns(self, counted: list[list[tuple[int, int]]]) -> None:
-        """Add (8) and (9) for every class of columns, and that each task has a
-        column (7).
+        """Add (8) and (9) for every class of columns, and a column for each task
+        (7).
         """
         program = self.program
         levels = self.question.levels

@@ -10,8 +10,8 @@ FINISHED_SECONDS = 1e-7
 def mean_slowdown_bound(problem: GangProblem) -> float | None:
     """Return a lower bound on the mean of max(t_f - t_a, T) / max(L, T).
 
-    Return the larger of two bounds: every job runs alone, or all jobs share the nodes
-    as a fluid.
+    It is the larger of two bounds: one lets every job run alone, the other lets all
+    jobs share the nodes as a fluid.
     """
     if not problem.jobs:
         return None

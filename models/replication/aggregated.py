@@ -1,8 +1,8 @@
 """Formulate the static model with few columns (ours, exact).
 
-It has O(C L) columns instead of O(C^2 L). Source and target of each copy are found
-afterwards (:meth:`AggregatedModel.moves`; docs/replication-models.md). Sets: nodes i,
-files l, task classes k. Variables:
+It has O(C L) columns instead of O(C^2 L), for C nodes and L files. Source and target of
+each copy are found afterwards (:meth:`AggregatedModel.moves`;
+docs/replication-models.md). Sets: nodes i, files l, task classes k. Variables:
 
     T_ki        tasks of class k on node i
     R_li        file l fetched to node i (0-1)
@@ -126,7 +126,7 @@ class AggregatedModel:
             )
 
     def eq_4_every_task_runs(self) -> None:
-        """(4): all tasks of a class are on nodes."""
+        """(4): every task of a class is on some node."""
         for k, group in enumerate(self.instance.classes):
             terms = [(variable, 1) for variable in self.T[k]]
             self.program.add(f"eq4_{k}", terms, group.count, group.count)
@@ -194,7 +194,7 @@ class AggregatedModel:
         return [(table[file, i], -1) for i in self._nodes if (file, i) in table]
 
     def descent(self) -> None:
-        """Constrain (acyclic): if a copy arrives, some root sends one."""
+        """Constrain (acyclic): if copies of a file arrive, some root sends one."""
         if self.cycles == "printed":
             return
         for (file, node), arrives in self.N.items():
@@ -269,9 +269,7 @@ class AggregatedModel:
         return values
 
     def moves(self, values: Mapping[int, Number]) -> Moves:
-        """Return the tasks, fetches and copies that *values* (by position)
-        represent.
-        """
+        """Turn *values* (by position) into tasks on nodes, fetches and copies."""
         instance = self.instance
 
         def value(variable: int) -> int:
@@ -342,9 +340,7 @@ def attach(
 
 
 def _pass_round(sources: list[int], targets: list[int]) -> list[tuple[int, int]]:
-    """Match sources with targets so that no node sends to itself, by exchanges if
-    needed.
-    """
+    """Match sources with targets; exchange some so that no node sends to itself."""
     pairs = list(zip(sources, sorted(targets), strict=True))
     for k, (source, target) in enumerate(pairs):
         if source != target:
@@ -358,9 +354,7 @@ def _pass_round(sources: list[int], targets: list[int]) -> list[tuple[int, int]]
 
 
 def horizon(instance: StaticInstance) -> int:
-    """Return an upper limit of useful plans: one node fetches and computes
-    everything.
-    """
+    """Return an upper limit of M: one node fetches and computes everything."""
     total = sum(instance.far) + 2 * instance.num_nodes * sum(instance.near)
     for group, work in zip(instance.classes, instance.work, strict=True):
         total += group.count * max(work)

@@ -16,7 +16,7 @@ from ioopt.problems.replication import ReplicationProblem
 def area(instance: StaticInstance) -> Fraction:
     """Return (t_rem sum of sizes + sum of computing at the largest speed) / C.
 
-    Held files are free.
+    Files that nodes hold from the start cost nothing.
     """
     free = held_files(instance)
     total = sum(cost for file, cost in enumerate(instance.far) if file not in free)
@@ -36,7 +36,7 @@ def held_files(instance: StaticInstance) -> set[int]:
 def area_seconds(problem: ReplicationProblem) -> float:
     """Return the area bound in seconds, slightly lowered for rounding.
 
-    It also holds for plans in rounds, which fetch more.
+    The bound is valid for plans in rounds too, because they fetch more.
     """
     held = frozenset().union(*problem.holds)
     wanted = sum(
@@ -53,7 +53,8 @@ def area_seconds(problem: ReplicationProblem) -> float:
 def largest_task(instance: StaticInstance) -> int:
     """Return the largest cost of a single task to its node.
 
-    Its files arrive in the cheaper way, and it computes.
+    The cost is that of its files, each by the cheaper kind of transfer, and its
+    computing.
     """
     cheap = [min(pair) for pair in zip(instance.far, instance.near, strict=True)]
     most = 0
@@ -78,9 +79,9 @@ def quick(problem: ReplicationProblem) -> float:
 def file_weights(
     instance: StaticInstance, cycles: Cycles, replication: bool
 ) -> list[Fraction]:
-    """Return, per file, its cost to the node that fetches it and uses or sends it.
+    """Return, per file, the least cost to a node that fetches it and uses or sends it.
 
-    0 if the file is held.
+    The cost of a held file is 0.
     """
     free = held_files(instance)
     weights = []
@@ -115,7 +116,7 @@ def partition_model(
     """Return the scheduling problem P||Cmax of *weights*, rounded down, or None if
     large.
 
-    Equal weights are counted, and the span is at least *floor*.
+    Equal weights are merged into a count, and the span is at least *floor*.
     """
     counts = Counter(int(weight) for weight in weights if weight >= 1)
     if not counts or len(counts) * num_nodes > most:

@@ -37,8 +37,7 @@ def file_options(
     replication: bool,
     relays: bool = False,
 ) -> list[FileOption]:
-    """Return all options that no other one beats on all nodes, least sum of loads
-    first.
+    """Return all options that no other beats on all nodes, by rising sum of loads.
 
     *far* and *near* are the units of a fetch and of one end of a copy. Copies go to
     readers (2), and with ``relays`` (up to four nodes) also to a node that sends them
@@ -93,7 +92,7 @@ def _beats(other: FileOption, option: FileOption) -> bool:
 def _sends(
     num_nodes: int, roots: frozenset[int], receivers: frozenset[int], cycles: Cycles
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the copies sent by each node, so that each receiver gets one."""
+    """Yield the ways to divide the sending of one copy per receiver among the nodes."""
     copies = len(receivers)
     ranges = []
     for node in range(num_nodes):
@@ -112,7 +111,7 @@ def _sends(
 
 
 class FileGroup(NamedTuple):
-    """Hold equal files with the same readers: count, bytes each, options by key."""
+    """Group equal files with the same readers: count, file size, options by key."""
 
     files: int
     bytes: int

@@ -17,7 +17,7 @@ from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.units import exact
 
 Cycles = Literal["acyclic", "printed"]
-"""Whether copies descend from a fetch, or may run in a cycle (rule 3)."""
+"""Whether every copy descends from a fetch, or copies may form a cycle (rule 3)."""
 MOST_UNITS = 1 << 46
 """Most units of any sum of times (CP-SAT needs room for sums and products)."""
 
@@ -26,7 +26,7 @@ MOST_UNITS = 1 << 46
 class TaskClass:
     """Group tasks with the same files and compute time.
 
-    Files are by model index, times at speed 1; ``tasks`` are positions.
+    Files are given by model index, times at speed 1, ``tasks`` by position.
     """
 
     tasks: tuple[int, ...]
@@ -35,20 +35,20 @@ class TaskClass:
 
     @property
     def count(self) -> int:
-        """Return how many tasks there are."""
+        """Return the number of tasks in the class."""
         return len(self.tasks)
 
 
 @dataclass(frozen=True)
 class StaticInstance:
-    """Hold the data of a replication problem for the static model.
+    """Collect the data of a replication problem that the static model needs.
 
     ``files[l]`` is the position of file l in the problem, ``sizes`` are bytes,
     ``readers[l]`` the classes that read it. ``held[i]`` are the files on node i from
     the start; ``room[i]`` is what its disk holds beside held files that nobody reads,
     in bytes (None: unlimited). In units of ``unit`` seconds: ``far[l]`` = t_rem x size,
     ``near[l]`` = t_rep x size, ``work[k][i]`` = computing of one task of class k on
-    node i. ``exact`` says that none of them was rounded.
+    node i. ``exact`` says that none of these times was rounded.
     """
 
     problem: ReplicationProblem
@@ -81,7 +81,7 @@ class StaticInstance:
 
     @cached_property
     def class_of(self) -> list[int]:
-        """Return, by task, the position of its class."""
+        """Return the position of the class of each task."""
         found = [0] * sum(group.count for group in self.classes)
         for k, group in enumerate(self.classes):
             for task in group.tasks:
@@ -97,7 +97,7 @@ class StaticInstance:
         return float(Fraction(units) * self.unit)
 
     def lift(self, seconds: float) -> float:
-        """Raise a lower bound in *seconds* to the next multiple of the unit, if exact.
+        """Round a lower bound in *seconds* up to a multiple of the unit, if exact.
 
         A slack of 1e-9 relative (or a millionth of a unit) absorbs the backend's
         rounding.
@@ -110,7 +110,7 @@ class StaticInstance:
 
 @dataclass(frozen=True)
 class Moves:
-    """Hold a solution of the static model by positions.
+    """Describe a solution of the static model by positions.
 
     ``assign`` is the node of each task; ``remote`` are (file, node) and ``copies``
     (file, source, destination) with files by model index.
@@ -198,7 +198,7 @@ def _held_files(
 def _room(
     problem: ReplicationProblem, index: Mapping[int, int]
 ) -> tuple[int | None, ...]:
-    """Return, by node, the bytes beside held files that nobody reads."""
+    """Return the bytes that each disk has beside held files that nobody reads."""
     room: list[int | None] = []
     for node, files in zip(problem.nodes, problem.holds, strict=True):
         if node.disk_bytes is None:
@@ -233,7 +233,7 @@ def _unit(
     work: Mapping[Fraction, Mapping[Fraction, Fraction]],
     total: Fraction,
 ) -> tuple[Fraction, bool]:
-    """Return the largest unit that divides every time, and True.
+    """Return the largest unit that divides every time, and True (exact).
 
     If sums of such units would be too large, return a decimal unit and False.
     """
@@ -257,7 +257,7 @@ def _unit(
 def tidied(instance: StaticInstance, moves: Moves) -> Moves:
     """Return *moves* in order, without unnecessary transfers.
 
-    The last fetch of a file stays (8).
+    The last fetch of a file is never removed (8).
     """
     read = read_pairs(instance, moves.assign)
     remote = set(moves.remote)
@@ -313,7 +313,7 @@ def loads(instance: StaticInstance, moves: Moves) -> list[int]:
 
 
 def fits(instance: StaticInstance, moves: Moves) -> bool:
-    """Return whether *moves* keep every disk (21)."""
+    """Return whether *moves* respect the limit of every disk (21)."""
     if all(room is None for room in instance.room):
         return True
     arriving = set(moves.remote)
@@ -376,7 +376,7 @@ def to_plan(
 ) -> ReplicationPlan:
     """Return the plan of a static solution.
 
-    If ``printed``, it may have copies in a cycle.
+    If ``printed``, the plan may have copies in a cycle.
     """
     problem = instance.problem
     tasks = [task.id for task in problem.tasks]
@@ -398,7 +398,7 @@ def to_plan(
 
 
 def from_plan(instance: StaticInstance, plan: ReplicationPlan) -> Moves | None:
-    """Return the moves of *plan* as a warm start; None if it omits tasks.
+    """Return *plan* as moves for a warm start; None if it omits tasks.
 
     Moves of unknown files and nodes are left out.
     """
@@ -439,8 +439,9 @@ def roomy(instance: StaticInstance) -> bool:
 def relays_matter(instance: StaticInstance) -> bool:
     """Return whether a node may gain by sending on a copy that it does not read.
 
-    (2) forbids it; copy entries may demand it. A copy that is sent on only once is
-    saved by sending directly, so there must be a sender, the relay and two receivers.
+    Equation (2) forbids such relays; copy entries may demand them. A relay that sends
+    its copy on only once is worse than sending directly, so a useful one needs a
+    sender, the relay and two receivers: four nodes.
     """
     return instance.num_nodes > 3
 

@@ -2,8 +2,8 @@
 
 Sets: i places (compute nodes, or virtual nodes of the hierarchy), k pending tasks, l
 their files. Variables: T_ki = 1 when task k is allocated to place i, X_li = 1 when file
-l is stored there. Tasks with equal files and equal compute time are merged, so T counts
-them; that is exact.
+l is stored there. Tasks with equal files and equal compute time are merged, so T is a
+number of tasks; nothing is lost by that.
 
 Departures: files that a place already has may stay or go, so they are ordinary X here
 (free and evictable; equation (8) plays no part in the first stage); computing is
@@ -24,7 +24,7 @@ from ioopt.units import exact
 MOST_SUM = 10**18
 """Largest sum of whole numbers given to CP-SAT."""
 TOLERANCE = Fraction(1, 10**9)
-"""Slack of (17), as a share of all computing, so that last digits decide nothing."""
+"""Slack of (17), as a share of all computing, so that rounding decides nothing."""
 MOST_DENOMINATOR = 10_000
 """Largest denominator of Thresh as a fraction."""
 _TIE_UNITS = 10**4
@@ -48,7 +48,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Group:
-    """Hold tasks with the same files and compute time, in file order."""
+    """Group tasks with the same files and compute time, in the instance's order."""
 
     files: tuple[int, ...]
     tasks: tuple[int, ...]
@@ -64,7 +64,7 @@ def group_tasks(problem: ReplicationProblem, tasks: Sequence[int]) -> list[Group
 
 
 class SubBatchModel:
-    """Build the first stage as a program; one method per constraint, named by its
+    """Build the first stage as a program; a method for each constraint, with its
     number.
     """
 
@@ -221,7 +221,7 @@ class SubBatchModel:
     def decode(self, values: Mapping[int, Number]) -> list[list[int]]:
         """Return the tasks of each place from variable *values* by position.
 
-        Of a group the first tasks come first.
+        The tasks of a group are taken in their order.
         """
         chosen: list[list[int]] = [[] for _ in self.places]
         for group, row in zip(self.groups, self.count, strict=True):

@@ -1,9 +1,10 @@
 """Bound the makespan from below (workflow rule 18), for every plan and dispatch.
 
-The bounds hold for batches too. *Critical path*: a task starts after its predecessors
-have ended, and the makespan follows its successors. *Cores*: the computing left after
-an instant needs cores. *Links*: what must cross a link or a storage's disk needs time
-there, between the first task that asks for it and the last that uses it.
+The bounds are valid for batches too. *Critical path*: a task starts after its
+predecessors have ended, and the run ends only after its successors. *Cores*: the
+computing left after an instant takes time on the cores. *Links*: bytes that must cross
+a link or a storage's disk take time there, between the first task that asks for them
+and the last that uses them.
 """
 
 from collections.abc import Collection, Iterable
@@ -36,9 +37,11 @@ class WorkflowBound:
 
     @cached_property
     def core_area(self) -> float:
-        """Return the bound of all computing on all cores.
+        """Return the bound by the area of all computing over the power of all cores.
 
-        It holds from each instant on, and up to the least time that follows each task.
+        Two bounds are combined: the area of the tasks that start no earlier than some
+        instant, and the area of tasks plus the least time that must follow each of
+        them.
         """
         tasks = self.problem.tasks
         nodes = self.problem.nodes
@@ -65,7 +68,7 @@ class WorkflowBound:
         """Return the bound of all transfers over the remote link, or one storage's
         disk.
 
-        All private links count together.
+        All private links together count as one link.
         """
         network = self.problem.network
         files = self.problem.files
@@ -148,9 +151,7 @@ class WorkflowBound:
 
     @cached_property
     def _asked(self) -> list[float]:
-        """Return, per file, the arrival of its first reader, the first to ask for
-        it.
-        """
+        """Return, per file, when the first of its readers arrives, in seconds."""
         tasks = self.problem.tasks
         found = []
         for readers in self.problem.readers:
@@ -210,9 +211,7 @@ class WorkflowBound:
 
     @cached_property
     def tail(self) -> list[float]:
-        """Return q, the time after a task's end: its successors, and saves of its
-        kept files.
-        """
+        """Return q by task: the least time for successors and saves after its end."""
         problem = self.problem
         after = [0.0] * len(problem.tasks)
         for k in reversed(self.order):
@@ -232,16 +231,15 @@ def makespan_bound_seconds(
 
 
 Share = tuple[float, float]
-"""Seconds of an item on the cores of a node if it stays, and on its interface if it
-moves.
-"""
+"""Of one item: seconds on a node's cores if it stays, on the interface if it moves."""
 
 
 def least_of_both(shares: Iterable[Share], stay: float, move: float) -> float:
-    """Return the least end of cores and interface over all divisions of the items.
+    """Divide items between cores and interface; return the earliest end of both.
 
     Cores are free at *stay*, the interface at *move*. Each item stays, moves, or is
-    divided. Items whose move is longest relative to their computing stay.
+    divided. Best is that the items stay whose move is longest relative to their
+    computing.
 
     >>> least_of_both([(4.0, 4.0), (4.0, 1.0)], 0.0, 0.0)
     2.5
@@ -292,7 +290,7 @@ class TransferBound(WorkflowBound):
     def core_area(self) -> float:
         """Return the larger of workflow rule 18 and the bound of tasks on one core.
 
-        Of m C + 1 tasks on C cores some core runs m + 1.
+        If m C + 1 tasks run on C cores, some core runs m + 1 of them.
         """
         best = super().core_area
         quick = self.seconds_on_fastest
@@ -310,13 +308,13 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def earliest_start(self) -> list[float]:
-        """Return the least head over the nodes."""
+        """Return ES by task: the least head over the kinds of nodes."""
         heads = zip(self._heads, self._plain_start, strict=True)
         return [min(row.values(), default=s) for row, s in heads]
 
     @cached_property
     def tail(self) -> list[float]:
-        """Return the least tail over the nodes."""
+        """Return q by task: the least tail over the kinds of nodes."""
         return [min(row.values(), default=0.0) for row in self._tails]
 
     @cached_property
@@ -326,9 +324,7 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def _classes(self) -> list[Node]:
-        """Return the first node of each kind; held files are ignored, as in all
-        bounds.
-        """
+        """Return the first node of each kind; held files make no kind of their own."""
         kinds = {}
         for node in reversed(self.problem.nodes):
             kinds[node.speed, node.cores, node.disk_bytes] = node
@@ -336,7 +332,7 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def _places(self) -> list[list[tuple[int, Node]]]:
-        """Return, per task, the kinds of nodes that it fits, numbered."""
+        """Return, per task, the kinds of nodes that it fits: number and first node."""
         found = []
         for k in range(len(self.problem.tasks)):
             row = []
@@ -365,7 +361,7 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def earliest_end(self) -> list[float]:
-        """Return the least head plus computing over the nodes."""
+        """Return EF by task: the least head plus computing over the kinds of nodes."""
         found = []
         for k, start in enumerate(self.earliest_start):
             head = self._heads[k]
@@ -393,7 +389,7 @@ class TransferBound(WorkflowBound):
     ) -> float:
         """Return when *k* can start on a node of kind *c*.
 
-        Its producers ran there, or their files were transferred.
+        Each of its producers ran on that node, or its file had to be transferred.
         """
         problem = self.problem
         byte = self.problem.replica_seconds_per_byte
@@ -465,7 +461,8 @@ class TransferBound(WorkflowBound):
     ) -> float:
         """Return the bound of workflow rule 18, or a sharper one.
 
-        What is fetched for tasks that some time must follow leaves that time after it.
+        The sharper one: files are taken by the time that must follow their arrival,
+        longest first; that time follows after all files taken so far have crossed.
         """
         best = super()._crossing(fetched, kept, rate)
         total = 0.0

@@ -18,11 +18,11 @@ from ioopt.options import Deadline
 from ioopt.problems.work_directory import WorkDirectoryProblem
 
 MOST_JOINED = 20_000
-"""Most tasks of a component whose ancestors are held as bits."""
+"""Most tasks of a component for which sets of ancestors are stored as bits."""
 FEW = 64
 """Most tasks of a component for which a loop over bits is quicker than an array."""
 MOST_EXACT = 1 << 62
-"""Most bytes for which an array of 64-bit whole numbers holds every sum."""
+"""Most bytes in all for which no sum overflows a 64-bit whole number."""
 DUAL_FUNCTIONS = 6
 Item = tuple[int, int, int]
 """Head, tail and area of an item: it is held from its head at least until the
@@ -32,12 +32,11 @@ makespan minus its tail.
 
 @dataclass(frozen=True)
 class PeakBound:
-    """Hold lower bounds of the peak in bytes, and the first task that reaches the
-    largest.
+    """Collect lower bounds of the peak in bytes, and the first task with the largest.
 
-    ``need``: own bytes and inputs of a task; ``through``: own bytes plus the bytes
-    inside in every plan while it runs; ``end``: the kept bytes plus those of the last
-    task. ``reason`` names the largest.
+    ``need``: a task's own bytes and inputs. ``through``: its own bytes plus those that
+    are in the directory in every plan while it runs. ``end``: the kept bytes plus those
+    of the last task. ``reason`` names the largest.
     """
 
     need: int
@@ -54,7 +53,8 @@ def peak_bound(
 ) -> PeakBound:
     """Return the largest of the three bounds of the peak.
 
-    Past the *deadline* ``through`` covers some tasks only, and is not ``complete``.
+    If the *deadline* passes, ``through`` covers some tasks only and ``complete`` is
+    False.
     """
     sizes = [file.bytes for file in problem.products]
     own = problem.own_bytes
@@ -110,7 +110,7 @@ def _through(
         if deadline is not None and deadline.expired():
             return found, False
         if len(tasks) > MOST_JOINED:
-            continue  # As the rule says, the task's need alone.
+            continue  # As the rule says, only the task's own need counts.
         inside = _inside_with(problem, tasks, deadline)
         if inside is None:
             return found, False
@@ -122,7 +122,7 @@ def _through(
 def _inside_with(
     problem: WorkDirectoryProblem, tasks: list[int], deadline: Deadline | None
 ) -> list[int] | None:
-    """Return the bytes of others that are inside while each of *tasks* runs.
+    """Return, by task, the bytes of other tasks in the directory while it runs.
 
     *tasks* are one component. Return None if the *deadline* passes first. Sets of tasks
     are whole numbers with a bit for each.
@@ -152,7 +152,7 @@ def _inside_with(
 
 
 class Inside(Protocol):
-    """Sum bytes by place, at the places where a whole number has a bit."""
+    """Sum bytes by place: add to the places at which a whole number has a 1 bit."""
 
     def add(self, at: int, size: int) -> None:
         """Add *size* at each bit of *at*."""
@@ -197,7 +197,7 @@ class AtOnce:
 
 
 def _sweep(items: list[Item]) -> int:
-    """Return the least makespan of *items*: each instant holds an area of at most 1."""
+    """Return a lower bound of the makespan in which all *items* have room."""
     best = area = 0
     for head, _, size in sorted(items, key=lambda item: -item[0]):
         area += size
@@ -213,7 +213,7 @@ def _sweep(items: list[Item]) -> int:
 
 @dataclass(frozen=True)
 class MakespanBound:
-    """Hold lower bounds of the makespan in seconds, by reason.
+    """Collect lower bounds of the makespan in seconds, by reason.
 
     Bounds from bytes are None without a quota, or with a quota of 0.
     """
@@ -236,17 +236,15 @@ def makespan_bounds(
 ) -> MakespanBound:
     """Return the bounds of the makespan under *quota*.
 
-    Bounds for which the *deadline* leaves no time are omitted, and the result is not
-    ``complete``.
+    Bounds for which the *deadline* leaves no time are omitted, and then ``complete`` is
+    False.
     """
     ticks = problem.ticks
     s = ticks.all_of(task.compute_seconds for task in problem.tasks)
     head, tail = _heads_and_tails(problem, s)
 
     def swept(rows: list[Item], per: int) -> Fraction:
-        """Return the sweep, in seconds, of rows whose areas are *per* times too
-        large.
-        """
+        """Return the sweep in seconds of *rows* after dividing their areas by *per*."""
         scaled = [(h * per, t * per, area) for h, t, area in rows if area > 0]
         return Fraction(_sweep(scaled), per * ticks.per_second)
 
@@ -295,7 +293,8 @@ def _held(
     tail: list[int],
     deadline: Deadline | None,
 ) -> list[tuple[int, int, int, int]] | None:
-    """Return (head, tail, ticks, bytes) of what every plan holds that long.
+    """Return (head, tail, ticks, bytes): every plan has these bytes inside for the
+    ticks.
 
     *s*, *head* and *tail* are by task. None if the *deadline* passes first.
     """
@@ -350,5 +349,5 @@ def makespan_bound(
 
 
 def least_makespan(problem: WorkDirectoryProblem) -> float:
-    """Return the bound under the instance's own quota."""
+    """Return the bound of the makespan under the instance's own quota, in seconds."""
     return makespan_bound(problem, problem.quota_bytes)

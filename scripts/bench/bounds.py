@@ -2,8 +2,8 @@
 
 A check is one bound (a solver's, a metric that bounds another, or the kind's own)
 against one plan's value of the same measure on the same instance; equal bounds and
-equal values of an instance count once. Solvers are asked through :func:`ioopt.solve` by
-their names in the registry, so that what is new there is checked too. Plans of
+equal values of an instance count once. Solvers are called through :func:`ioopt.solve`
+by their names in the registry, so that new solvers are checked too. Plans of
 replication that no solver made are dealt at random, with copy entries anywhere, each
 accepted by the checker. 100,000 checks take some 15 minutes on one core.
 """
@@ -47,12 +47,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "exact-workflow": {"replays": 5_000},
     "link-aware": {"evaluations": 100},
 }
-"""Solvers by name that take no part: the first answers another question (copies that
-feed each other in a cycle), the others count what they do.
+"""Settings of solvers that do not run with their defaults: by default the first one
+answers another question (copies that feed each other in a cycle), and the others end by
+the clock, not by a count.
 """
 SCOPED = ("ip-printed", "ip-no-replication")
-"""Solvers whose bounds cover fewer plans: those in which (2) holds, or nothing is
-copied.
+"""Solvers whose bounds cover fewer plans: plans that satisfy (2), or plans without
+copies.
 """
 
 
@@ -117,7 +118,9 @@ def matrix(rng: random.Random) -> Any:
 
 
 def drawn(kind: str, presets: Sequence[str], **choices: Sequence[object]) -> Maker:
-    """Yield instances of *presets* with one of the *choices* of each setting."""
+    """Yield instances of *presets*; each setting has one of its *choices*, drawn at
+    random.
+    """
 
     def make(rng: random.Random) -> Any:
         given = {key: str(rng.choice(values)) for key, values in choices.items()}
@@ -154,7 +157,7 @@ PARTS: dict[str, tuple[Maker, dict[str, Any], float]] = {
     "flexible gangs": (FLEXIBLE, {}, 0.002),
     "quanta": (QUANTA, {}, 0.001),
 }
-"""Instances, settings of the solvers, and the share of all checks."""
+"""For each family: instances, settings of the solvers, and the share of all checks."""
 
 
 def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
@@ -185,7 +188,8 @@ def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
             for measure, bound in told_bounds(kind, result):
                 bounds[measure][bound] = row.name
         if any("contradicts" in note for note in result.notes):
-            # A bound of 1 and a value of 0: counted as a bound beyond a plan.
+            # Return a bound of 1 and a value of 0: this counts as a bound beyond a
+            # plan.
             contradiction = f"of {row.name}"
             bounds[contradiction][1.0] = row.name
             values[contradiction][0.0] = "; ".join(result.notes)

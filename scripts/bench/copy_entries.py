@@ -18,7 +18,7 @@ from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.auto import has_small_disk
 
 AHEAD = 12
-"""Number of following tasks of a queue whose files are tried."""
+"""At a place, the files of this many following tasks of the queue are tried."""
 MOST = 1_500
 """Most entries tried in a plan."""
 

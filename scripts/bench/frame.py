@@ -1,4 +1,4 @@
-"""Share code of the benchmarks: tables, clocks, the shared data, checkouts to
+"""Provide code shared by the benchmarks: tables, clocks, shared data, checkouts to
 compare.
 """
 
@@ -23,7 +23,7 @@ Answer = TypeVar("Answer")
 
 
 class Tree(NamedTuple):
-    """Hold a checkout and the Python that runs it."""
+    """Describe a checkout and the Python that runs it."""
 
     folder: Path
     python: str
@@ -58,7 +58,7 @@ def trees() -> dict[str, Tree]:
 
 
 class Cost(NamedTuple):
-    """Hold the seconds, memory and output of a command."""
+    """Record the seconds, memory and output of a command."""
 
     code: int
     """Its exit code."""

@@ -2,10 +2,10 @@
 
 Every solver of an entry gets SECONDS; those that search run with N seeds. Better plans
 and tighter bounds are kept in ``instances/library``. To add an instance, put a file
-there whose plan is empty and whose value any plan betters. With ``--table`` the table
-of ``docs/library.md`` is written instead; CP-SAT and HiGHS get SECONDS for each program
-that `ioopt export mps` writes. The sweeps ``library`` and ``library-additive`` say how
-far default solvers are from the best.
+into that folder with an empty plan and a value worse than that of any plan. With
+``--table`` the table of ``docs/library.md`` is written instead; CP-SAT and HiGHS get
+SECONDS for each program that `ioopt export mps` writes. The sweeps ``library`` and
+``library-additive`` show how far default solvers are from the best known plans.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ioopt.verdict import own_bound, past_bound
 
 PAGE = ROOT / "docs" / "library.md"
 MARK = "<!-- table -->\n"
-"""Marks before and after the table of the page."""
+"""Marks in the page before and after the table."""
 HEAD = ("entry", "kind", "measure", "value", "bound", "gap %", "class", "who", "when")
 PLAIN = {"sat": "CP-SAT", "highs": "HiGHS"}
 

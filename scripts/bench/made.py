@@ -64,11 +64,11 @@ RECORDED = {
     "viralrecon-dirt02-001": (12, (0.5, 0.3, 0.2)),
     "montage-chameleon-dss-075d-001": (8, (0.5, 0.2)),
 }
-"""Copies of files and quotas (in peaks of an unlimited run) with which the search of
-work directories was tuned.
+"""Number of copies of recorded workflows, and quotas (as a share of the peak of an
+unlimited run), with which the search of work directories was tuned.
 """
 LEFT_OUT = ("helloworld", "blast-chameleon-small", "montage-chameleon-2mass-005d")
-"""Files that are no workflow, or a smaller version of another one."""
+"""Files that are no workflow, or that are a smaller version of another file."""
 
 
 def put(folder: Path, problem: Any, name: str) -> None:
@@ -96,7 +96,9 @@ def with_small_disks(problem: ReplicationProblem) -> ReplicationProblem:
 
 
 def workflows(folder: Path, quick: bool) -> None:
-    """Write all workflows of the shared data, on both machines and sizes of disks."""
+    """Write all workflows of the shared data, for both machines and both sizes of
+    disks.
+    """
     most = 2 if quick else None
     for title, machine in MACHINES.items():
         files = sorted(shared_data("workflows").glob("*-0*.json"))

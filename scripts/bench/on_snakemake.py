@@ -1,4 +1,4 @@
-"""Run Snakemake on stub workflows under its schedulers and ours, on a limited disk.
+"""Run Snakemake on stub workflows with its own schedulers and ours, on a limited disk.
 
 A stub writes files in proportion to the stated sizes, and sleeps for a part of the
 stated time. The workflows are generated in the shapes of recorded ones. The disk is a
@@ -47,7 +47,7 @@ PAGE = 4096
 FREE = 8 * 10**9
 """Bytes of a disk without a quota."""
 ROOM = 1.25
-"""The quota over the bytes that the order of least peak needs."""
+"""Ratio of the quota to the bytes that the order of least peak needs."""
 
 
 def plain(name: str) -> str:
@@ -60,7 +60,7 @@ def as_run(
 ) -> WorkDirectoryProblem:
     """Return *problem* with products of *largest* bytes in all.
 
-    A file without readers is kept, as Snakemake keeps its targets.
+    A file without readers is never removed, as Snakemake never removes its targets.
     """
     part = largest / sum(file.bytes for file in problem.products)
     read = {file.id for file, tasks in zip(problem.products, problem.readers) if tasks}

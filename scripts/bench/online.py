@@ -1,15 +1,15 @@
 """Measure what deciding under wrong estimates costs on workflows.
 
-Shown is the makespan over that of a clairvoyant plan: the best plan of the static
-planners made with the actual times and replayed with them (which is no bound: other
-plans may be shorter). Actual seconds are planned ones x lognormal(0, sigma). With
+The tables show the makespan divided by that of a clairvoyant plan: the best plan of the
+static planners made with the actual times and replayed with them (which is no bound:
+other plans may be shorter). Actual seconds are planned ones x lognormal(0, sigma). With
 arrivals, four copies of a workflow come at exponential distances of a quarter of its
 bound, and the dispatchers see only those that have come. Figures are means over 20
-seeds, with half the 95 % interval of Student's t.
-``static`` is the best plan made with the estimates (and all arrivals), replayed with
-the actual times. ``rolling`` and ``locality+`` prefetch, ``fifo`` and ``locality`` do
-not. The parameters of ``rolling`` were chosen on other graphs (montage, cybershake,
-ligo, merge_neighbours, triplets, splitters, many-small-groups) and seeds.
+seeds, with half the 95 % interval of Student's t. ``static`` is the best plan made with
+the estimates (and all arrivals), replayed with the actual times. ``rolling`` and
+``locality+`` prefetch, ``fifo`` and ``locality`` do not. The parameters of ``rolling``
+were chosen on other graphs (montage, cybershake, ligo, merge_neighbours, triplets,
+splitters, many-small-groups) and seeds.
 """
 
 from __future__ import annotations
@@ -140,7 +140,9 @@ def makespans(
 
 
 def rows(cases: Iterable[str], arrivals: bool, seeds: range) -> Iterator[list[str]]:
-    """Yield the makespans over those of clairvoyant plans, then geometric means."""
+    """Yield the makespans divided by those of clairvoyant plans, then geometric
+    means.
+    """
     means = []
     for name in cases:
         base = problem = made(name)

@@ -23,7 +23,7 @@ SMALL = 20
 SECONDS = 15.0
 """Time limit of a solve in seconds."""
 SIZES: dict[int, int] = {12: 3, 16: 4, 20: 4}
-"""Tasks -> images of a mosaic with about as many tasks."""
+"""Number of tasks -> number of images of a mosaic with about as many tasks."""
 
 
 def small(tasks: int, seed: int) -> Any:

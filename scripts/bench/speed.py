@@ -5,9 +5,9 @@ and either ``command`` or ``work``. A command is words for ``ioopt``: FILE stand
 the instance that ``make`` describes (words of ``ioopt generate``, or ``import`` from
 SHARED) or for the text ``config``, OUT for a place to write to. ``work`` is a statement
 that is timed after ``setup``. ``over`` makes a row for every combination of its values;
-commands and statements see the values, and QUICK, by their names. The table shows the
-processor seconds divided by ``per`` (the best of three) and the peak of memory; with
-``soak`` also the growth of memory during that many more calls.
+commands and statements can use the values, and QUICK, by their names. The table shows
+the processor seconds divided by ``per`` (the best of three) and the peak of memory;
+with ``soak`` it also shows the growth of memory during that many further calls.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def each(row: dict[str, Any], quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def told(tree: Tree, row: dict[str, Any], folder: Path) -> str:
-    """Return the figures of one row in one tree, in words, or else its exit code."""
+    """Return the figures of one row in one tree as text, or the exit code if it
+    failed.
+    """
     try:
         if "work" in row:
             return _of_statement(tree, row)

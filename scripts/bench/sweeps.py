@@ -2,8 +2,8 @@
 
 The first line of the file is the title. Instances that no generator makes are written
 by a function of :mod:`bench.made` into the folder ``made`` beside the configuration. A
-row of the table covers a group of instances, whose names agree up to ``-seed=`` or ``:
-``. A quick run takes the first value of every list, two seeds, and at most 2 s.
+row of the table covers a group of instances: their names are equal up to ``-seed=`` or
+``: ``. A quick run takes the first value of every list, two seeds, and at most 2 s.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
 """Compute and judge the claims of the papers.
 
 ``scripts/papers/<paper>.toml`` has a row for each claim: what is claimed, where in the
-paper, the paper's word, and ``how`` it is computed. That names a function of the
-paper's module, which takes the other keys of the row (whose figures, thresholds) and
+paper, the paper's word, and ``how`` it is computed. ``how`` names a function of the
+paper's module; it takes the other keys of the row (such as policies and thresholds) and
 returns our figure and the verdict. ``headline`` is the paper's number in short and puts
 the row into the first table of the page. ``ours = true`` marks a claim that is not the
-paper's and is never counted with them. ``readings`` names the readings under which the
-claim is computed.
+paper's and is never counted with them. ``readings`` names the readings of the paper
+under which the claim is computed.
 
 A module has READINGS, the first of which is the paper's text as literally as it can be
 read: a row's verdict is that of the first reading, and the others are listed if their
 verdicts differ. It has ``claims(quick)``, its rows; ``sizes(quick)``, one line on how
 much is run and on which seeds; and optionally ``pictures(quick)`` and ``notes(rows)``.
 ``scripts/reproduce.py`` does the rest: it opens a campaign, so that every run becomes a
-row of its store and a killed reproduction goes on where it was. A test or a script that
-opens none computes the runs on the spot.
+row of its store, and a killed reproduction can be continued. In a test or a script that
+opens no campaign, the runs are computed at once.
 
 The rules of the verdicts, fixed before the reported seeds are run and the same for all
 papers, are :func:`below`, :func:`reaches` and :func:`several`.
@@ -41,7 +41,9 @@ NOT = "not"
 NOT_RUN = "not run"
 VERDICTS = (HOLDS, TIE, PARTLY, NOT, NOT_RUN)
 TIE_MARGIN = 0.01
-"""Distance of a mean ratio from 1 below which it is a tie, whatever its interval."""
+"""Distance of a mean ratio from 1 below which the verdict is a tie, whatever its
+interval.
+"""
 Found = tuple[str, str]
 """Our figure and the verdict."""
 Other = tuple[str, str, str]
@@ -50,7 +52,7 @@ _studies: list[Study] = []
 
 
 class Claim(NamedTuple):
-    """Hold one claim with our figure and the verdict."""
+    """Record one claim with our figure and the verdict."""
 
     claim: str
     where: str
@@ -67,7 +69,7 @@ class Claim(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """Hold a mean ratio and its 95 % interval."""
+    """State a mean ratio and its 95 % interval."""
 
     mean: float
     low: float
@@ -75,7 +77,7 @@ class Ratio(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """Hold a figure of the page: the name of its file, its caption, the matplotlib
+    """Describe a figure of the page: the name of its file, its caption, the matplotlib
     axes.
     """
 
@@ -162,7 +164,7 @@ def reaches(ratio: tuple[float, float, float], limit: float) -> str:
 
 
 def several(words: Sequence[str]) -> str:
-    """Judge a claim of several cases: it holds partly if some of them hold."""
+    """Judge a claim of several cases: it holds partly if only some cases hold."""
     if len(set(words)) == 1:
         return words[0]
     if HOLDS in words or PARTLY in words:
@@ -203,7 +205,7 @@ def values_of(
 
 
 def point(at: float, values: Sequence[float]) -> tuple[float, float, float, int]:
-    """Return one point of a curve: place, mean, standard error and number of values.
+    """Return one point of a curve: position, mean, standard error and number of values.
 
     The standard error of a single value is NaN.
     """
@@ -216,9 +218,9 @@ def point(at: float, values: Sequence[float]) -> tuple[float, float, float, int]
 def ratio_interval(base: Sequence[float], over: Sequence[float]) -> Ratio:
     """Return the ratio of the means of paired runs, *over* to *base*.
 
-    Its interval is by the linearised variance of the ratio estimator (Cochran, Sampling
-    Techniques, Section 6.4): that of the mean of over - ratio x base, divided by the
-    mean of base.
+    Its interval follows from the linearised variance of the ratio estimator (Cochran,
+    Sampling Techniques, Section 6.4): it is the interval of the mean of over - ratio x
+    base, divided by the mean of base.
     """
     scale = max(statistics.fmean(base), 1e-9)
     ratio = statistics.fmean(over) / scale

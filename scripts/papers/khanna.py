@@ -1,10 +1,10 @@
 """Judge the claims of Khanna et al., Figures 2 to 6, in simulation.
 
-A plan is made once for each seed and each planner's side of a reading. It is replayed
-on the timeline simulator in every way in which readings differ: the link, the barriers,
-and whether copies are made as planned or on demand. "IP" is the scheme in rounds of
-Sections 4.2 to 4.4. Each of its models gets a fixed amount of deterministic work, so
-that only Figure 6b (processor time) depends on the machine.
+A plan is made once for each seed and each setting of the planner by a reading. It is
+replayed on the timeline simulator under every reading. Readings differ in the link, the
+barriers, and whether copies are made as planned or on demand. "IP" is the scheme in
+rounds of Sections 4.2 to 4.4. Each of its models gets a fixed amount of deterministic
+work, so that only Figure 6b (processor time) depends on the machine.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Reading:
-    """Hold one reading of what the paper leaves open: for the planners, then for the
+    """Describe one reading of what the paper leaves open, for planners and for
     replays.
     """
 
@@ -68,7 +68,7 @@ class Reading:
     when: When = "start"
     threshold: int | None = 6
     work: float = 1.0
-    """Factor on the deterministic work of a model."""
+    """Factor by which the deterministic work of a model is multiplied."""
 
     link: LinkModel = "shared"
     barriers: bool = True
@@ -125,7 +125,7 @@ class Sizes:
 
     seeds: Sequence[int]
     effort: float
-    """Deterministic seconds a model."""
+    """Deterministic seconds of CP-SAT for each model."""
     tasks: int
     many_tasks: int
     """Number of tasks in Figure 5."""
@@ -348,7 +348,8 @@ def planning(
 ) -> Found:
     """Judge whether *first* needs less processor time per task to plan than *second*.
 
-    Each is solver, settings, options. With *limit* the ratio must be at most that.
+    Both are given as solver, settings, options. With *limit* the ratio must be at most
+    that.
     """
     sides = []
     for solver, set, options in (first, second):

@@ -116,7 +116,9 @@ def claims(quick: bool, *sections: str) -> list[Claim]:
 
 @cache
 def swept(donation: str) -> dict[tuple[float, float], MeasuredPoint]:
-    """Return the measures of all pairs of both figures, by the Markov chain."""
+    """Return the measures of all pairs of quanta of both figures, by the Markov
+    chain.
+    """
     pairs = list(dict.fromkeys(PAIRS["2"] + PAIRS["3"]))
     asked = [{"qi": qi, "qc": qc, "donation": donation} for qi, qc in pairs]
     found = values_of(one_pair, asked)
@@ -134,7 +136,9 @@ def one_pair(qi: float, qc: float, donation: str) -> dict[str, Any]:
 
 
 def curves(reading: Reading, figure: str, what: Measure) -> Curves:
-    """Return the curves of a figure: *what* against qc by qi (2), or qi by qc (3)."""
+    """Return the curves of a figure: *what* against qc for each qi (2), or against qi
+    for each qc (3).
+    """
     found = swept(reading.donation)
     lines: Curves = {}
     if figure == "2":
@@ -189,8 +193,8 @@ def trend(
 
 
 def waves(reading: Reading, what: Measure) -> Found:
-    """Judge whether Figure 2's curves have local maxima, or its slowdowns swing
-    (*swings*).
+    """Judge whether Figure 2's curves have local maxima or, with *swings*, its
+    slowdowns swing.
     """
     found = list(curves(reading, "2", what).values())
     swings = what == "slowdown" and any(map(_swings, found))
@@ -248,7 +252,7 @@ def low_inversion(
 
 
 def heavy_mix(seed: int) -> dict[str, float]:
-    """Compare the exact plan of one heavy mix with its rivals.
+    """Compare the exact plan of one heavy mix with the plans of other solvers.
 
     A mix is 10 jobs on 32 processors (q = 10 ms, lambda = .1).
     """

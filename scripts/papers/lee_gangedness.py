@@ -6,8 +6,8 @@ gamma_sub of a blocking application at LU's rate (3 requests a quantum), HIGH fr
 at Water's rate (12) on. Between them the paper says nothing, and such workloads are not
 scored. Workloads are drawn at random from a wide range about the defaults of the
 laboratory; none was used to choose the thresholds. A recording has 32 disturbed quanta
-among 192, as dense as the laboratory's 20 in 120: gamma_sub depends on the density,
-because two perturbations close together may cost little more than one.
+among 192, the same density as the laboratory's 20 in 120: gamma_sub depends on the
+density, because two perturbations close together may cost little more than one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Trial(NamedTuple):
-    """Hold the true class of a workload, and how often each class was found."""
+    """Record the true class of a workload, and how often each class was found."""
 
     truth: Gangedness | None
     """True class, or None if the paper gives no class."""
@@ -159,7 +159,7 @@ def score(group: list[Trial]) -> tuple[int, int, int]:
 
 
 def factor(*context: object, least: float) -> Found:
-    """Judge the distance of low and high gangedness in the paper's Table 3."""
+    """Judge how far low and high gangedness are apart in the paper's Table 3."""
     ratios = {name: absent / gang for name, (gang, _, absent) in TABLE_3.items()}
     low = min(ratios["LU"], ratios["Enum"])
     factors = {name: low / ratios[name] for name in ("Water", "Barnes")}

@@ -30,12 +30,12 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Reading(NamedTuple):
-    """Hold one reading of what Sections 3 and 4 leave open."""
+    """Describe one reading of what Sections 3 and 4 leave open."""
 
     donation: str = "return"
     """When a donated CPU comes back (Section 3)."""
     window: float = 1.0
-    """Share of a run, from its start, in which perturbations fall."""
+    """Share of a run, from its start on, in which perturbations happen."""
     bursts: bool = False
     """Whether messages come in bursts, by the deviations of Table 3."""
     requests: bool = False
@@ -138,7 +138,8 @@ def slope(
 
 
 def one_recording(app: Json, seed: int, window: float) -> Recording:
-    """Record messages and progress in runs that each lack another processor.
+    """Record messages and progress in several runs; in each, another processor is
+    absent.
 
     ``gang`` and the other sets of quanta: means of messages and progress, and the range
     of 90 % of the messages. ``many``, ``others`` and ``few``: the progress in % of the

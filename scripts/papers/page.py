@@ -52,7 +52,9 @@ Cells = Sequence[Any]
 
 
 def conclusion(module: ModuleType, quick: bool, study: Study) -> dict[str, Any]:
-    """Run the claims and pictures of a paper; return their results as stored."""
+    """Compute the claims and pictures of a paper; return the results as they are
+    stored.
+    """
     rows: Sequence[Claim] = module.claims(quick)
     pictures: dict[str, dict[str, str]] = {}
     if hasattr(module, "pictures"):
@@ -131,7 +133,7 @@ def counted(rows: Iterable[Claim]) -> str:
 
 
 def told(row: Claim, figures: bool = True) -> str:
-    """Return the readings with other verdicts as text, by verdict."""
+    """Return the readings that have other verdicts as text, grouped by verdict."""
     readings: dict[str, list[str]] = {word: [] for word in VERDICTS}
     for name, word, figure in row.other:
         if figures:

@@ -1,9 +1,9 @@
 """Judge the claims of Zhang et al. under the slowdown as printed and two other
 readings.
 
-"x % better" is the ratio of two means minus one, as the paper uses it ("over 200 %"):
-the better mean is at most 1 / (1 + x) of the other. A claim over several loads is
-judged at each of them, against the best of the rivals that it names.
+"x % better" means the ratio of two means minus one, as in the paper ("over 200 %"): the
+better mean is at most 1 / (1 + x) of the other. A claim over several loads is judged at
+each of them, against the best of the rivals that it names.
 """
 
 from __future__ import annotations
@@ -118,7 +118,9 @@ def simulated(
 
 @dataclass(frozen=True)
 class Runs:
-    """Set how many jobs and which seeds are run, and one reading of their measures."""
+    """Set the number of jobs and the seeds of the runs, and one reading of their
+    measures.
+    """
 
     jobs: int = 10_000
     seeds: Sequence[int] = range(2000, 2020)
@@ -377,7 +379,9 @@ def _by_budget(runs: Runs, intensity: float, measure: str) -> dict[int, list[flo
 def gain_by_budget(
     runs: Runs, intensity: float, measure: str, least: float = 0.0
 ) -> Found:
-    """Judge whether the largest Q is better than none, by *least* where it is given."""
+    """Judge whether the largest Q is better than Q = 0, by at least *least* if it is
+    given.
+    """
     found = _by_budget(runs, intensity, measure)
     ratio = ratio_interval(found[0], found[320])
     means = [f"{budget}: {fmean(values):.3g}" for budget, values in found.items()]
@@ -509,7 +513,7 @@ def _printed_slowdowns(runs: Runs) -> Marks:
 
 
 Marks = Mapping[str, list[tuple[float, float]]]
-"""Places and values to be marked, by what the legend calls them."""
+"""Points to be marked, as places and values, by their name in the legend."""
 LOAD = "mean local run time (s)"
 WORDS = {
     "slowdown": "mean slowdown from arrival",

@@ -73,7 +73,7 @@ UTILISATION = "utilisation"
 
 
 class Reading(NamedTuple):
-    """Hold one reading of what the paper leaves open."""
+    """Describe one reading of what the paper leaves open."""
 
     share: str = "per-node"
     """How BASE_LINE shares the bandwidth."""
@@ -118,7 +118,7 @@ QUICK = Size(2, {"jobs": "100", "days": "1"}, "python")
 
 
 class Runs(NamedTuple):
-    """Hold the metrics of all runs, and the reading under which they are looked up."""
+    """Store the metrics of all runs, and the reading under which they are looked up."""
 
     values: dict[tuple[Any, ...], list[dict[str, float]]]
     """Metrics by workload, loop, policy and expansion factor; one item per seed."""
@@ -355,8 +355,8 @@ def rising(runs: Runs, metric: str, policies: Sequence[str]) -> Found:
 
 
 def no_gain(runs: Runs, metric: str, factor: float, margin: float) -> Found:
-    """Judge whether every policy stays within *margin* and chance of base-line, or
-    worse.
+    """Judge whether no policy is better than base-line by more than *margin* and
+    chance.
     """
 
     def judged(workload: str) -> Found:

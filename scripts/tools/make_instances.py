@@ -4,8 +4,8 @@
 
 An instance is generated when its row of the catalog has ``made``: preset, settings and
 seed, and the solver that ``--solve`` runs when there is no best objective yet.
-Objective and bound are kept while the content stays the same. The file of any other
-instance is edited by hand.
+Objective and bound stay in the catalog while the content of the instance is the same.
+The file of any other instance is edited by hand.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ PYTHONS = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
 
 
 def interpreter(minor: str) -> str | None:
-    """Return the Python of that version, on the path or of pyenv."""
+    """Return the Python of version 3.*minor*, from the path or from pyenv."""
     kept = os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")
     own = sorted(glob(f"{kept}/versions/{minor}.*/bin/python"))
     for found in (shutil.which(f"python{minor}"), *own):
@@ -97,7 +97,7 @@ def main() -> int:
     oldest = (PYTHONS[0], "fast,plot,serve", lowest())
     rows = [oldest, *((minor, "", list[str]()) for minor in PYTHONS)]
     started: list[tuple[str, Future[str] | None]] = []
-    # None is cleared: a process that compiles may still write into an earlier one.
+    # No folder is cleared: a process that compiles may still write into an earlier one.
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         ThreadPoolExecutor(os.cpu_count()) as pool,

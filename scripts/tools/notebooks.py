@@ -24,7 +24,7 @@ MOST_BYTES = 100_000
 """Larger pictures are left out, so that the repository stays small."""
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-"""What a progress bar leaves on a terminal: no reader of a notebook sees it."""
+"""Output of a progress bar, which readers of a notebook must not see."""
 
 
 def digest(cells: list[Any]) -> str:

@@ -16,13 +16,13 @@ from ioopt.result import TINY, Status, StopReason
 ResultT = TypeVar("ResultT")
 
 GLANCE_SECONDS = 0.2
-"""Seconds between two checks for Ctrl-C by the main thread."""
+"""Seconds between two checks of the main thread for Ctrl-C."""
 CANCEL_GLANCE_SECONDS = 0.05
-"""Seconds between two checks for another engine's proof."""
+"""Seconds between two checks whether another engine has the proof."""
 LEAVING_SECONDS = 5.0
 """Seconds that an interrupted backend may take to end."""
 LEAST_SECONDS = 0.001
-"""Least time limit given to a backend, because some take 0 as no limit."""
+"""Least time limit in seconds given to a backend; some take 0 as "no limit"."""
 FEASIBILITY = 1e-5
 """Share of a row's largest number by which a floating-point backend may miss a
 limit.
@@ -41,7 +41,7 @@ def proven(objective: float | None, bound: float | None) -> bool:
 
 @dataclass(frozen=True)
 class BackendLimits:
-    """Limit and configure one run of a backend; None is the backend's default.
+    """Limit and configure one run of a backend; None means the backend's default.
 
     ``seconds`` of wall clock; relative ``gap`` at which to stop (None: only a proof
     ends the run); ``work``, deterministic seconds of CP-SAT; ``log`` a file to which
@@ -57,8 +57,8 @@ class BackendLimits:
 
     @classmethod
     def of(cls, request: SolveRequest, seconds: float | None = None) -> BackendLimits:
-        """Return the limits of a solver's request: at most *seconds* of its
-        remaining time.
+        """Return the limits of a solver's *request*: at most *seconds* of its time
+        left.
         """
         asked = request.options
         left: float | None = request.deadline.remaining()
@@ -110,7 +110,8 @@ class BackendAnswer:
 def judged(program: Program, answer: BackendAnswer) -> BackendAnswer:
     """Return *answer* with the status that its values and its bound prove.
 
-    Values count only if they keep every limit, and "optimal" only without a gap.
+    Values count only if they satisfy every limit, and the status is "optimal" only
+    without a gap.
     """
     if not answer.found:
         return replace(answer, values={}, objective=None)

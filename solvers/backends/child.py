@@ -23,7 +23,7 @@ def run_child(
     limits: BackendLimits,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[str, bool]:
-    """Run a solver to its end or to its limit; return its output and whether it was
+    """Run a solver until it ends or is killed; return its output, and if it was
     killed.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:

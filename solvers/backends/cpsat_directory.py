@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar
 
 MOST_TICKS = 10**12
-"""Most ticks of all times together. Rounding a thousand tasks down to this loses
-less than the 1e-9 of a proof.
+"""Most ticks of all times together. Rounding the times of a thousand tasks down to such
+ticks loses less than the 1e-9 within which a bound proves a plan.
 """
 MOST_UNITS = 1 << 60
-"""Most units of bytes, or of cores, of all tasks together: CP-SAT adds 64-bit numbers.
-"""
+"""Most units of all bytes together, or of all cores: CP-SAT adds 64-bit numbers."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ class Scale:
 
     @classmethod
     def of(cls, problem: WorkDirectoryProblem) -> Scale:
-        """Return ticks if there are few enough, else units to which times are
-        rounded down.
+        """Return a scale of exact ticks if there are few enough, else of coarser
+        units.
         """
         ticks = problem.ticks
         tasks = problem.tasks
@@ -67,7 +66,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Hold the bytes and cores of each product and task in units of a program.
+    """State the bytes and cores of every product and task in units of a program.
 
     ``loose`` are bytes that a task takes only while it runs. A unit has ``unit`` bytes;
     if not ``exact``, sizes are rounded down, and so is the quota. A plan that keeps the
@@ -119,8 +118,8 @@ def program(
 ) -> CpModel:
     """Return the program of the least makespan under *quota*.
 
-    With *most* it is that of the least peak between *bound* and *most* bytes. *bound*
-    is a proven bound of the objective, *hint* the start of each task. The first
+    With *most* it is the program of the least peak between *bound* and *most* bytes.
+    *bound* is a proven bound of the objective, *hint* the start of each task. The first
     variables are the starts.
     """
     draft = _Draft(problem, scale, sizes, hint)
@@ -183,7 +182,7 @@ class _Draft:
         return spans
 
     def _task(self, k: int, span: IntervalVar) -> None:
-        """Start task *k* after its predecessors; add its scratch bytes and its
+        """Let task *k* start after its predecessors; add its scratch bytes and
         outputs.
         """
         for p in self._problem.predecessors[k]:
@@ -243,5 +242,5 @@ class _Draft:
 
 
 def in_order(starts: Sequence[int], topological: Sequence[int]) -> list[int]:
-    """Return the tasks by start; among equal starts each after its predecessors."""
+    """Order the tasks by start; of equal starts, predecessors come first."""
     return sorted(topological, key=lambda k: starts[k])

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 NAME = "CP-SAT"
 CLOCK_SHARE = 0.95
-"""Share of its seconds above which a run counts as ended by the clock: CP-SAT itself
-does not say why it ended.
+"""Share of its time limit from which on a run counts as ended by the clock: CP-SAT
+itself does not say why it ended.
 """
 
 

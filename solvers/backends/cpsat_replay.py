@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 MOST_TICKS = 10**12
 """Most ticks of a makespan. Rounding down loses less than one tick for each time on a
-path: in all less than the 1e-9 within which a bound proves a plan."""
+path. All of that is less than 1e-9 of the makespan, within which a bound proves a plan.
+"""
 FLOAT_ERROR = Fraction(1, 10**10)
 """Relative error of times that are given as floats."""
 MOST_PAIRS = 4000
@@ -53,8 +54,8 @@ SEARCHES: tuple[tuple[float, dict[str, object]], ...] = (
     (0.3, {"optimize_with_core": True}),
     (1.0, {"optimize_with_lb_tree_search": True}),
 )
-"""Shares of the time, and parameters. The first search ends soon if the other bounds
-are near the optimum; the second one raises them most.
+"""Share of the time and parameters of each search. The first search ends soon if the
+other bounds are near the optimum; the second one raises the bound most.
 """
 
 
@@ -91,10 +92,10 @@ def relaxed_seconds(
 
 
 class Ticks:
-    """Choose a unit of time that divides all *times*, at most ``MOST_TICKS`` up to
-    *upper*.
+    """Choose a unit of time that divides all *times*; *upper* has ``MOST_TICKS`` at
+    most.
 
-    If there is none, times are rounded down.
+    If there is no such unit, times are rounded down.
     """
 
     def __init__(self, times: Iterable[Fraction], upper: float) -> None:
@@ -103,22 +104,22 @@ class Ticks:
         fine = Fraction(base, math.gcd(*(int(time * base) for time in some)) or 1)
         self.per_second = min(fine, MOST_TICKS / exact(upper))
         self.slack = int(self.per_second < fine)
-        """Ticks by which two ends that were both rounded may be out of order."""
+        """Most ticks by which rounding may exchange the order of two ends."""
 
     def of(self, seconds: Fraction) -> int:
         """Return *seconds* in ticks, rounded down."""
         return int(seconds * self.per_second)
 
     def near(self, seconds: float) -> int:
-        """Return a float of *seconds* in ticks, rounded down except for errors of
-        floats.
+        """Return *seconds*, a computed float, in ticks; ignore its error, then round
+        down.
         """
         return int(exact(seconds) * self.per_second * (1 + FLOAT_ERROR))
 
     def seconds(self, ticks: float) -> float:
         """Return the nearest float to a bound in *ticks*.
 
-        Except for errors of floats the bound is a whole number.
+        The bound is a whole number but for errors of floats.
         """
         return float(round(ticks) / self.per_second)
 
@@ -166,12 +167,14 @@ class Relaxation:
         return self.model.new_int_var(min(least, self.end), self.end, "")
 
     def _after(self, late: LinearExprT, early: LinearExprT, *where: BoolVarT) -> None:
-        """Add that *late* is no earlier than *early*, if all of *where* hold."""
+        """Constrain *late* to be no earlier than *early* if all conditions *where* are
+        true.
+        """
         self.model.add(late - early >= 0).only_enforce_if(*where)
 
     def _tasks(self) -> None:
-        """Put each task on one node, after its producers (starts and tails: workflow
-        rule 18).
+        """Put each task on one node after its producers; use starts and tails of
+        workflow rule 18.
         """
         problem = self.problem
         model = self.model
@@ -190,8 +193,7 @@ class Relaxation:
                 self._after(self.start[k], self.stop[p])
 
     def _equals(self) -> None:
-        """Break symmetries: equal tasks start in order, equal nodes are first used in
-        order.
+        """Break symmetries: order equal tasks by start, and equal nodes by first use.
 
         No constraint distinguishes them: exchanging two gives another point of the same
         value.
@@ -248,7 +250,7 @@ class Relaxation:
         model.add(sum(early) <= max(1, len(holders)))
 
     def _first_arrivals(self, f: int) -> dict[int, BoolVarT]:
-        """Let some node have *f* first, from remote storage; return that choice by
+        """Let one node fetch *f* first from remote storage; return that choice by
         node.
         """
         rate = min(self.remote, self.replica)
@@ -270,7 +272,9 @@ class Relaxation:
         return arrives
 
     def _arrives(self, i: int, begun: IntVar, long: int) -> BoolVarT:
-        """Return whether a transfer of *long* from *begun* on arrives on node *i*."""
+        """Return a variable: whether a transfer of *long* ticks from *begun* on arrives
+        on node *i*.
+        """
         comes = self.model.new_bool_var("")
         span = self.model.new_optional_fixed_size_interval_var(begun, long, comes, "")
         self.arrivals[i].append(span)

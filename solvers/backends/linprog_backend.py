@@ -9,14 +9,14 @@ from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendAnswer
 
 _STATUS = {0: Status.OPTIMAL, 2: Status.INFEASIBLE}
-"""Status by scipy's code; with any other code nothing was found and nothing proven."""
+"""Status by scipy's code; any other code means: nothing found, nothing proven."""
 
 
 @dataclass
 class _Rows:
-    """Hold rows as scipy takes them: *upper* x <= *limits* and *equal* x = *right*.
+    """Store rows as scipy takes them: *upper* x <= *limits* and *equal* x = *right*.
 
-    ``names`` are those of the rows with one limit.
+    ``names`` are the names of the rows with one limit.
     """
 
     upper: list[list[float]] = field(default_factory=list)

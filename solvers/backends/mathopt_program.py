@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     )
 
 APART_TERMS = 30_000
-"""Most coefficients with which HiGHS runs in this process under a time limit."""
+"""Most coefficients of a program that HiGHS solves in this process under a time
+limit.
+"""
 
 _STATUS = {
     "OPTIMAL": Status.OPTIMAL,
@@ -76,7 +78,9 @@ def _apart(
     limits: BackendLimits,
     start: Mapping[int, float],
 ) -> BackendAnswer:
-    """Call :func:`run` in a process of its own, with the same module search path."""
+    """Call :func:`run` in another process, which searches modules in the same
+    places.
+    """
     begun = time.time()
     with tempfile.TemporaryDirectory(prefix="ioopt-mathopt-") as folder:
         asked = Path(folder, "job")
@@ -241,7 +245,7 @@ def _or(limit: float | None, none: float) -> float:
 def mathopt_status(
     solver: str, reason: str, limit: str | None, detail: str
 ) -> tuple[Status, StopReason]:
-    """Return status and stop reason for how a run ended.
+    """Translate how a run ended into status and stop reason.
 
     Raises BackendFailureError for errors and for endings not in the tables.
     """

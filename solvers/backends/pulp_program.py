@@ -52,9 +52,7 @@ def to_pulp(program: Program) -> tuple[LpProblem, list[LpVariable]]:
 
 
 def _sides(row: Row) -> list[tuple[str, int, Number]]:
-    """Return name, PuLP's sense and right-hand side of a row's one or two
-    constraints.
-    """
+    """Yield one or two constraints of PuLP for a row: name, sense, right-hand side."""
     if row.most is None:
         if row.least is None:
             return []
@@ -69,7 +67,9 @@ def _sides(row: Row) -> list[tuple[str, int, Number]]:
 def _by_position(
     columns: list[LpVariable], named: Mapping[str, float]
 ) -> dict[int, float]:
-    """Return values by position; a variable in no row takes one of its limits."""
+    """Return values by position; a variable that is in no row takes one of its
+    limits.
+    """
     return {
         at: named.get(column.name, column.lowBound) for at, column in enumerate(columns)
     }
@@ -154,7 +154,7 @@ def solve_cbc(
 
 
 class _CbcFiles:
-    """Hold the files of one run of CBC in a folder: model, solution and start."""
+    """Manage the files of one run of CBC in a folder: model, solution and start."""
 
     def __init__(self, program: Program, path: str, folder: Path) -> None:
         import pulp

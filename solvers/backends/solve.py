@@ -37,14 +37,14 @@ def solve_program(
     """Solve *program* by one of :data:`BACKENDS` (None: HiGHS) within *limits*.
 
     Without ``limits.gap`` only a proof ends a run. *start* is by position. A solution
-    counts only if its values keep every row. Values of times are in seconds, objective
-    and bound in the program's units. Raises BackendMissingError, and
+    counts only if its values satisfy every row. Values of times are in seconds,
+    objective and bound in the program's units. Raises BackendMissingError, and
     BackendFailureError for statuses not in the tables.
     """
     name = backend or "HiGHS"
     if name not in BACKENDS:
         raise UsageError(f"no backend {name!r}; known: {', '.join(BACKENDS)}")
-    # Imported here, because most runs need neither.
+    # Imported here, because most runs need neither of them.
     from ioopt.solvers.backends import mathopt_program, pulp_program
 
     begun = time.monotonic()

@@ -26,7 +26,9 @@ PAYS = 1 - 1e-9
 
 
 def adaptive(view: KernelView, rates: Box) -> None:
-    """Decide by Algorithm 1: O(|S|) per request, or O(|S|^2) if jobs have own peaks."""
+    """Decide by Algorithm 1: O(|S|) per request, O(|S|^2) if jobs have own peak
+    rates.
+    """
     if view.limits.own_peaks:
         share_played(view, rates)
     else:
@@ -55,7 +57,7 @@ def share_chosen(view: KernelView, rates: Box) -> None:
     room = storage
     size = 0
     nodes = 0
-    waiting = zero  # The sum of finishes is out of date after a change of S.
+    waiting = zero  # S has changed: the sum of finishes is out of date.
     stale = True
     for k in range(view.size):
         request = jobs[out[k]]
@@ -74,7 +76,7 @@ def share_chosen(view: KernelView, rates: Box) -> None:
             start = zero
             if done > 0:
                 start = finishes[done - 1]
-            # Both sides are means over |S| + 1, so the sums are compared.
+            # Both sides are sums divided by |S| + 1, so comparing the sums suffices.
             most = (waiting + start + request.left / peak * storage) * pays
             if not sum_with(view, size, nodes, full, own, depth, place, most) < most:
                 continue
@@ -93,7 +95,7 @@ def share_chosen(view: KernelView, rates: Box) -> None:
 
 
 def insert_at(values: Box, place: int, size: int, value: Number) -> None:
-    """Insert *value* at *place* among the first *size* of *values*."""
+    """Insert *value* at *place* into *values*, of which the first *size* are in use."""
     for k in range(size, place, -1):
         values[k] = values[k - 1]
     values[place] = value
@@ -129,9 +131,9 @@ def sum_with(
     place: int,
     most: Number,
 ) -> Number:
-    """Return the sum of finishes if a request of depth *joining* joins at *place*.
+    """Return the sum of finishes if a request of depth *joining* joins S at *place*.
 
-    The request has *own* nodes. The sum may stop once it reaches *most*.
+    The request has *own* nodes. Summation may stop once the sum reaches *most*.
     """
     depths = view.depths
     sizes = view.sizes
@@ -170,7 +172,9 @@ def sum_with(
 
 
 def members_to_wait_for(sizes: Box, size: int, nodes: int, room: Number) -> int:
-    """Return how many must finish until at most *room* of *nodes* remain."""
+    """Return how many members must finish until at most *room* of *nodes* are in
+    use.
+    """
     k = 0
     while k < size and nodes > room:
         nodes -= sizes[k]
@@ -208,7 +212,7 @@ def share_played(view: KernelView, rates: Box) -> None:
 def play(
     view: KernelView, size: int, without: int, peak: Number, slack: Number
 ) -> tuple[Number, Number]:
-    """Simulate the *size* requests in ``order``, except the request *without*.
+    """Simulate the first *size* requests of ``order``, except the request *without*.
 
     Return the sum of f_j, and T_i for a request of rate *peak*.
     """

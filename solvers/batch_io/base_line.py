@@ -17,14 +17,14 @@ from ioopt.solvers.batch_io.settings import Settings, SharingSettings
 
 
 def per_application(view: KernelView, rates: Box) -> None:
-    """Share evenly among applications, none above its peak rate (Section IV.D)."""
+    """Share evenly among applications up to their peak rates (Section IV.D)."""
     for k in range(view.size):
         place_by_level(view, k, k, 1)
     share_out(view, rates, view.size, view.limits.storage)
 
 
 def even_split(view: KernelView, rates: Box) -> None:
-    """Give each an equal part, even if its peak rate cannot use it (rule 27).
+    """Give each application an equal part, also beyond its peak rate (rule 27).
 
     This takes Section IV.D literally.
     """
@@ -40,7 +40,9 @@ SHARED = {
     "per-application": IoPolicy("base-line", per_application),
     "even-split": IoPolicy("base-line", even_split, full_when_fits=False),
 }
-"""BASE_LINE for each value of its setting ``share``."""
+"""Grant function of Grant function of BASE_LINE for each value of its setting
+``share``.
+"""
 
 
 def policy(how: Settings) -> IoPolicy:

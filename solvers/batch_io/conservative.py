@@ -48,8 +48,8 @@ def cons_min_inst_sld(view: KernelView, rates: Box) -> None:
     """Grant by Cons-MinInstSld: least r_i (t - t_request) / W first (rule 13).
 
     A suspended request that has moved nothing has W = 0, so its slowdown is infinite
-    and it comes last: it starves while others keep the storage busy. The paper defines
-    the policy so.
+    and it comes last: it starves while other requests use the whole storage. The paper
+    defines the policy so.
     """
     instant_slowdowns(view)
     by_key(view)
@@ -57,7 +57,9 @@ def cons_min_inst_sld(view: KernelView, rates: Box) -> None:
 
 
 def most_inst_sld(view: KernelView, rates: Box) -> None:
-    """Grant by Cons-MinInstSld, the most slowed request first (rules 13 and 52)."""
+    """Grant like Cons-MinInstSld, but the most slowed request first (rules 13 and
+    52).
+    """
     instant_slowdowns(view)
     by_key_down(view)
     first_fit(view, rates)
@@ -71,14 +73,14 @@ def cons_min_aggr_sld(view: KernelView, rates: Box) -> None:
 
 
 def most_aggr_sld(view: KernelView, rates: Box) -> None:
-    """Grant by Cons-MinAggrSld, the most slowed job first (rules 14 and 52)."""
+    """Grant like Cons-MinAggrSld, but the most slowed job first (rules 14 and 52)."""
     aggregate_slowdowns(view)
     by_key_down(view)
     first_fit(view, rates)
 
 
 def instant_slowdowns(view: KernelView) -> None:
-    """Write equation (1) of every request into ``keys``."""
+    """Write the slowdown of equation (1) of every request into ``keys``."""
     for k in range(view.size):
         request = view.jobs[view.out[k]]
         waited = view.now - request.requested
@@ -89,7 +91,7 @@ def instant_slowdowns(view: KernelView) -> None:
 
 
 def aggregate_slowdowns(view: KernelView) -> None:
-    """Write equation (2) of every request into ``keys``."""
+    """Write the slowdown of equation (2) of every request's job into ``keys``."""
     for k in range(view.size):
         request = view.jobs[view.out[k]]
         passed = view.now - request.start

@@ -31,11 +31,11 @@ from ioopt.solvers.batch_io.settings import Settings
 MOST_REQUESTS = 30
 """Most requests of a trace that is solved."""
 MANY_JOBS = 1000
-"""Most jobs of a trace that is simulated without a time limit."""
+"""Most jobs of a trace whose simulation needs no check of the time limit."""
 PRICE_ROUNDS = 60
 """Rounds in which prices are raised to improve the bound."""
 SHORT_SECONDS = 5.0
-"""Seconds below which a limit also bounds the work of these rounds."""
+"""Time limits below this (seconds) also bound the work of these rounds."""
 TOLERANCE = 1e-6
 """Relative distance from a proven optimum at which a replay counts as optimal."""
 
@@ -115,7 +115,7 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
 
 
 def _require_small(problem: BatchIoProblem, settings: ExactSettings) -> None:
-    """Raise NotApplicableError for a trace that the program cannot take."""
+    """Raise NotApplicableError for a trace that the program cannot represent."""
     asked = 0
     for job in problem.jobs:
         for phase in job.phases:
@@ -148,7 +148,7 @@ def _rows(
     problem: BatchIoProblem,
     spans: Sequence[Mapping[tuple[int, int], float]],
 ) -> list[list[tuple[int, float, float]]]:
-    """Return the model's rates, a row per time span, by requests of the trace."""
+    """Translate the model's *spans* into rows of rates by requests of the trace."""
     places = {name: j for j, name in enumerate(trace.ids)}
     keys = []
     for job in problem.jobs:

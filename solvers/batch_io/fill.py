@@ -1,4 +1,4 @@
-"""Grant by FILL (ours, rule 17): shortest remaining transfer first, no bandwidth left.
+"""Grant by FILL (ours, rule 17): shortest remaining transfer first, none idle.
 
 Requests are sorted by R_i / N_i^alpha, ascending; each gets min(r_i, what is left). The
 policy is work conserving, makes at most one partial grant, and takes O(K log K). alpha
@@ -16,7 +16,7 @@ from ioopt.solvers.batch_io.settings import Settings
 
 
 class FillSettings(Settings):
-    """Configure ``alpha``, the exponent of a request's nodes in FILL (rule 17)."""
+    """Configure ``alpha``, the exponent of a request's number of nodes (rule 17)."""
 
     alpha: float = Field(0.5, ge=0)
 

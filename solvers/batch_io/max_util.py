@@ -1,11 +1,11 @@
 """Choose by Cons-MaxUtil the requests that keep the most nodes busy (rule 12).
 
 Zhou et al., Section III.C.2: a knapsack with weights r_i, values N_i and capacity
-BW_max. Below saturation the value is proportional to the weight, so it is a subset sum
-in allocation units, solved exactly by a dynamic program with a table of bits. A
-saturating request (r_i = BW_max) can only be alone. If requests have own peaks, a
-dynamic program over the pairs of weight and value that no other dominates solves the
-general knapsack (rule 26). An integer program checks both.
+BW_max. Below saturation the value is proportional to the weight, so the knapsack is a
+subset sum in allocation units, solved exactly by a dynamic program with a table of
+bits. A saturating request (r_i = BW_max) can only be alone. If requests have peak rates
+of their own, a dynamic program over the undominated pairs of weight and value solves
+the general knapsack (rule 26). An integer program checks both.
 """
 
 from functools import partial
@@ -32,7 +32,7 @@ class MaxUtilSettings(Settings):
 
 
 def cons_max_util(view: KernelView, rates: Box) -> None:
-    """Grant by Cons-MaxUtil; with ``top`` grant the rest in FCFS order."""
+    """Grant by Cons-MaxUtil; with ``top`` grant the remainder in FCFS order."""
     if view.limits.own_peaks:
         mark_by_value(view, rates, view.limits.storage * view.limits.slack)
     else:
@@ -46,7 +46,7 @@ def cons_max_util(view: KernelView, rates: Box) -> None:
 
 
 def mark_by_value(view: KernelView, rates: Box, room: Number) -> None:
-    """Grant the subset of most units whose peak rates fit into *room* (rule 26).
+    """Grant the subset with the most units whose peak rates fit *room* (rule 26).
 
     Among equal subsets take the first. The states ``rows[j]`` to ``rows[j + 1]`` belong
     to the last j requests: sums of peak rates (``loads``) and of units (``values``)
@@ -124,7 +124,7 @@ def add_states(
 def mark_best(view: KernelView, rates: Box) -> None:
     """Grant the better of the fullest subset and the largest saturating request.
 
-    If equal, the earliest request in FCFS order decides (rule 12).
+    If both are equally good, the earliest request in FCFS order decides (rule 12).
     """
     total = 0
     alone = -1

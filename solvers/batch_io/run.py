@@ -26,15 +26,17 @@ from ioopt.solvers.batch_io.settings import Engine, Recording, Settings
 from ioopt.timeline import jobs_timeline
 
 RATES_UP_TO_PHASES = 100_000
-"""Most phases of a trace whose rates ``rates=auto`` records; rates fill most of a
-result.
+"""Most phases of a trace whose rates ``rates=auto`` records, as rates make results
+large.
 """
 PLAIN_SECONDS_PER_JOB = 4.5e-4
-"""Estimated seconds per job in plain Python; long queues cost more."""
+"""Estimated seconds to simulate a job in plain Python; long queues take longer."""
 PLAIN_SECONDS_PER_PHASE = 3e-5
-"""Estimated seconds per phase in plain Python."""
+"""Estimated seconds to simulate a phase in plain Python."""
 SECONDS_PER_RECORDED_PHASE = 1e-4
-"""Seconds to record and check the rates of a phase; shorter limits record none."""
+"""Seconds to record and check the rates of a phase; if the limit is shorter, none
+are.
+"""
 SECONDS_PER_PHASE = 2.5e-5
 """Seconds to write and check a phase of a schedule on a busy machine."""
 TIMELINE_UP_TO_PHASES = 20_000
@@ -51,7 +53,9 @@ ONE_A_SET = (
 def solve(
     problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest
 ) -> Outcome:
-    """Run the request's policy on *problem*, a trace or one decision's snapshot."""
+    """Run the request's policy on *problem*: a trace, or the snapshot of one
+    decision.
+    """
     settings = request.settings
     policy = request.policy
     if isinstance(problem, IoRequestsProblem):

@@ -17,7 +17,9 @@ from ioopt.decisions.ordering import Number
 from ioopt.solvers.batch_io.settings import Settings
 
 FARTHEST = 150
-"""Largest set number, for all larger ones too: floats cannot hold their squares."""
+"""Largest set number; larger ones count as this, as floats cannot represent their
+squares.
+"""
 
 
 @lru_cache(maxsize=1 << 16, typed=True)

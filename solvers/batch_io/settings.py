@@ -53,7 +53,7 @@ def policy_name(how: Settings) -> str:
 
 
 class SharingSettings(Settings):
-    """Configure BASE_LINE: ``share`` is how requests share (rules 7 and 27)."""
+    """Configure BASE_LINE: ``share`` says how requests share it (rules 7 and 27)."""
 
     share: Share = "per-node"
 
@@ -65,6 +65,6 @@ class FirstComeSettings(Settings):
 
 
 class OrderedSettings(Settings):
-    """Configure Cons-MinInstSld and Cons-MinAggrSld: ``order`` is that of rule 52."""
+    """Configure Cons-MinInstSld and Cons-MinAggrSld: ``order`` as in rule 52."""
 
     order: Literal["ascending", "descending"] = "ascending"

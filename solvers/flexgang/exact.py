@@ -28,7 +28,7 @@ from ioopt.solvers.flexgang.pattern_search import PatternSearch
 from ioopt.solvers.flexgang.strict import try_strict
 
 SELECTION_SEEDS = tuple(range(10_001, 10_007))
-"""Seeds on which plans are chosen; reports use other seeds."""
+"""Simulation seeds on which plans are chosen; reports use other seeds."""
 SELECTION_SECONDS = 40.0
 CERTAIN = 2.0
 """Standard errors by which a candidate must beat the best baseline."""
@@ -36,7 +36,7 @@ CERTAIN = 2.0
 
 @dataclass(frozen=True)
 class Candidate:
-    """Hold a plan, the method that made it, and its objective in the model."""
+    """Record a plan, the method that made it, and its objective in the model."""
 
     label: str
     plan: FlexibleGangPlan
@@ -46,7 +46,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Hold a candidate with its simulated objective under each selection seed."""
+    """Record a candidate and its simulated objective under each selection seed."""
 
     candidate: Candidate
     values: tuple[float, ...]
@@ -74,7 +74,7 @@ def rerank(
     seconds: float = SELECTION_SECONDS,
     deadline: Deadline | None = None,
 ) -> list[Ranked]:
-    """Return the candidates, the winner first, then by falling simulated objective.
+    """Order the candidates: first the winner, then by falling simulated objective.
 
     Baselines and the model's best plan are simulated first, the others while *deadline*
     leaves time. The list is empty if there is no time for the first group. The best
@@ -104,8 +104,8 @@ def _simulated(
 ) -> list[Ranked]:
     """Simulate the candidates of *order* as long as *clock* leaves time.
 
-    The first *needed* of them must be simulated: none is started that leaves too little
-    time for the others of these.
+    The first *needed* of them must all be simulated: no run is started that would leave
+    too little time for the rest of these.
     """
     ranked: list[Ranked] = []
     bursts = num_bursts_drawn(problem, seconds)
@@ -204,7 +204,7 @@ def solve(
 def _patterns(
     problem: FlexibleGangProblem, settings: Settings
 ) -> tuple[list[Pattern], list[str]]:
-    """Return the patterns to solve, and notes on those missing from the surface."""
+    """Return the patterns to solve, and notes on patterns missing from the surface."""
     wanted = list(problem.patterns())
     if settings.patterns == "strict":
         wanted = [item for item in wanted if item.k == 0]
@@ -234,7 +234,7 @@ def _simulates(problem: FlexibleGangProblem, settings: Settings) -> bool:
 
 
 def _ranking_notes(ranked: list[Ranked], count: int, model_best: float) -> list[str]:
-    """Return notes on how many of *count* candidates were simulated, and which one
+    """Return notes: how many of *count* candidates were simulated, and which one
     won.
     """
     if not ranked:
@@ -256,9 +256,7 @@ def _ranking_notes(ranked: list[Ranked], count: int, model_best: float) -> list[
 
 
 def _forget_better(request: SolveRequest, objective: float) -> None:
-    """Remove plans above *objective* from the trace: only the model ranked them
-    higher.
-    """
+    """Remove plans above *objective* from the trace: simulation ranked them lower."""
     trace = request.incumbents.trace
     trace[:] = [row for row in trace if row[1] <= objective * (1 + 1e-9)]
 
@@ -268,7 +266,8 @@ def _baselines(
     search: PatternSearch,
     greedy: list[tuple[PatternData, FlexibleGangPlan]],
 ) -> dict[str, FlexibleGangPlan]:
-    """Return the strict, strict + fill and best *greedy* plans that keep the floors.
+    """Return the strict, strict + fill and best *greedy* plans, if they reach all
+    floors.
 
     *search* starts from them and from the request's plan.
     """

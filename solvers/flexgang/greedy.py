@@ -1,4 +1,4 @@
-"""Assign flexible gangs greedily (F6): fill every pattern, keep the best plan."""
+"""Assign flexible gangs greedily (F6): fill every pattern, return the best plan."""
 
 from collections.abc import Iterator
 
@@ -16,11 +16,11 @@ from ioopt.solvers.flexgang.linear import plan_with_best_tau
 from ioopt.solvers.flexgang.strict import try_strict
 
 LOOSE_GAMMA = 0.5
-"""Gangedness below which compute jobs get no row of their own until idle rows are
+"""Gangedness below which a compute job gets no row of its own before idle rows are
 given away.
 """
 SIMULATION_FRACTION = 0.2
-"""Share of the time limit that the greedy leaves for simulating its plan."""
+"""Share of the time limit that the greedy reserves for simulating its plan."""
 
 
 def solve(
@@ -65,7 +65,7 @@ def greedy_plans(
     deadline: Deadline | None = None,
     reserve: float = SIMULATION_FRACTION,
 ) -> Iterator[tuple[PatternData, FlexibleGangPlan]]:
-    """Yield the greedy's plan of every pattern that has one, widely spread patterns
+    """Yield the greedy plan of every pattern that has one, widely spread patterns
     first.
 
     Start no new pattern once less than *reserve* of the deadline is left, which is for
@@ -87,7 +87,7 @@ def greedy_plans(
 
 
 def greedy_plan(data: PatternData) -> FlexibleGangPlan | None:
-    """Return the greedy's plan of one pattern; None if it lacks rows or misses a
+    """Return the greedy plan of one pattern; None if it lacks rows or misses a
     floor.
     """
     placement = Placement()
@@ -139,7 +139,7 @@ def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
 
 
 def _roomiest(data: PatternData, placement: Placement, job: int) -> int:
-    """Return the block whose tightest column has the most free time per home job."""
+    """Return the block whose fullest column has the most free time per home job."""
     problem = data.problem
     capacity = column_capacity(data, placement)
     homes = [0] * problem.machine.num_columns

@@ -29,12 +29,12 @@ FLOOR_SLACK = 5e-7
 The checker allows 1e-6.
 """
 LEAST_SECONDS = 0.2
-"""Seconds without which no backend is started."""
+"""No backend is started with fewer seconds than this."""
 
 
 @dataclass
 class PatternState:
-    """Hold the best plan and bound of one pattern, and how its last run ended."""
+    """Record the best plan and bound of one pattern, and how its last run ended."""
 
     problem: FlexibleGangProblem
     pattern: Pattern
@@ -56,7 +56,7 @@ class PatternState:
         return AssignmentModel(self.data)
 
     def offer(self, plan: FlexibleGangPlan) -> None:
-        """Keep *plan* if it is the best of this pattern."""
+        """Record *plan* if it is the best one of this pattern so far."""
         value = model_objective(self.data, plan)
         if value > self.value:
             self.plan = plan
@@ -97,7 +97,9 @@ class PatternSearch:
 
     @property
     def bound(self) -> float | None:
-        """Return a bound on every pattern; None while a pattern has no bound."""
+        """Return a bound that covers every pattern; None while a pattern has no
+        bound.
+        """
         bound = max((state.bound for state in self.states), default=math.inf)
         if math.isfinite(bound):
             return bound
@@ -119,9 +121,9 @@ class PatternSearch:
     def run(self, gap: float, reserve: float) -> None:
         """Solve every pattern that may still win to within *gap*; prune the others.
 
-        *reserve* seconds are kept for later steps. Patterns get time in proportion to
-        their promise. A program is not built if building it may take all remaining
-        time.
+        *reserve* seconds are left unused for later steps. Patterns get time in
+        proportion to their promise. A program is not built if building it may take all
+        remaining time.
         """
         waiting = sorted(self.states, key=lambda s: (-s.bound, s.pattern))
         deadline = self.request.deadline
@@ -134,7 +136,7 @@ class PatternSearch:
             begun = deadline.remaining()
             if begun - reserve < LEAST_SECONDS + self.build_seconds:
                 return
-            _ = waiting[0].model  # Build it now, so that the time for building counts.
+            _ = waiting[0].model  # Build the model now, so that this time counts.
             left = deadline.remaining() - reserve
             self.build_seconds = max(self.build_seconds, begun - deadline.remaining())
             if left < LEAST_SECONDS:

@@ -24,11 +24,12 @@ def greedy_options(
 ) -> list[Option] | None:
     """Return one option per job, or None if the descent ends below a floor.
 
-    It begins with the best uniform quantum once a cycle. Up to six passes over the jobs
-    in their order give each the option with the least total cost; the cycle length L =
-    sum f q follows. Ties keep the present option, then the first of the menu. Plans
-    that keep the floors are reported to *found*. Past its deadline, which is checked
-    between quanta and between jobs, return the best options so far.
+    The descent begins with the best uniform quantum, which every job gets once per
+    cycle. Up to six passes over the jobs in their order give each the option with the
+    least total cost; the cycle length L = sum f q follows. Ties keep the present
+    option, then the first of the menu. Plans that keep the floors are reported to
+    *found*. Past its deadline, which is checked between quanta and between jobs, return
+    the best options so far.
     """
     problem = costs.problem
     found = found or Incumbents(Deadline(None))
@@ -116,15 +117,15 @@ def _report(
     key: tuple[int, float],
     found: Incumbents,
 ) -> None:
-    """Offer *options* as the best plan so far if all jobs keep their floors."""
+    """Report *options* as the best plan so far if all jobs reach their floors."""
     below_floor, cost = key
     if below_floor == 0:
         found.report(costs.plan(options), cost)
 
 
 def _key(costs: QuantumCosts, options: Sequence[Option]) -> tuple[int, float]:
-    """Return (jobs below their floor, cost of the others), the key to compare plans
-    by.
+    """Return the key to compare plans by: (jobs below their floor, cost of other
+    jobs).
     """
     cycle = costs.cycle(options)
     each = [costs.cost(job, option, cycle) for job, option in enumerate(options)]

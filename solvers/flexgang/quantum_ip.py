@@ -18,7 +18,7 @@ from ioopt.solvers.flexgang.quantum_greedy import (
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
-    """Build the program, start it from the greedy's plan, and realise its solution.
+    """Solve the program from the greedy plan as start; simulate the solution.
 
     If the deadline expires before the program is built, the start is the answer.
     """
@@ -95,7 +95,7 @@ def _realised(
 
 
 def _start(costs: QuantumCosts, request: SolveRequest) -> Sequence[Option] | None:
-    """Return the greedy's options or those of the request's plan, whichever cost
+    """Return the options of the greedy or of the request's plan, whichever cost
     less.
     """
     start: Sequence[Option] | None = greedy_options(costs, request.incumbents)

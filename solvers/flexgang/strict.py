@@ -1,5 +1,4 @@
-"""Schedule gangs strictly, plain or with filled fragments: the flexible plans'
-baselines.
+"""Schedule gangs strictly, with or without filled fragments: the baselines.
 
 See rule F6.
 """
@@ -12,9 +11,7 @@ from ioopt.protocols import Outcome, SolveRequest
 
 
 class Settings(Record):
-    """Configure ``fill``: share the fragments of every column between its compute
-    jobs.
-    """
+    """Configure ``fill``: whether the compute jobs of a column share its fragments."""
 
     fill: bool = False
 

@@ -18,7 +18,9 @@ The full linear relaxation proves most programs at the root; without symmetry de
 hints are kept.
 """
 WORK = 0.25
-"""Deterministic seconds of CP-SAT; if they do not suffice, the bound is weaker."""
+"""Limit of CP-SAT in deterministic seconds; if it does not suffice, the bound is
+weaker.
+"""
 LOADING_SECONDS = 1.0
 """Seconds of a time limit reserved for loading CP-SAT."""
 
@@ -28,8 +30,8 @@ def upper_bound(
 ) -> float:
     """Return a bound on the value under *weight* of every matrix for *problem*.
 
-    It holds for any policy: the whole queue may start in any order, and jobs that start
-    away from their files may have up to M rows
+    The bound is valid for every policy: the whole queue may start in any order, and
+    jobs that start away from their files may have up to M rows
     (:class:`ioopt.models.gang.row_free.ReplicatedModel`). Close to the *deadline* it is
     weaker.
     """

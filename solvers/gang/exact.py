@@ -90,7 +90,7 @@ EVENT_LIMIT = 0.1
 SNAPSHOT_LIMIT = 2.0
 """Deterministic seconds of CP-SAT for a program of a single decision."""
 GREEDY_SECONDS_PER_JOB = 2e-3
-"""Seconds of a time limit reserved for the greedy to finish the workload."""
+"""Seconds of the time limit that are reserved for the greedy to finish the workload."""
 PROVEN = 1e-9
 """Relative distance from the bound that counts as proven; covers rounding of worths."""
 
@@ -120,7 +120,7 @@ class Settings(run.Settings):
 
 
 class Decision(NamedTuple):
-    """Record one decision: the value of its matrix and the bound of the models.
+    """Record one decision: the value of the chosen matrix and the bound of the models.
 
     Both are in weight units. The bound is for matrices in which jobs that start remote
     have one row; cells filled afterwards may exceed it. ``rows_solved``: the row model
@@ -134,7 +134,7 @@ class Decision(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """Return the gap to the bound of the models, relative to that bound."""
+        """Return the gap between value and bound, relative to the bound."""
         if self.bound > 0:
             return max(0.0, 1.0 - self.value / self.bound)
         return 0.0
@@ -146,7 +146,7 @@ class Decision(NamedTuple):
 
 
 class ExactPolicy:
-    """Decide by exact-iogs; ``log`` has every decision.
+    """Decide by exact-iogs; ``log`` records every decision.
 
     After *deadline* the greedy decides; ``stopped_at`` is the first event (from 0) that
     it decided, None until then.
@@ -370,7 +370,9 @@ def _decide(
 
 
 def summary(log: list[Decision]) -> Json:
-    """Return figures over the exact decisions of a run, with its measured seconds."""
+    """Summarise the exact decisions of a run in figures, among them measured
+    seconds.
+    """
     if not log:
         return {"exact_decisions": 0}
     return {

@@ -1,4 +1,4 @@
-"""Turn answers of the gang models into rows and columns, and a matrix into a start."""
+"""Turn answers of gang models into rows and columns, and a matrix into a start."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from ioopt.problems.gang import mask_of, nodes_of
 from ioopt.sim.gang.phases import choose_nodes
 
 Placed = dict[int, tuple[int, int]]
-"""(columns, rows) as masks, by option."""
+"""Column mask and row mask by option."""
 
 
 def lay_out(
@@ -17,11 +17,11 @@ def lay_out(
     """Return rows and columns for an answer of the row-free model.
 
     First, remote jobs get contiguous nodes that fewer than M rows use, the tightest
-    such gap, large jobs first; then all instances are coloured by left endpoint, each
-    in the free row that ends nearest to it, which never fails for intervals of a line.
-    If there is no such gap, or columns have holes, the other jobs are packed into the
-    lowest rows, and remote jobs take free nodes of a row. Return None if a job finds no
-    room; with *partial* leave it out.
+    such gap, large jobs first; then all instances of jobs are coloured by left
+    endpoint: each gets the free row whose last job ends nearest to it, which never
+    fails for intervals of a line. If there is no such gap, or columns have holes, the
+    other jobs are packed into the lowest rows, and remote jobs take free nodes of a
+    row. Return None if a job finds no room; with *partial* leave it out.
     """
     fixed = {
         o: question.options[o].columns for o in counts if question.options[o].columns
@@ -68,7 +68,8 @@ def colour(
 ) -> dict[int, int] | None:
     """Return rows for *counts* of every mask, taken by left endpoint, or None.
 
-    They are the lowest free rows, or with *nearest* those that end nearest to the mask.
+    A mask gets the lowest free rows, or with *nearest* those whose last mask ends
+    nearest to it.
     """
     rows = [0] * levels
     spans = {}
@@ -110,7 +111,7 @@ def _in_rows(
 
 
 def _rows(question: Question, placed: Placed) -> list[int]:
-    """Return the occupied nodes of each row."""
+    """Return the mask of occupied nodes of each row."""
     rows = [0] * question.levels
     for columns, span in placed.values():
         for r in nodes_of(span):
@@ -126,7 +127,7 @@ def _add(covered: list[int], mask: int) -> None:
 
 
 def _largest_first(question: Question, chosen: Mapping[int, int]) -> list[int]:
-    """Return the remote options of *chosen*, those of the largest jobs first."""
+    """Return the remote options among *chosen*, options of the largest jobs first."""
     remote = [o for o in chosen if not question.options[o].columns]
     return sorted(remote, key=lambda o: (-question.options[o].size, o))
 
@@ -156,7 +157,8 @@ def tightest_run(free: int, size: int) -> int | None:
 def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
     """Add columns for the remote options to *spans*, their rows.
 
-    They are the tightest gap of the row, else nodes that are free in most rows.
+    The columns are the tightest gap that fits in the row, else the nodes that are free
+    in most rows.
     """
     placed = {o: (question.options[o].columns, span) for o, span in spans.items()}
     rows = _rows(question, placed)
@@ -175,9 +177,11 @@ def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
 
 
 def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
-    """Return the rows of every option that the update took.
+    """Return the row mask of every option that the greedy update chose.
 
-    Jobs without options in the question have none.
+    A job that stays on its columns, or starts on its file nodes, has taken the first of
+    its options, any other job the second. Jobs without options in the question are left
+    out.
     """
     position = {job.key: j for j, job in enumerate(question.jobs)}
     spans = {}
@@ -196,7 +200,7 @@ def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
 
 
 def state_with(before: State, question: Question, placed: Placed) -> State:
-    """Return the matrix of *placed*.
+    """Return the matrix in which the options have the places *placed*.
 
     A job keeps its home row if it still has that row; otherwise the lowest is its home.
     """

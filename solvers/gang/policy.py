@@ -41,9 +41,7 @@ class Settings(Record):
 
 @dataclass(frozen=True)
 class Policy:
-    """Pair a name with rules for the phases; the same object is simulated and runs
-    live.
-    """
+    """Pair a name with rules for the phases; simulations and live runs both use it."""
 
     name: str
     rules: Rules
@@ -135,12 +133,11 @@ class IndexSettings(Settings):
 
 
 def index(settings: IndexSettings) -> Policy:
-    """Return index-iogs (ours): in all phases the job with the least service goes
-    first.
+    """Return index-iogs (ours): in all phases the job with the least service is first.
 
-    Weights order admission, migration and FillMatrix; a job gets as many replicas at
-    once as it can. The queue is free (a job that does not fit is passed over) under the
-    guard of :func:`guarded`; the age term keeps big jobs from starving.
+    Weights give the order of jobs in admission, migration and FillMatrix; a job gets at
+    once as many replicas as fit. The queue is free (a job that does not fit is passed
+    over) under the guard of :func:`guarded`; the age term keeps big jobs from starving.
     """
     rules = Rules(
         ADAPTIVE,

@@ -20,7 +20,7 @@ from ioopt.sim.pace import Pace
 from ioopt.solvers.gang.policy import GS, Policy, Settings
 
 PLAIN_SECONDS_PER_JOB = 2e-4
-"""Seconds per job of a run in plain Python."""
+"""Seconds per job to simulate a workload in plain Python."""
 SECONDS_PER_JOB = 1.5e-5
 """Seconds per job to write and check a schedule without history."""
 RECORD_UP_TO_JOBS = 2_000
@@ -77,7 +77,7 @@ def simulate_policy(
     settings: Settings,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Simulate a workload by the engine of *settings*, ``auto`` by the faster one.
+    """Simulate a workload by the engine of *settings*; ``auto``: by the faster one.
 
     Raises OutOfTime at the *deadline*.
     """
@@ -107,7 +107,7 @@ def simulate_policy(
 
 
 def _records_history(problem: GangProblem, settings: Settings) -> bool:
-    """Return whether the schedule lists every change of the matrix."""
+    """Return whether the schedule is to list every change of the matrix."""
     if settings.history != "auto":
         return settings.history == "yes"
     jobs = len(problem.jobs)

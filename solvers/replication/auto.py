@@ -1,10 +1,10 @@
-"""Choose the solver ``auto``: ``exact-workflow`` for few tasks, else ``link-aware``.
+"""Run the solver ``auto``: ``exact-workflow`` for few tasks, else ``link-aware``.
 
 Both begin from all cheap plans and score by the replay, so that the answer is never
 behind a planner. Where the additive batch time is the measure, ``ip`` solves, or on
 small disks ``link-aware``, which scores by it. Otherwise ``ip`` is not asked: with
-private links and ample disks its plans end later on presets image-85 and sat-85, and
-about as soon on ppa.
+private links and ample disks the plans of ``ip`` end later on presets image-85 and
+sat-85, and about as early on ppa.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Answer with dispatchers of workflows, which decide while tasks run.
+"""Answer by running dispatchers of workflows, which decide while tasks run.
 
 The answer is the dispatcher's run itself, or a plan with the queues of that run.
 """
@@ -16,10 +16,10 @@ from ioopt.sim.replication.dispatch import dispatch
 class Settings(ReplayOptions):
     """Configure how the run of a dispatcher becomes an answer.
 
-    ``mode``: ``replay`` the queues of the run (tasks then stage earlier), or answer
-    with the run itself (``dispatch``). ``eviction``: policy of the run and of the
-    replay. ``prefetch``: a task may be given to a node whose cores are busy (with
-    ``dispatch`` only).
+    ``mode``: the answer is a plan with the queues of the run (``replay``: tasks then
+    stage their files earlier), or the run itself (``dispatch``). ``eviction``: policy
+    of the run and of the replay. ``prefetch``: a task may be given to a node whose
+    cores are busy (with ``dispatch`` only).
     """
 
     mode: Literal["replay", "dispatch"] = "replay"
@@ -61,7 +61,7 @@ def answer(
 
 
 def fifo(view: DispatchView) -> Pair | None:
-    """Give the first ready task that fits some node to the core that has idled longest.
+    """Give the first ready task that fits some node to the core that was idle longest.
 
     A narrow task never waits for a wider one ahead of it (workflow rule 13).
     """
@@ -96,7 +96,7 @@ def locality(view: DispatchView) -> Pair | None:
 
 
 def _bytes_there(view: DispatchView, i: int) -> dict[int, int]:
-    """Return the ready tasks that read files of node *i*, each with the bytes it finds
+    """Return the ready tasks that read files of node *i*, and the bytes each finds
     there.
     """
     there: dict[int, int] = {}
@@ -152,7 +152,7 @@ def expected_end(view: DispatchView, k: int, i: int) -> float:
 
 
 def _same(decide: Dispatcher) -> Callable[[object], Dispatcher]:
-    """Return a factory of a dispatcher that has no settings of its own."""
+    """Return a factory for *decide*, a dispatcher that has no settings of its own."""
     return lambda settings: decide
 
 

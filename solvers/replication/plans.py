@@ -20,7 +20,7 @@ from ioopt.protocols import Outcome
 Answer = Outcome[ReplicationPlan]
 Sources = Literal["lowest", "least-loaded"]
 TINY_TASKS = 8
-"""Most tasks that plain Python proves at once, on two to four nodes."""
+"""Most tasks whose optimum plain Python proves at once, on two to four nodes."""
 Move = tuple[int, int, int]
 """File, source node (-1: remote storage), destination node."""
 
@@ -64,7 +64,7 @@ def build_plan(
     rounds: Sequence[Sequence[int]] = (),
     **options: Any,
 ) -> ReplicationPlan:
-    """Return the plan in which node i runs ``queues[i]``.
+    """Return the plan in which node i runs the entries of ``queues[i]``.
 
     An entry is the position of a task, or ``-1 - file`` to copy a file. *moves* are the
     intended transfers; *moves_model* names the rules they follow. A barrier separates
@@ -138,15 +138,15 @@ def workflow_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
 
 
 def flat(rows: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:
-    """Return pointers and entries: row i is ``entries[pointers[i]:pointers[i +
-    1]]``.
+    """Flatten *rows* into pointers and entries: row i is
+    ``entries[pointers[i]:pointers[i + 1]]``.
     """
     listed = list(rows)
     return [0, *accumulate(map(len, listed))], list(chain.from_iterable(listed))
 
 
 def successors(problem: ReplicationProblem) -> list[list[int]]:
-    """Return, per task, those that read what it writes, ascending."""
+    """Return, per task, the tasks that read what it writes, ascending."""
     after: list[list[int]] = [[] for _ in problem.tasks]
     for k, before in enumerate(problem.predecessors):
         for j in before:
@@ -155,8 +155,8 @@ def successors(problem: ReplicationProblem) -> list[list[int]]:
 
 
 def lacking(instance: StaticInstance, assign: Sequence[int]) -> list[tuple[int, int]]:
-    """Return every (file, node) that a task reads there and the node does not hold, in
-    order.
+    """Return in order every (file, node) such that a task on the node reads the file,
+    and the node does not hold it from the start.
     """
     pairs = read_pairs(instance, assign)
     return sorted(

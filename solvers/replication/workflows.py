@@ -26,17 +26,15 @@ from ioopt.solvers.replication.greedy.list_scheduler import (
 from ioopt.solvers.replication.plans import Answer, build_plan, workflow_in_file_order
 
 SLACK_SECONDS = 0.3
-"""Seconds past the limit in which planning may end, and that a bound may always
-take.
-"""
+"""Seconds that planning may take past the limit, and that a bound may always take."""
 BOUND_SECONDS_PER_TASK = 3e-5
-"""Seconds of the bound, per task (measured)."""
+"""Seconds per task to compute the bound (measured)."""
 Planner = Callable[[ReplicationProblem, SolveRequest], Answer]
 
 
 class Settings(ReplayOptions):
-    """Set ``eviction``, the policy of the replay, and options of the replay beyond
-    the rules.
+    """Configure the replay: ``eviction`` is its eviction policy; the other options go
+    beyond the rules.
     """
 
     eviction: EvictionPolicy = "farthest-next-use"
@@ -58,7 +56,9 @@ def solve_heft(problem: ReplicationProblem, request: SolveRequest) -> Answer:
 
 
 def solve_b_level(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """Plan the longest path of computing first, each task after those on its cores."""
+    """Plan tasks by longest path of computing, each after the earlier tasks of its
+    cores.
+    """
     return _planned(problem, request, B_LEVEL, request.settings or Settings())
 
 
@@ -133,4 +133,6 @@ PLANNERS: dict[str, Planner] = {
         dispatch.answer, policy=dispatch.fifo, settings=dispatch.Settings()
     ),
 }
-"""Planners in the order of trial: the quickest, the best on small disks, the rest."""
+"""Planners in the order in which they are tried: the quickest, the best on small disks,
+the rest.
+"""

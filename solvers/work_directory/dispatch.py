@@ -60,14 +60,12 @@ def require_time(problem: WorkDirectoryProblem, deadline: Deadline) -> None:
 
 
 def first_answer(problem: WorkDirectoryProblem, deadline: Deadline) -> Deadline:
-    """Return the time at which to stop searching, so that replay and check still
-    fit.
-    """
+    """Return the deadline of a search that leaves time for replay and check."""
     return deadline.within(deadline.remaining() - TASK_SECONDS * len(problem.tasks))
 
 
 def one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Starts:
-    """Return the starts of the tasks one by one in *order*, as early as possible."""
+    """Return the earliest starts if the tasks run one by one in *order*."""
     ticks = problem.ticks
     tasks = problem.tasks
     starts: Starts = []
@@ -80,7 +78,9 @@ def one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Starts:
 
 
 def too_small(need: str, bound: int, quota: int) -> str:
-    """Return the fault that *bound* bytes exceed the *quota*; *need* says why."""
+    """Return the fault that *bound* bytes exceed the *quota*; *need* says what needs
+    them.
+    """
     wanted = quantity("bytes", quota)
     missing = counted(bound - quota, "byte")
     return f"{need}; the quota is {wanted} ({missing} too small)"
@@ -99,10 +99,10 @@ class Settings(Record):
 
 @dataclass(frozen=True)
 class Question:
-    """State the quota to keep, and what is known of it before a search.
+    """State the quota that plans must respect, and what is known before a search.
 
-    With ``peak`` (the measure ``peak_bytes``) the quota is the least that is known to
-    suffice. ``order`` needs ``found`` bytes when its tasks run one at a time. Bounds
+    With ``peak`` (the measure is ``peak_bytes``) the quota is the least that is known
+    to suffice. ``order`` needs ``found`` bytes when its tasks run one at a time. Bounds
     are those for which the ``deadline`` leaves time.
     """
 
@@ -144,9 +144,9 @@ class Question:
 
     @cached_property
     def walk(self) -> Walk | None:
-        """Return what admits the tasks of safe runs.
+        """Return the object that admits tasks in safe runs.
 
-        None without a quota, or if no order is known to keep it.
+        None without a quota, or if no order is known to respect it.
         """
         if self.quota is None or self.no_order_known:
             return None
@@ -171,7 +171,7 @@ class Question:
         return Outcome(None, infeasible=True, notes=(note,))
 
     def no_order(self) -> Fault:
-        """Return the fault that no order is known to keep the quota."""
+        """Return the fault that no order of the tasks is known to respect the quota."""
         return Fault(
             "no order found", least=self.found, over=self.found - (self.quota or 0)
         )
@@ -183,11 +183,13 @@ class Question:
 
     @property
     def seconds(self) -> float:
-        """Return the bound as the nearest float."""
+        """Return the lower bound of the makespan in seconds as the nearest float."""
         return float(self.bound)
 
     def one_by_one(self) -> Starts | None:
-        """Return the starts one by one in ``order``; None if that exceeds the quota."""
+        """Return the starts of the tasks one by one in ``order``; None if that exceeds
+        the quota.
+        """
         if self.no_order_known:
             return None
         return one_by_one(self.problem, self.order)
@@ -209,7 +211,7 @@ class Question:
 
 
 class Runs:
-    """Run policies and ranks repeatedly on one question, with shared data."""
+    """Run policies and ranks repeatedly on one question; the runs share its data."""
 
     def __init__(self, question: Question) -> None:
         self.question = question
@@ -261,14 +263,16 @@ class Runs:
         return max((at + self.length[k] for at, k in starts), default=0)
 
     def sequential(self) -> Starts:
-        """Return the starts one by one; Fault if that exceeds the quota."""
+        """Return the starts of the tasks one by one; Fault if that exceeds the
+        quota.
+        """
         starts = self.question.one_by_one()
         if starts is None:
             raise self.question.no_order()
         return starts
 
     def in_flight(self) -> Iterator[tuple[int, Policy]]:
-        """Return every cap of samples in flight with every policy."""
+        """Return every pair of a cap of samples in flight and a policy."""
         return product(range(1, max(self.problem.samples, default=0) + 2), POLICIES)
 
 
@@ -317,7 +321,7 @@ def solve_in_flight(problem: WorkDirectoryProblem, request: SolveRequest) -> Ans
 
 @dataclass(frozen=True)
 class Quickest:
-    """Hold the best safe run with its cap and policy; cap None: the tasks one by
+    """Record the best safe run, its cap and policy; cap None: the tasks run one by
     one.
     """
 

@@ -27,7 +27,7 @@ from ioopt.units import exact, quantity
 SEARCH_SHARE = 0.3
 """Share of the time that the search before the proof takes."""
 EVALUATIONS = 300
-"""Runs of the search before the proof."""
+"""Number of runs of the search before the proof."""
 QUICK = 12
 """Most tasks for which ``auto`` tries a proof before its search has ended.
 
@@ -35,7 +35,7 @@ With more tasks a proof may take long, and ``auto`` would be behind ``search`` w
 time is short.
 """
 PROOF_SHARE = 0.2
-"""Share of the time of that early proof."""
+"""Share of the time that this early proof may take."""
 SMALL = 60
 """Most tasks for which ``auto`` tries a proof."""
 PROGRAM_SECONDS = 5e-4
@@ -113,7 +113,7 @@ def _worth_writing(problem: WorkDirectoryProblem, deadline: Deadline) -> bool:
 
 @dataclass
 class Proof:
-    """Hold what CP-SAT has proven and found for one question, over one or more runs."""
+    """Collect what CP-SAT has proven and found for one question in one or more runs."""
 
     question: Question
     request: Asked
@@ -202,7 +202,7 @@ def _hint(search: Search, scale: Scale) -> dict[int, int]:
 def _carried_out(
     question: Question, scale: Scale, answer: BackendAnswer
 ) -> list[WorkDirectoryPlan]:
-    """Return the plan of a program's starts.
+    """Turn the starts in a program's *answer* into a plan.
 
     If the program is only a relaxation, run the tasks in the order of the starts.
     """

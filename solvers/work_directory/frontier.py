@@ -75,9 +75,10 @@ def frontier(
 
 
 def no_worse(row: Json, run: Json) -> bool:
-    """Put the metrics of a *run* in *row* if it keeps the quota and is quicker.
+    """Put the metrics of a *run* into *row* if the run respects its quota and is
+    quicker.
 
-    Return whether it was.
+    Return whether they were put there.
     """
     if run["peak_bytes"] > row["quota_bytes"]:
         return False

@@ -1,9 +1,9 @@
 """Search over orders, delays of samples and caps of samples in flight (rule B13).
 
-It begins with the runs of ``in-flight`` and with samples that start in groups, one
-group after the other in equal steps; a changed point is kept if it is not worse. A
-point is first run without the admission of safe runs, which is quicker, and as good if
-the run completes.
+The search begins with the runs of ``in-flight``, and with runs whose samples start in
+groups, one group after the other in equal steps. Then it changes the best point at
+random; the changed point replaces it if it is not worse. A point is first run without
+the admission of safe runs, which is quicker, and as good if the run completes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ioopt.units import exact
 STARTS_SHARE = 0.5
 """Share of the time that the first runs may take."""
 STAGGERS = 150
-"""First runs in which samples start in groups, one group after the other."""
+"""Number of first runs in which samples start in groups, one group after the other."""
 LONGEST = 1.5
 """Longest step between two groups, as a multiple of the bound per sample."""
 POLICIES: tuple[Policy, ...] = ("depth-first", "submission", "newest-first")
@@ -39,7 +39,7 @@ BASIC: tuple[Policy, ...] = ("depth-first", "submission")
 LARGE = 5_000
 """Number of tasks above which the policies are first run without admission.
 
-That takes a small part of the time of a safe run.
+A run without admission takes a small part of the time of a safe run.
 """
 SPREAD = 0.15
 """Standard deviation of a move's shift of a task, as a share of the makespan."""
@@ -122,7 +122,7 @@ class Search:
         request.incumbents.objective_name = "makespan_seconds"
 
     def begin(self) -> None:
-        """Run the first points; keep the best."""
+        """Run the first points, and record the best of them."""
         part = self.deadline.within(self.deadline.remaining() * STARTS_SHARE)
         quiet = [0] * len(self.groups)
         for runs in self.first:
@@ -232,7 +232,7 @@ class Search:
         modes: tuple[bool, ...] = (False, True),
         until: Deadline | None = None,
     ) -> None:
-        """Run one point, without admission first, and keep it if it is not worse.
+        """Run one point, first without admission; make it the best if it is not worse.
 
         The run is given up at the search's deadline, or earlier at *until*.
         """
@@ -272,7 +272,9 @@ class Search:
             self.request.incumbents.report(plan, self.runs.ticks.seconds(makespan))
 
     def step(self) -> None:
-        """Change the best point in one way and run it; there must be a sample."""
+        """Make one random change to the best point and run it; there must be a
+        sample.
+        """
         assert self.best is not None
         rng = self.rng
         point = self.best

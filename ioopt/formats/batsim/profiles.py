@@ -85,7 +85,8 @@ class PhaseRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Platform:
-    """Hold the rates of Batsim's platform file: operations and network bytes of a node.
+    """State the rates of Batsim's platform file: operations and network bytes of a
+    node.
 
     The defaults are those of ``dragonfly96.xml`` (1 Gflop/s, 1250 MB/s), which the
     burst-buffer workloads are made for.
@@ -128,7 +129,7 @@ class Profile(BaseModel, extra="allow"):
 
     @property
     def spread(self) -> bool:
-        """Return whether amounts are totals of the whole job."""
+        """Return whether amounts are totals of the whole job, not of each node."""
         return self.generation_strategy in _SPREAD
 
     @property
@@ -190,8 +191,8 @@ class Profiles:
     def _build(
         self, key: str, nodes: int, where: str, above: tuple[str, ...]
     ) -> list[PhaseRow]:
-        """Return the phases of a profile; repeat a sequence's phase if it has only
-        one.
+        """Return the phases of a profile; a sequence of one phase becomes a repeated
+        phase.
         """
         profile, place = self._profile(key, where, above)
         kind = _kind(profile, place)
@@ -341,7 +342,7 @@ def _task_seconds(
 
 
 def _vector(values: float | list[float] | None, length: int, place: str) -> list[float]:
-    """Return the *length* numbers needed for the job's size; empty if none are
+    """Return the *length* numbers that a job of this size needs; empty if none are
     given.
     """
     if values is None or (isinstance(values, list) and len(values) == length):

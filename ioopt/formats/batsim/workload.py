@@ -216,7 +216,7 @@ def _resources(
 ) -> int:
     """Return the resources of the machine, with a warning if they are guessed.
 
-    They are those given, else ``nb_res``, else those of the largest job.
+    Their number is the given one, else ``nb_res``, else the size of the largest job.
     """
     if rule.nodes is not None:
         return rule.nodes * rule.processors_per_node

@@ -32,10 +32,10 @@ def read_darshan_logs(
 ) -> tuple[list[DarshanLog], list[str]]:
     """Read one log for each job, and the reasons why some logs cannot be read.
 
-    A folder stands for the logs in it; unreadable ones there are left out. Elsewhere
-    the first reason is raised, or, with *skip_bad*, that share of all logs may be left
-    out. Raises InstanceError as well if no log can be read. A binary and a text log of
-    one run count once, several runs of one job are joined.
+    A folder stands for the logs in it; unreadable ones there are left out. For other
+    files the first reason is raised or, with *skip_bad*, up to that share of all logs
+    is left out. Raises InstanceError as well if no log can be read. A binary and a text
+    log of one run count once, several runs of one job are joined.
     """
     raws, reasons = _read_raws(sources, skip_bad is not None)
     logs: list[DarshanLog] = []
@@ -272,8 +272,8 @@ def rate_remarks(logs: Iterable[DarshanLog]) -> list[str]:
 
 
 def slow_machine(block: Json, rows: Iterable[Json]) -> list[str]:
-    """Warn of jobs that achieved more than the machine's rates and so run longer
-    here.
+    """Warn of jobs that achieved more than the machine's rates: they run longer in the
+    instance.
     """
     machine = Machine.model_validate(block)
     slower = []

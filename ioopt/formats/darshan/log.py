@@ -5,10 +5,11 @@ The files are parsed by :mod:`ioopt.formats.darshan.raw`. Source: Carns et al., 
 start.
 
 Bytes are those of the POSIX and STDIO layers (MPI-IO calls end in POSIX and are counted
-there; they are used only where a log has no POSIX data). I/O time is how long at least
-one process was reading or writing, where a DXT trace records that; else Darshan's
-``agg_time_by_slowest``: the slowest rank over its own files plus, for every shared
-file, its slowest rank; of POSIX and MPI-IO the longer, plus STDIO.
+there; they are used only where a log has no POSIX data). I/O time is the time in which
+at least one process was reading or writing, if a DXT trace records that. Otherwise it
+is Darshan's ``agg_time_by_slowest``: the time of the slowest rank for its own files
+plus, for every shared file, the time of its slowest rank. Of POSIX and MPI-IO the
+longer time counts, and that of STDIO is added.
 
 Phases follow a rule of ours: accesses of one kind that overlap, or are less than a gap
 apart, form one phase; reads and writes stay separate. An access is a segment of a DXT
@@ -58,11 +59,11 @@ _TIMES = frozenset(
     for which in ("START_TIMESTAMP", "END_TIMESTAMP", "TIME")
 ) | {"F_SLOWEST_RANK_TIME"}
 _ENOUGH = 0.9
-"""Least share of the bytes that a trace or heatmap must hold to be used: Darshan
-stops recording when its memory is full.
+"""Least share of the bytes that a trace or heatmap must cover to be used: Darshan stops
+recording when its memory is full.
 """
 MINOR_SHARE = 1e-3
-"""Share of the bytes whose smallest accesses form no phase."""
+"""Share of the bytes up to which the smallest accesses form no phase of their own."""
 
 
 @dataclass(slots=True)
@@ -86,7 +87,7 @@ class DarshanPhase:
         return self.bytes_written
 
     def add(self, kind: Kind, count: int) -> None:
-        """Count more bytes of one kind."""
+        """Add *count* bytes of one kind."""
         if kind == "read":
             self.bytes_read += count
         else:
@@ -171,7 +172,7 @@ def _add_to_largest(
 
 @dataclass(frozen=True, slots=True)
 class DarshanLog:
-    """Hold one job as Darshan recorded it.
+    """Describe one job as Darshan recorded it.
 
     ``phases`` are in order of time, and their bytes add up to the totals.
     ``io_seconds`` is the time of reading and writing together; ``read_seconds`` and

@@ -27,7 +27,7 @@ from ioopt.problems.base import Record
 MODULES = {"POSIX": "POSIX_", "MPI-IO": "MPIIO_", "STDIO": "STDIO_"}
 """Layers that are read, and the prefixes of their counters."""
 LARGEST = float(1 << 128)
-"""Largest value of a counter: variances of 64-bit numbers are below."""
+"""Largest accepted value of a counter; variances of 64-bit numbers are smaller."""
 _HEAD_LINES = 5000
 _COLUMNS = 8
 """Columns of a counter line: module, rank, record, counter, value, file, mount point
@@ -44,7 +44,7 @@ Seconds = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
 
 
 class Access(NamedTuple):
-    """Hold bytes read or written, and when, in seconds since the job's start.
+    """Record bytes read or written, and when, in seconds since the job's start.
 
     None: unknown.
     """
@@ -55,9 +55,7 @@ class Access(NamedTuple):
 
 
 class Header(Record, extra="ignore"):
-    """Hold a log's header in numbers; its keys are those that ``darshan-parser``
-    prints.
-    """
+    """Store a log's header as numbers, by the keys that ``darshan-parser`` prints."""
 
     version: str = Field(alias="darshan log version")
     job_id: int = Field(alias="jobid")
@@ -75,7 +73,7 @@ class Header(Record, extra="ignore"):
 
 @dataclass(frozen=True, slots=True)
 class RawLog:
-    """Hold a parsed log (text or binary): header, counters by record, times, remarks.
+    """Store a parsed log (text or binary): header, counters by record, times, remarks.
 
     ``records`` maps (module, rank, record) to its counters without the module's prefix,
     none for modules that are not read. ``listed`` are the modules that the header

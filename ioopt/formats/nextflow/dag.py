@@ -51,7 +51,7 @@ class Vertex:
 
 @dataclass
 class ProcessGraph:
-    """Hold vertices by their id, and the edges from each one, in the order of the file.
+    """Store vertices by id, and the edges from each vertex, in the order of the file.
 
     ``collapses`` is true for a form that may draw several operators as one.
     """
@@ -235,7 +235,7 @@ _SUBGRAPH = re.compile(r"subgraph\b\s*(?P<rest>.*)")
 
 
 def _blanked(found: re.Match[str]) -> str:
-    """Return only the line ends in *found*, so that later lines keep their numbers."""
+    """Replace a match by its line ends, so that later lines keep their numbers."""
     return "\n" * found[0].count("\n")
 
 
@@ -382,8 +382,8 @@ _DOT_TOKEN = re.compile(
 
 
 class _Dot:
-    """Hold the tokens of a Graphviz file, each with its line, and parse its
-    statements.
+    """Parse the statements of a Graphviz file from its tokens, which have line
+    numbers.
     """
 
     def __init__(self, text: str, name: str) -> None:
@@ -585,8 +585,8 @@ _DRAWN_AS_ONE = (
 def _reached(
     graph: ProcessGraph, vertex: str, process_of: dict[str, str]
 ) -> Iterator[str]:
-    """Yield the processes next to *vertex*, skipping vertices that are no process
-    that ran.
+    """Yield the nearest processes that ran, following edges from *vertex* through
+    others.
     """
     stack = list(graph.after[vertex])
     seen: set[str] = set()
@@ -606,9 +606,9 @@ def _matched(
 ) -> dict[str, str]:
     """Return the process that each vertex stands for, among those that ran.
 
-    Names agree if one ends with the other, part by part: ``b`` or ``sub:b`` and
-    ``main:sub:b``. A process gets the vertex that agrees in most parts, so ``sub_2:b``
-    is not taken for ``sub_1:b``, nor ``sub:b`` for a top-level ``b``.
+    Two names agree if one of them ends with the other, part by part: ``b`` or ``sub:b``
+    and ``main:sub:b``. A process gets the vertex that agrees in most parts, so
+    ``sub_2:b`` is not taken for ``sub_1:b``, nor ``sub:b`` for a top-level ``b``.
     """
     by_last: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     for process in processes:

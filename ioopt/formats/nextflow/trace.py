@@ -4,9 +4,9 @@ A trace has one row per task, with its run time and the bytes that it read and w
 but no files and no edges. So every task gets one output of the bytes it wrote, and one
 input of its own of the bytes it read; tasks are independent. With the run's DAG
 (``-with-dag``, ``dag.html``, ``.mmd`` or ``.dot``), which joins processes and not
-tasks, a task waits for the tasks of each earlier process that have its tag or, where
-none has, for all of them; it reads their outputs, and only what it read beyond them
-comes from remote storage. Warnings state what is assumed.
+tasks, a task waits for the tasks of each earlier process that have the same tag or, if
+none has it, for all tasks of that process; it reads their outputs, and only what it
+read beyond them comes from remote storage. Warnings state what is assumed.
 """
 
 import math

@@ -43,8 +43,8 @@ class _File(Record, extra="ignore"):
 def read_saga(source: str, machine: Machine = FOUR_NODES) -> ReplicationProblem:
     """Return the workflow of a file.
 
-    A task whose edges have one size writes one file, otherwise one per edge; no file is
-    kept.
+    A task whose outgoing edges have equal sizes writes one file, any other task one
+    file per edge; no file is kept.
     """
     name = named(source)
     given = validate(_File, read_json(source), name)

@@ -71,7 +71,7 @@ def _mismatch(log: DarshanLog, job: SwfJob, epoch: int | None) -> str | None:
 
 
 class Pairing:
-    """Give each job the I/O of its log (in *own*), or that of a rule."""
+    """Give each job the I/O of its own log (in *own*), else I/O by a rule."""
 
     def __init__(
         self, logs: Sequence[DarshanLog], rule: IoRule, own: Sequence[DarshanLog]
@@ -102,7 +102,7 @@ class Pairing:
         return {"phases": phases}
 
     def invented(self) -> str:
-        """Return which I/O is not the job's own; empty text if all is."""
+        """Say which I/O the rule has invented; empty text if none."""
         if not self._ruled or not self._rule.fraction:
             return ""
         if self._any:

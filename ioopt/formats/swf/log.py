@@ -21,7 +21,9 @@ from ioopt.formats.report import some
 from ioopt.formats.rows import BadRow, bad_value, lines_of, number_of, read_rows
 
 PARTIAL_STATUSES = frozenset({2, 3, 4})
-"""Status values of lines for one part of a job that was stopped and continued."""
+"""Status values of a line that describes one part of a job that was stopped and
+continued.
+"""
 CANCELLED_STATUS = 5
 START = "UnixStartTime"
 LARGEST = 1e12
@@ -30,7 +32,8 @@ LARGEST = 1e12
 
 @dataclass(frozen=True, slots=True)
 class SwfJob:
-    """Hold one line of a log; None for ``-1`` or a line that ends early.
+    """Represent one line of a log; a field is None for ``-1``, or if the line ends
+    early.
 
     The fields stand in the order of the format (1 to 18). ``processors`` is the number
     allocated. Logs of other formats name users, groups, queues and partitions.
@@ -85,7 +88,7 @@ _WHOLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SwfTrace:
-    """Hold a log: its name, header, jobs and warnings.
+    """Represent a log: its name, header, jobs and warnings.
 
     A repeated header key has all its values in order.
     """

@@ -1,8 +1,8 @@
 """Read WfFormat 1.4 to 1.6 (WfCommons workflow traces) as a workflow or as one batch.
 
 Files become inputs and outputs with their sizes, run times become compute seconds, and
-core counts are kept; outputs that no task reads are to be kept. The machines that the
-file names are the nodes unless others are asked for. Such a file has no disks and
+core counts are taken over; outputs that no task reads must be saved. The machines that
+the file names are the nodes unless others are asked for. Such a file has no disks and
 rates, so they must be given. A workflow flattened to a batch has no dependencies: files
 that an earlier task wrote count as inputs on remote storage.
 
@@ -298,7 +298,7 @@ def _ancestors(
     writers: dict[str, list[str]],
     contested: dict[str, list[str]],
 ) -> dict[str, int]:
-    """Return the tasks that must end before each one begins, as bits of a number.
+    """Return, per task, the tasks that must end before it begins, as bits of a number.
 
     These are the declared parents, the sole writers of its files, and all their
     ancestors.

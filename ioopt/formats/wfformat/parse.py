@@ -17,7 +17,7 @@ VERSIONS = ("1.4", "1.5", "1.6")
 
 @dataclass(frozen=True)
 class WorkflowTask:
-    """Hold one task: its run time in seconds, its files, cores, and parents.
+    """Describe one task: its run time in seconds, its files, cores, and parents.
 
     ``inputs`` and ``outputs`` name each file once. ``declared`` are the parents that
     the file of the workflow names.
@@ -33,7 +33,9 @@ class WorkflowTask:
 
 @dataclass(frozen=True)
 class Workflow:
-    """Hold a parsed file: its tasks in order, file sizes, machines, and warnings."""
+    """Represent a parsed file: its tasks in order, file sizes, machines, and
+    warnings.
+    """
 
     name: str
     version: str

@@ -62,7 +62,7 @@ class Machine(Form):
 
 
 class Parts(Form):
-    """Hold the lists of a specification or of an execution."""
+    """Describe the lists in a specification or in an execution."""
 
     tasks: Listed[Task] = []
     files: Listed[File] = []
@@ -70,7 +70,9 @@ class Parts(Form):
 
 
 class Structure(Form):
-    """Hold the structure in ``specification``, run times in ``execution``."""
+    """Describe a workflow: its structure in ``specification``, run times in
+    ``execution``.
+    """
 
     specification: Parts
     execution: Parts | None = None

@@ -45,12 +45,13 @@ class MiraSettings(Record):
     """Describe a month on Mira (Zhou et al., Sections II and IV): 49,152 nodes, 250
     GB/s.
 
-    ``load`` is the jobs' uncongested node-seconds over those of the machine in ``days``
-    days, before cuts. ``runtime_sigma`` is the deviation of the logarithm of run times,
-    which are cut to [``shortest_seconds``, ``longest_seconds``]. Phases last between
-    the two periods. The share of I/O in a job's run time is uniform between the two
-    shares, at an expansion factor of 1 (rule 23; ``--set ef`` of the policies). The
-    paper's traces are not public; the numbers are ours.
+    ``load`` is the jobs' uncongested node-seconds, before run times are cut, divided by
+    the node-seconds of the machine in ``days`` days. ``runtime_sigma`` is the deviation
+    of the logarithm of run times, which are cut to [``shortest_seconds``,
+    ``longest_seconds``]. The length of a phase lies between the two periods. The share
+    of I/O in a job's run time is uniform between the two shares, for an expansion
+    factor of 1 (rule 23; ``--set ef`` of the policies). The paper's traces are not
+    public; the numbers are ours.
     """
 
     jobs: int = Field(3000, ge=1, le=1_000_000)
@@ -183,7 +184,8 @@ def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
 
 
 def _arrival(days: float, rng: random.Random) -> float:
-    """Draw a submission: twice as likely at the busiest hour (15:00) as at the idlest.
+    """Draw a submission time: the busiest hour (15:00) is twice as likely as the
+    idlest.
 
     Each candidate is accepted with its relative likelihood.
     """
@@ -217,7 +219,9 @@ def _phases(
 
 
 def _small(settings: SmallSettings, rng: random.Random) -> BatchIoProblem:
-    """Draw a few jobs in whole numbers; the storage has half the rate of all nodes."""
+    """Draw a few jobs in whole numbers; the storage has half the rate of all nodes
+    together.
+    """
     machine = Machine(
         nodes=settings.nodes,
         unit_nodes=1,

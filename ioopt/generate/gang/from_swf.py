@@ -1,4 +1,4 @@
-"""Make gang workloads from SWF traces: sizes, gaps and run times come from the log.
+"""Make gang workloads from SWF traces: job sizes, gaps and run times come from the log.
 
 A log has no files: their placement and the I/O intensity come from the generator's
 settings. The logged run time counts as the job's time with all input local (L, up to

@@ -3,7 +3,8 @@
 The tables of Jann et al. 1997 are not available, so the preset is a stated, calibrated
 assumption and not the published Blue-Pacific fit. :func:`make_table` yields arrays (for
 sweeps), :func:`generate` a problem. Every random quantity has its own stream, so that
-workloads that differ in load, intensity or placement share their sizes and gaps.
+workloads that differ only in load, intensity or placement have equal job sizes and gaps
+between arrivals.
 """
 
 import math
@@ -104,7 +105,7 @@ def generate(
 
 @dataclass(frozen=True)
 class JobTable:
-    """Hold jobs in FCFS order as arrays, with times in seconds.
+    """Store jobs in FCFS order as arrays, with times in seconds.
 
     ``files`` has a boolean for each job and node, the other arrays a number for each
     job.
@@ -213,7 +214,7 @@ def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
 def _balanced_hyperexponential(
     random: Generator, count: int, variation: float
 ) -> Array:
-    """Draw from a hyper-Erlang distribution of order 1 with balanced means and mean 1.
+    """Draw from a hyperexponential distribution with balanced means and mean 1.
 
     *variation* is its coefficient of variation.
     """

@@ -2,9 +2,9 @@
 
 The parameters are the published ones. Sizes: serial, or 2^x with x two-stage uniform, x
 rounded for jobs whose size is a power of two. Run times: exp of a hyper-gamma whose
-mixing probability is linear in the size. Arrivals: gaps exp(gamma) in points, spent at
-a rate that follows the daily cycle (48 half-hour buckets). For a machine of other than
-128 nodes the upper end of x is log2(nodes), and the middle moves with it.
+mixing probability is linear in the size. Arrivals: a gap is exp(gamma) points long; how
+many points pass in a half hour follows the daily cycle (48 half hours). For a machine
+of other than 128 nodes the upper end of x is log2(nodes), and the middle moves with it.
 """
 
 import math
@@ -25,7 +25,7 @@ DAY_START_BUCKET = 11
 
 @dataclass(frozen=True)
 class Parameters:
-    """Hold the 17 parameters of a job class, named as in the authors' program.
+    """State the 17 parameters of a job class, named as in the authors' program.
 
     ``pow2_prob`` is the share of all jobs (not of the parallel ones), as in that
     program.

@@ -69,7 +69,7 @@ ScanFile = tuple[str, int, int]
 
 
 class Workload(NamedTuple):
-    """Hold files and requests before they become an instance.
+    """Collect files and requests before they become an instance.
 
     ``requests`` are positions in ``files`` for each task; ``groups`` is the hot spot of
     each task.
@@ -376,8 +376,8 @@ def _boxes(
 
 
 def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
-    """Make event files of 4 and 64 MB, dealt to the storages in turn; a task reads
-    one.
+    """Make event files of 4 and 64 MB, put on the storages in turn; a task reads one
+    file.
     """
     files: list[ScanFile] = []
     for at, large in enumerate(_shares(settings.tasks, settings.large_share, rng)):
@@ -402,7 +402,7 @@ def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
 def _shares(number: int, share: float, rng: np.random.Generator) -> list[bool]:
     """Return which of *number* files are large.
 
-    *share* of every 30 consecutive files are, in random order.
+    Of every 30 consecutive files the share *share* is large, in random order.
     """
     large = round(share * 30)
     flags: list[bool] = []
@@ -465,8 +465,8 @@ def overlap_a(requests: Sequence[Sequence[int]]) -> float:
 
 
 def overlap_b(requests: Sequence[Sequence[int]], groups: Sequence[int]) -> float:
-    """Return the mean over groups of shared files of two tasks / files of a task (rule
-    10).
+    """Return, as a mean over groups, the files that two tasks share / files of a task
+    (rule 10).
 
     >>> overlap_b([(0, 1), (1, 2)], (0, 0))
     0.5

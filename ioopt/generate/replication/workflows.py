@@ -65,8 +65,8 @@ class Chains(Settings):
 
 
 class ForkJoin(Settings):
-    """Set rounds of a task that splits, tasks that work on its pieces, and one that
-    joins.
+    """Configure rounds: a task splits data, tasks work on the pieces, a task joins
+    them.
     """
 
     rounds: Few = 3
@@ -74,8 +74,8 @@ class ForkJoin(Settings):
 
 
 class InTree(Settings):
-    """Set leaves that read remote files, and tasks that each read ``arity`` outputs
-    below.
+    """Configure a tree: leaves read remote files, each task above reads ``arity``
+    outputs.
     """
 
     leaves: Few = 64

@@ -147,7 +147,7 @@ class MessageCountsProblem(base.Problem):
 
 
 class Verdict(base.Record):
-    """Hold a class with its evidence.
+    """State the class of an application with its evidence.
 
     ``ratio`` is the mean count of the samples used over that of gang quanta (times
     (P-1)/(P-2) for running processors), ``low`` and ``high`` its 90 % interval; the

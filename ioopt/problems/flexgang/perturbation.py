@@ -201,7 +201,7 @@ class PerturbationProblem(base.Problem):
 
 
 class ApplicationSlopes(base.Record):
-    """Hold the measurements of one application.
+    """State the measurements of one application.
 
     ``slopes`` is (T - T_gang) / perturbations by environment, the mean over the
     runs, and ``deviations`` its standard deviation among them; ``gang_quanta`` is

@@ -34,8 +34,8 @@ class TwoJobMeasures(NamedTuple):
 
 
 class QuantumPoint(base.Record):
-    """Hold one pair of quanta, of I/O and compute job; ``qc`` 0 is a dedicated
-    machine.
+    """State one pair of quanta, of the I/O job and the compute job; ``qc`` 0 is a
+    dedicated machine.
     """
 
     qi_seconds: base.PositiveSeconds

@@ -183,14 +183,14 @@ class QuantumSelectionProblem(base.Problem):
 
 
 class Choice(base.Record):
-    """Hold the option of one job: a quantum in seconds and visits per cycle."""
+    """State the option of one job: a quantum in seconds and visits per cycle."""
 
     quantum_seconds: base.PositiveSeconds
     visits: base.PositiveCount = 1
 
 
 class QuantumPlan(base.Plan):
-    """Hold the cycle length and every job's option, from which the slots follow."""
+    """State the cycle length and every job's option, from which the slots follow."""
 
     cycle_seconds: base.PositiveSeconds
     options: dict[base.Name, Choice]

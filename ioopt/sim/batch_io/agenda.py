@@ -1,4 +1,4 @@
-"""Keep the running jobs by slot, and the time of each one's next event.
+"""Store the running jobs by slot, and the time of the next event of each.
 
 The next event is found by scanning the times of all running jobs, which are in one
 array; at the sizes of real machines this is faster than a heap. ``times`` and
@@ -45,7 +45,7 @@ def collect(run: Tables, clock: Clock, slack: Number) -> int:
 
 
 def put_due(run: Tables, count: int, j: int) -> None:
-    """Insert job *j* among the *count* jobs of ``due``."""
+    """Insert job *j* into ``due``, which has *count* jobs."""
     while count > 0 and comes_before(run.jobs[j], run.jobs[run.due[count - 1]]):
         run.due[count] = run.due[count - 1]
         count -= 1

@@ -1,4 +1,4 @@
-"""Keep boxes of units over time, and find where a waiting job fits among them.
+"""Reserve boxes of units over time for jobs, and find where a waiting job fits.
 
 Rules 20, 31 and 36. The profile of free units is a step function: ``step_free[k]``
 units are free from ``step_times[k]`` on; the first step begins now, the last never
@@ -224,7 +224,7 @@ def note_taken(run: Tables, job: Job, start: Number, stop: Number) -> None:
 def choose_units(
     run: Tables, clock: Clock, job: Job, start: Number, stop: Number
 ) -> bool:
-    """Choose the lowest units that are free for *job* in [*start*, *stop*).
+    """Choose for *job* the lowest units that are free in [*start*, *stop*).
 
     Return False if there are not enough.
     """

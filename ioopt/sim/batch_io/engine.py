@@ -206,7 +206,7 @@ def open_instant(run: Tables, clock: Clock, instant: Number) -> None:
 
 
 def end_due(run: Tables, clock: Clock) -> None:
-    """End the due requests and computes, and those that become due by that."""
+    """End the due requests and computes, and those that become due thereby."""
     slack = 0.0
     clock.more = 1
     while clock.more:
@@ -225,7 +225,7 @@ def end_due(run: Tables, clock: Clock) -> None:
 
 
 def kill_overdue(run: Tables, clock: Clock) -> None:
-    """Kill the jobs that have passed their walltime."""
+    """Kill the jobs whose walltime has passed."""
     for k in range(overdue(run, clock)):
         job = run.jobs[run.due[k]]
         if job.status != ENDED:

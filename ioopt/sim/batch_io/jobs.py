@@ -41,7 +41,7 @@ def begin_phase(run: Tables, clock: Clock, job: Job, place: int) -> None:
 
 
 def go_on(run: Tables, clock: Clock, job: Job) -> None:
-    """Continue *job* after the compute of its phase."""
+    """Continue *job* after the compute of its phase has ended."""
     place = job.place
     use(run, clock, job.began, clock.now, job.nodes)
     if run.volume[place] > 0:

@@ -44,7 +44,7 @@ def can_start(run: Tables, clock: Clock, job: Job) -> bool:
 def begin(run: Tables, clock: Clock, job: Job, length: Number) -> bool:
     """Start *job* in its place; return whether it ended at once.
 
-    Until the end of the pass it keeps a box of *length* seconds.
+    Until the end of the pass the job has a box of *length* seconds.
     """
     take_out(run, clock, job)
     occupy(run, clock, job, job.block)
@@ -88,7 +88,7 @@ def numbered_pass(run: Tables, clock: Clock) -> bool:
 
 @apart
 def conservative_pass(run: Tables, clock: Clock) -> bool:
-    """Give every waiting job a box, kept or rebuilt (rules 33 and 34).
+    """Give every waiting job a box, either its old one or a new one (rules 33 and 34).
 
     Only the starts of a rebuilt plan matter, so the pass ends after the last job that
     could start. With rebuilt plans, a job that starts behind a waiting one keeps the

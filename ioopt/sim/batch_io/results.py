@@ -160,8 +160,8 @@ def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
 
 
 def _delays(trace: Trace, run: Run) -> list[Number]:
-    """Return the I/O delay of each job: time of its finished requests minus the
-    ideal.
+    """Return the I/O delay of each job: the time of its finished requests minus their
+    ideal time.
     """
     delays = []
     for j, peak in enumerate(trace.peak):

@@ -1,4 +1,5 @@
-"""Run the batch I/O simulator in plain Python, on floats or Fractions, or compiled.
+"""Run the batch I/O simulator in plain Python (floats or Fractions) or compiled
+(floats).
 
 All run the same code (:mod:`ioopt.sim.batch_io.engine`), and the times are equal to the
 bit.
@@ -106,7 +107,7 @@ def _columns(tables: Tables, fast: bool) -> dict[str, list[Any]]:
 
 
 def never_asked(view: KernelView, rates: Box) -> None:
-    """Stand in for the policy that grants every peak rate, which is never called."""
+    """Replace the policy that grants every peak rate; this function is never called."""
 
 
 def _units(tables: Tables) -> list[Sequence[int]] | None:

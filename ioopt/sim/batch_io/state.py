@@ -1,4 +1,4 @@
-"""Hold the state of a batch I/O run: its jobs, clock, settings and work arrays.
+"""Define the state of a batch I/O run: its jobs, clock, settings and work arrays.
 
 The rules (:mod:`~ioopt.sim.batch_io.engine`, :mod:`~ioopt.sim.batch_io.storage`) are
 written once. Plain Python runs them on these objects and on lists of floats or
@@ -149,7 +149,7 @@ class Job(Request):
 
 
 class Clock:
-    """Hold the counters and times that change from instant to instant; all begin at 0.
+    """Store the counters and times that change from instant to instant; all begin at 0.
 
     Times from ``now`` to ``until`` are one instant. ``turned`` (bytes moved by each
     node), ``since``, ``rho``, ``weight`` and ``nodes`` belong to the virtual clock of
@@ -234,7 +234,7 @@ WORD = 62
 
 
 class Tables(NamedTuple):
-    """Hold the settings of machine, queue and policy, and the work arrays of a run.
+    """Store the settings of machine, queue and policy, and the work arrays of a run.
 
     ``total`` is the number of units. ``boxed``: passes plan waiting jobs in boxes.
     ``numbered``: boxes name their units. ``overlaps``: boxes may overlap, because a

@@ -60,7 +60,7 @@ def issue(run: Tables, clock: Clock, job: Job, place: int) -> None:
 
 
 def leave(run: Tables, clock: Clock, job: Job) -> None:
-    """Remove the request of *job*, which finished or was killed.
+    """Remove the request of *job*, because it has finished or the job was killed.
 
     When the storage becomes idle, reset its sums to exactly 0.
     """
@@ -222,7 +222,7 @@ def set_rho(run: Tables, clock: Clock) -> None:
 
 
 def enter(run: Tables, count: int, job: Job) -> None:
-    """Insert *job* among the *count* jobs of ``out``, in FCFS order (rule 10)."""
+    """Insert *job* in FCFS order into ``out``, which has *count* jobs (rule 10)."""
     while count > 0:
         other = run.jobs[run.out[count - 1]]
         if other.requested < job.requested:
@@ -244,7 +244,9 @@ def remove(run: Tables, count: int, job: Job) -> None:
 
 
 def view_of(run: Tables, clock: Clock, out: Box, count: int) -> KernelView:
-    """Return the policy's view of the first *count* of *out*, with its work space."""
+    """Return the policy's view of the first *count* requests of *out*, with work
+    space.
+    """
     room = run.room
     return KernelView(
         run.jobs,

@@ -21,7 +21,7 @@ Piece = tuple[Number, Number, int]
 
 @dataclass(frozen=True)
 class Trace:
-    """Hold the jobs in the order (submit, id), which breaks ties in the queue (rule
+    """Store the jobs in the order (submit, id), which breaks ties in the queue (rule
     19).
 
     ``position`` holds the index of each job in the problem; ``rank`` the index of its
@@ -155,7 +155,7 @@ class Trace:
     def window(self) -> tuple[Number, Number]:
         """Return the time interval over which utilisation is measured (rule 22).
 
-        From 10 % of the span of the submissions to the last of them.
+        It lasts from 10 % of the span of the submissions to the last submission.
         """
         if not self.ids:
             return self.limits.zero, self.limits.zero
@@ -206,7 +206,7 @@ def known(value: Number) -> bool:
 
 @dataclass
 class Run:
-    """Hold the result of an engine: jobs in the order of the trace, requests by phase.
+    """Store the result of an engine: jobs in the order of the trace, requests by phase.
 
     ``block`` is the first unit of a job's partition (-1 on flat machines), ``units``
     are the numbers of its units where flat machines number them (rule 32).

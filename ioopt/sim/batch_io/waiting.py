@@ -1,4 +1,4 @@
-"""Keep the waiting jobs in queue order, and the units of the machine."""
+"""Track the waiting jobs in queue order, and the units of the machine."""
 
 from ioopt.compiled import Box, apart
 from ioopt.decisions.ordering import Number, below, close, sort_by
@@ -109,7 +109,7 @@ def close_pass(run: Tables, clock: Clock) -> None:
 
 
 def occupy(run: Tables, clock: Clock, job: Job, place: int) -> None:
-    """Give *job* its units; with partitions those from *place* on."""
+    """Give *job* its units; with partitions these are the units from *place* on."""
     clock.free -= job.units
     if run.partition:
         job.block = place

@@ -126,7 +126,8 @@ FLOOR_TOLERANCE = 0.02
 
 @dataclass(frozen=True)
 class Measured:
-    """Hold the figures of one plan under one seed; progress and use are shares of time.
+    """Record the figures of one plan under one seed; progress and use are shares of
+    time.
 
     ``objective`` is sum w (n/P) progress - lambda sum w (n/P)(S - 1);
     ``cpu_utilisation`` the time in which a process runs over all CPU time,
@@ -298,7 +299,9 @@ class _Run:
             self._column(column)
 
     def _column(self, column: int) -> None:
-        """Serve the processors of one column, and share the time left on them."""
+        """Serve I/O processes on the processors of one column; share the time left
+        there.
+        """
         problem = self.problem
         plan = self.plan
         pattern = self.pattern

@@ -1,4 +1,4 @@
-"""Hold the state of a gang simulation in flat lists, or in arrays for machine code.
+"""Store the state of a gang simulation in flat lists, or in arrays for machine code.
 
 Jobs are numbered by key (FCFS position). All changes are made in place, so that the
 kernels of :mod:`ioopt.sim.gang.phases` and :mod:`ioopt.sim.gang.clock` allocate no
@@ -50,7 +50,7 @@ SLOT_SECONDS = 1
 
 
 class Jobs(NamedTuple):
-    """Hold the jobs by key; times in seconds. Fields from ``columns`` on change.
+    """Store the jobs by key; times are in seconds. Fields from ``columns`` on change.
 
     ``packed`` marks jobs that gain little from their files; ``span`` is the mask of
     rows that hold the job, ``local`` whether its columns are its file nodes (rule 8),
@@ -74,7 +74,7 @@ class Jobs(NamedTuple):
 
 
 class Board(NamedTuple):
-    """Hold the matrix and the queue; fields from ``group`` on are scratch space.
+    """Store the matrix and the queue; fields from ``group`` on are scratch space.
 
     ``run`` are the keys of running jobs in start order (rule 10). ``homes`` are the
     occupied nodes of each row without replicas, ``population`` their number, and

@@ -86,7 +86,9 @@ def first_to_fit(
     rows: Sets,
     row: int,
 ) -> int:
-    """Return the first of the *keys* at *home* whose set is free in *row*, or -1."""
+    """Return the first of *keys* with home row *home* whose set is free in *row*, or
+    -1.
+    """
     taken = rows[row]
     for j in keys:
         if homes[j] == home and not taken & sets[j]:
@@ -97,14 +99,14 @@ def first_to_fit(
 def in_row(
     keys: Sequence[int], spans: Sequence[int], row: int, found: list[int]
 ) -> int:
-    """Write the *keys* whose *spans* hold *row* to *found*; return their number."""
+    """Collect in *found* the *keys* whose *spans* contain *row*; return how many."""
     held = [j for j in keys if spans[j] >> row & 1]
     found[: len(held)] = held
     return len(held)
 
 
 def drop(keys: list[int], count: int, j: int) -> None:
-    """Remove *j* from the first *count* of the *keys*; those behind it move up."""
+    """Remove *j* from the first *count* of the *keys*; later keys move up."""
     at = 0
     while keys[at] != j:
         at += 1
@@ -115,7 +117,7 @@ def drop(keys: list[int], count: int, j: int) -> None:
 def sort_keys(
     keys: list[int], count: int, value: Sequence[Number], descending: bool
 ) -> None:
-    """Sort the first *count* of the *keys* by *value*; equal ones keep their order."""
+    """Sort the first *count* of the *keys* by *value*, stably."""
     keys[:count] = sorted(keys[:count], key=value.__getitem__, reverse=descending)
 
 

@@ -46,9 +46,9 @@ from ioopt.sim.gang.nodes import (
 )
 
 NO_ROOM = -1
-"""Row number that stands for: no row fits."""
+"""Value in place of a row number: no row fits."""
 REFUSED = -2
-"""Row number that stands for: the guard refuses the job."""
+"""Value in place of a row number: the guard refuses the job."""
 
 
 def take_out(board: Board, jobs: Jobs, j: int) -> None:
@@ -72,7 +72,7 @@ def use_files(jobs: Jobs, j: int) -> None:
 
 
 def clean(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """CleanMatrix: every job keeps its home instance only (rule 11)."""
+    """CleanMatrix (rule 11): remove all replicas, so that only home instances stay."""
     for j in board.run[: board.tally[RUNNING]]:
         jobs.span[j] = 1 << jobs.home[j]
 
@@ -301,7 +301,8 @@ def fill(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 
 def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
-    """Fill the free cells with replicas: the heaviest job first, or all jobs in turn.
+    """Fill the free cells with replicas: of the heaviest job first, or of all jobs in
+    turn.
 
     The heaviest job gets all replicas possible; in turn, each job gets one. A replica
     goes to the first row where the job's columns are free.
@@ -333,7 +334,9 @@ def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
 
 
 def add_in_turns(board: Board, jobs: Jobs, num: int) -> None:
-    """Add replicas of the first *num* of the group in turn, until nothing fits."""
+    """Add replicas of the first *num* jobs of the group, one per job in turn, until
+    none fits.
+    """
     while num > 0:
         found = 0
         for j in board.group[:num]:

@@ -35,7 +35,8 @@ Observer = Callable[[Number, int, State, "tuple[int, ...]"], None]
 
 @dataclass
 class Trajectory:
-    """Hold the result of a simulation by job key (FCFS position); times in seconds.
+    """Store the result of a simulation by job key (FCFS position); times are in
+    seconds.
 
     ``occupied`` is the integral of occupied node slots, replicas included, over time.
     """
@@ -94,7 +95,9 @@ class GangSimulation:
         return Trajectory(jobs.start, jobs.finish, jobs.local, moved, occupied, updates)
 
     def _require_progress(self) -> None:
-        """Raise SimulationError if jobs wait for an empty matrix and none will come."""
+        """Raise SimulationError if jobs wait though the matrix is empty and no job will
+        arrive.
+        """
         tally = self.board.tally
         all_arrived = tally[at.TAIL] == len(self.gangs)
         waiting = tally[at.HEAD] < len(self.gangs)

@@ -33,7 +33,7 @@ PHASES: dict[str, Phase] = {
 
 
 def phases_of(rules: Rules) -> dict[str, Phase]:
-    """Return the phases that a policy of these rules runs."""
+    """Return the phases that a policy with these rules runs."""
     phases = dict(PHASES)
     if not rules.migrate:
         del phases["migrate"]
@@ -120,7 +120,7 @@ def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jo
 
 
 def _queue(state: State, rules: Rules) -> Sequence[Gang]:
-    """Return the waiting jobs that may start, in that order.
+    """Return the waiting jobs that may start, in the order in which they may.
 
     A free queue has overdue jobs first, then the heaviest. A queue that stops at the
     first misfit is cut after the jobs that together fill the free slots.

@@ -108,7 +108,9 @@ def first_free_but_own(rows: Words, sets: Words, j: int, own: Words, home: int) 
 def first_to_fit(
     keys: Keys, homes: Keys, home: int, sets: Words, rows: Words, row: int
 ) -> int:
-    """Return the first of the *keys* at *home* whose set is free in *row*, or -1."""
+    """Return the first of *keys* with home row *home* whose set is free in *row*, or
+    -1.
+    """
     for j in keys:
         if homes[j] == home and is_free(rows, row, sets, j):
             return j
@@ -126,7 +128,7 @@ def in_row(keys: Keys, spans: Keys, row: int, found: Keys) -> int:
 
 
 def sort_keys(keys: Keys, count: int, value: NDArray[Any], descending: bool) -> None:
-    """Sort the first *count* of the *keys* by *value*; equal ones keep their order."""
+    """Sort the first *count* of the *keys* by *value*, stably."""
     for i in range(1, count):
         j = keys[i]
         at = i

@@ -17,7 +17,7 @@ UNASSIGNED = 1 << 39
 queue.
 """
 DEAD = 1 << 40
-"""Distance of a file that no unstarted task reads; larger still."""
+"""Distance of a file that no unstarted task reads; larger than the one above."""
 
 
 def settle_in(inst: Instance, st: State, i: int, f: int) -> None:
@@ -62,9 +62,10 @@ def at_risk(inst: Instance, st: State, f: int) -> bool:
 
 
 def distance_to_use(inst: Instance, st: State, i: int, f: int) -> int:
-    """Return the places from the head of the node's queue to the next reader.
+    """Return the number of places from the head of the node's queue to the next reader
+    of *f*.
 
-    Without a reader there, return the least over the other nodes.
+    Without a reader in that queue, return the least distance over the other nodes.
     """
     x = i * inst.num_files + f
     if st.need[f] == 0:
@@ -185,7 +186,8 @@ def make_room(
 def clear_room(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, p: int, now: float
 ) -> bool:
-    """Free the bytes that place *p* asks for, once node *i* computes nothing.
+    """Free the bytes that the entry at place *p* asks for, once node *i* computes
+    nothing.
 
     Timeline rule 8.
     """

@@ -1,4 +1,4 @@
-"""Run tasks under a dispatcher that fills queues meanwhile (workflow rules 11, 12)."""
+"""Run tasks while a dispatcher fills the queues (workflow rules 11, 12)."""
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Mapping, Sequence
@@ -140,7 +140,9 @@ def replay_record(
 
 
 class _Run(DispatchView):
-    """Make one run on the kernel's arrays, and show its state to the dispatcher."""
+    """Make one run on the kernel's arrays, and show the state of the run to the
+    dispatcher.
+    """
 
     def __init__(
         self,
@@ -362,8 +364,8 @@ class _Run(DispatchView):
         return int(self.state.idle[i])
 
     def core_times(self, i: int) -> Sequence[float]:
-        """Return, per core, since when it idles, or its task's planned end;
-        ascending.
+        """Return, per core and ascending, since when it is idle, or when its task is to
+        end.
         """
         if i not in self._times:
             cores = range(int(self.inst.core_ptr[i]), int(self.inst.core_ptr[i + 1]))

@@ -63,7 +63,7 @@ def start_task(
 
 
 def take_cores(inst: Instance, st: State, i: int, e: int, end: float) -> None:
-    """Give entry *e* the cores of node *i* that have idled longest.
+    """Give entry *e* the cores of node *i* that have been idle longest.
 
     Ties go to the lowest number.
     """
@@ -191,8 +191,8 @@ def reset(inst: Instance, plan: Queues, st: State) -> None:
 
 
 def open_rounds(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
-    """Open the first round, and each next one once the previous one has ended
-    everywhere.
+    """Open the first round, and every later round once the one before has ended on all
+    nodes.
     """
     while st.counters[at.OPENED] < plan.num_rounds and (
         st.counters[at.OPENED] == 0 or st.round_left[st.counters[at.OPENED] - 1] == 0

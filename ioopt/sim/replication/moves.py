@@ -34,9 +34,9 @@ def fill(
 
     All flows grow together until a resource is full; those that cross it stop, the
     others go on. ``use[j * width : (j + 1) * width]`` are the resources that flow *j*
-    crosses, -1 for none; ``capacity`` is bytes per second a resource; ``rates``
-    receives bytes per second a flow, infinity for one that crosses nothing. ``left``
-    and ``count`` are scratch, one a resource.
+    crosses, -1 for none; ``capacity`` is in bytes per second, by resource; ``rates``
+    receives the bytes per second of each flow, infinity for a flow that crosses
+    nothing. ``left`` and ``count`` are scratch, by resource.
     """
     for x in range(num_flows * width):
         r = use[x]

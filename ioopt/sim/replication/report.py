@@ -32,8 +32,7 @@ def link_bound_seconds(problem: ReplicationProblem) -> float:
     """Return a lower bound of every makespan on a shared link.
 
     It is the bytes to fetch divided by the link's rate, plus the least compute time.
-    The bytes are those of the distinct files that are read and that no node holds or
-    makes.
+    Only distinct files count that tasks read and that no node holds or makes.
     """
     wanted = sum(problem.files[f].bytes for f in WorkflowBound(problem).first_touch)
     fastest = max(node.speed for node in problem.nodes)

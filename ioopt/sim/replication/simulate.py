@@ -44,7 +44,9 @@ Carried = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Entries:
-    """Hold the queues of a plan as entry numbers; copy entries come after the tasks."""
+    """Store the queues of a plan as entry numbers; copy entries have numbers after the
+    tasks.
+    """
 
     queues: list[list[int]]
     names: list[str]
@@ -226,7 +228,9 @@ def _clear(
 
 
 def _room_for(room: Room, waiting: Sequence[int]) -> int:
-    """Return the bytes of the next, the mean or the largest of the *waiting* tasks."""
+    """Return the bytes that the next, the mean or the largest of the *waiting* tasks
+    needs.
+    """
     if room == "next":
         return waiting[0]
     if room == "mean":

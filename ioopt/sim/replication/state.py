@@ -1,4 +1,4 @@
-"""Hold an instance, a plan, the state and the log of a replay in flat arrays.
+"""Store an instance, a plan, the state and the log of a replay in flat arrays.
 
 The same fields are numpy arrays for the compiled kernel and lists for the pure Python
 one. A matrix over nodes and files is flat: cell (i, f) stands at ``i * num_files + f``.
@@ -29,7 +29,8 @@ POLICIES = {"farthest-next-use": 0, "popularity": 1, "lru": 2}
 
 
 class Instance(NamedTuple):
-    """Hold what does not change in a replay; sizes in bytes, rates in bytes per second.
+    """Store what does not change in a replay; sizes in bytes, rates in bytes per
+    second.
 
     Entries are the tasks (0 .. num_tasks - 1), then the copy entries of the plan; the
     files of entry e are ``files[ptr[e]:ptr[e + 1]]``. ``capacity`` lists the resources
@@ -81,7 +82,7 @@ class Instance(NamedTuple):
 
 
 class Queues(NamedTuple):
-    """Hold the queues of a plan: node i runs ``entry[ptr[i]:ptr[i + 1]]`` in order.
+    """Store the queues of a plan: node i runs ``entry[ptr[i]:ptr[i + 1]]`` in order.
 
     With ``barriers`` 1, ``round_of`` gives the round of each place, and as
     round r opens the files ``drop_file[drop_ptr[r]:drop_ptr[r + 1]]`` leave the
@@ -117,21 +118,23 @@ class Queues(NamedTuple):
 
 
 class State(NamedTuple):
-    """Hold what changes in a replay; the kernel resets it, so it serves many replays.
+    """Store what changes in a replay; the kernel resets it before every replay.
 
-    ``has``: 0 no, 1 complete, 2 on its way or being written. ``pin``: how many reasons
-    keep the file. ``nxt``: place of the first unstarted reader on that node (-1 none),
-    ``follow`` the one after each input. ``need``, ``freq``: unstarted readers,
-    unfinished tasks. ``copies``, ``flying``: complete, on their way. ``residents``
-    lists a node's files and ``seat`` where each stands. ``saved``: 0 not on remote
-    storage, 1 on its way there, 2 there. ``made``: when a product was. ``waiting``: how
-    many products to keep whose save has not begun a node holds. One value a core:
-    ``running`` (the entry, -1 none), ``run_end`` (at its first core alone, else
-    infinite), ``idle_since``. One value a flow, first one incoming transfer a node,
-    then all saves: ``recv`` (the file, -1 none) to ``slot``; ``source`` and ``target``
-    are nodes, -1 the remote storage. ``finished`` lists entries as they end. ``clock``:
-    time now, end of the last entry, up to when it is the same instant. The rest is one
-    value a node, and scratch.
+    ``has``: 0 no, 1 complete, 2 on its way or being written. ``pin``: number of reasons
+    why the file must not leave the node. ``nxt``: place of the first unstarted reader
+    on that node (-1 none), ``follow`` the one after each input. ``need``: number of
+    unstarted readers; ``freq``: number of unfinished readers. ``copies`` and
+    ``flying``: number of copies that are complete, and that are on their way.
+    ``residents`` lists a node's files and ``seat`` where each stands. ``saved``: 0 not
+    on remote storage, 1 on its way there, 2 there. ``made``: when a product was
+    written. ``waiting``, by node: number of products on it that must be saved and whose
+    save has not begun. With one value for each core: ``running`` (the entry, -1 none),
+    ``run_end`` (at the first core of the entry, infinite at its others),
+    ``idle_since``. With one value for each flow (first the incoming transfer of every
+    node, then the saves): the fields from ``recv`` (the file, -1 none) to ``slot``;
+    ``source`` and ``target`` are nodes, -1 the remote storage. ``finished`` lists
+    entries as they end. ``clock``: time now, end of the last entry, up to when it is
+    the same instant. The other fields have one value for each node, or are scratch.
     """
 
     has: Ints
@@ -178,9 +181,9 @@ class State(NamedTuple):
 
 
 class Log(NamedTuple):
-    """Record events in the order of their start.
+    """Record the events of a replay in the order of their start.
 
-    The arrays are empty if only the score counts.
+    The arrays are empty if only the score of the replay is wanted.
     """
 
     enabled: int

@@ -1,6 +1,8 @@
-"""Dispatch of a work directory: a policy decides while the tasks run (rules B5 to B8).
+"""Dispatch the tasks of a work directory: a policy decides while they run (rules B5 to
+B8).
 
-A :class:`Dispatcher` has no clock of its own, so the simulated one can also run live.
+A :class:`Dispatcher` has no clock of its own, so the same one decides in simulations
+and in live runs.
 """
 
 from __future__ import annotations
@@ -148,7 +150,7 @@ class Dispatcher(Directory):
         return self.walk is None or self.walk.admits(k)
 
     def next(self, among: Collection[int] | None = None) -> int | None:
-        """Return the task to start now, one *among* those given; None to wait."""
+        """Return the task to start now, one of the tasks *among*; None to wait."""
         if not self.idle:
             return None
         full = self.open >= self.most

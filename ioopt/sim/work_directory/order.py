@@ -40,7 +40,8 @@ def _uses(problem: WorkDirectoryProblem, order: Sequence[int]) -> list[int]:
 def reference_order(
     problem: WorkDirectoryProblem, deadline: Deadline | None = None
 ) -> list[int]:
-    """Return the one of :data:`ORDERS` with the least sequential peak, ties the first.
+    """Return the order with the least sequential peak of :data:`ORDERS`, ties the
+    first.
 
     Past the *deadline* no further order is tried once one keeps the quota.
     """
@@ -140,12 +141,12 @@ def sequential_order(
 
 
 class Walk:
-    """Keep the bytes inside at every place of the reference order as tasks start.
+    """Track the bytes inside at every place of the reference order as tasks start.
 
-    They are what would be inside if all running tasks ended and the tasks left ran one
-    at a time. A start adds its remaining outputs from the first place on, and removes
-    its inputs after the last remaining reader. So a task is admitted in time that grows
-    with its files only.
+    These are the bytes that would be inside if all running tasks ended and the tasks
+    left ran one at a time. The start of a task adds those of its outputs that stay from
+    the first place on, and removes its inputs after their last remaining reader. So the
+    time to admit a task grows only with the number of its files.
     """
 
     def __init__(
@@ -185,7 +186,9 @@ class Walk:
         return other
 
     def admits(self, k: int) -> bool:
-        """Return whether the tasks left before *k* in the order have room after *k*."""
+        """Return whether the tasks left before *k* in the order still have room if *k*
+        starts.
+        """
         at = self.place[k]
         stays = self.stays[k]
         if not stays or at <= self.first:

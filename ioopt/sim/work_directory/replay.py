@@ -36,7 +36,7 @@ STAGES = 7
 
 @dataclass(frozen=True)
 class CarriedOut:
-    """Hold the replay of a plan without violations.
+    """Record the replay of a plan without violations.
 
     ``times`` are (start, end) of each task by position, ``use`` is (seconds, bytes
     inside from then on) at each change.
@@ -48,7 +48,8 @@ class CarriedOut:
 
 
 class Held(NamedTuple):
-    """Hold bytes (or cores) from the start at place ``first`` until that at ``over``.
+    """Record bytes (or cores) in use from the start at place ``first`` until that at
+    ``over``.
 
     Right after the start at ``over`` they are free again. ``left`` is the tick at which
     they leave; for a file that is ``kept`` for good it is the last end.
@@ -62,7 +63,7 @@ class Held(NamedTuple):
 
 
 class Places:
-    """List the starts of a plan in order, and what is held between them.
+    """List the starts of a plan in order, and the bytes and cores in use between them.
 
     Raises :class:`Fault` for a list of starts that is not a plan.
     """
@@ -136,7 +137,7 @@ class Places:
         return Held(file.bytes, self.place[maker], over, left)
 
     def cores_held(self) -> list[Held]:
-        """Return which cores are taken."""
+        """Return, per task, from which start until which start its cores are in use."""
         rows = enumerate(self.problem.tasks)
         return [
             Held(task.cores, self.place[k], self.over[k], self.left[k])
@@ -144,7 +145,7 @@ class Places:
         ]
 
     def totals(self, rows: list[Held]) -> list[int]:
-        """Return the sum held right after the start at each place."""
+        """Return the sum of *rows* in use right after the start at each place."""
         change = [0] * (len(self.starts) + 1)
         for row in rows:
             change[row.first] += row.amount
@@ -269,8 +270,8 @@ def simulate(
 ) -> Simulation:
     """Replay *plan* for a result; where a *deadline* is given, without a timeline.
 
-    The metrics hold the bounds too. They hold for the planned times: the bound of the
-    makespan is left out if *actual* times replace these, and either one if the
+    The metrics contain the bounds too. These are valid for the planned times: the bound
+    of the makespan is left out if *actual* times replace these, and either one if the
     *deadline* passes first.
     """
     with collector_paused():
@@ -288,7 +289,7 @@ def _simulated(
     quota = None if plan.ignore_quota else problem.quota_bytes
     metrics = {**found.metrics, **_bounds(problem, quota, deadline)}
     if actual is not None:
-        # This bound holds for the planned times only.
+        # This bound is valid for the planned times only.
         metrics.pop("lower_bound_seconds", None)
     stages = [stage(task.id) for task in problem.tasks]
     rows = [

@@ -184,8 +184,8 @@ class Question:
     """The arguments of :func:`ioopt.embed.selection.select`; ``ready[k]`` describes
     ``jobs[k]``.
 
-    ``free`` is what Snakemake has of each resource. If it equals its first value, no
-    job runs.
+    ``free`` is the amount of each resource that Snakemake has left. If that equals the
+    amounts at the first call, no job runs.
     """
 
     jobs: list[Job]
@@ -204,7 +204,7 @@ def question(
     temp: TempInputs,
 ) -> Question:
     """Turn Snakemake's arguments of ``select_jobs`` into a question."""
-    # A practically unlimited resource needs no account.
+    # A practically unlimited resource is left out of the question.
     numbers = {
         name: value for name, value in available.items() if isinstance(value, int)
     }
@@ -235,7 +235,7 @@ def question(
 
 
 def _needs(job: Job, names: Iterable[str]) -> tuple[int, ...]:
-    """Return what *job* takes of each numeric resource."""
+    """Return the amount of each numeric resource that *job* takes."""
     needs = []
     for name in names:
         need = job.scheduler_resources.get(name, 0)

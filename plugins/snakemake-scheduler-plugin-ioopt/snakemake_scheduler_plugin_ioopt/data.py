@@ -1,9 +1,10 @@
 """Choose jobs so that the files they write fit a disk.
 
 :class:`ioopt.embed.WorkDirectory` decides. Jobs are its tasks, the files that they
-write its products: temporary ones are removed after their last reader, others stay.
-The size of a file is the mean of what the rule has written so far, else its
-``disk_mb``, else what the job reads; once a job has ended, the size on the disk.
+write its products: temporary ones are removed after their last reader, others stay. The
+size of a file is expected to be the mean of the sizes that its rule has written so far,
+else the rule's ``disk_mb``, else the bytes that the job reads; once the job has ended,
+it is the size on the disk.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 Place = tuple[str, int]
 """A rule, and the index of one of its outputs."""
 SAME = 0.1
-"""Share by which a mean must change to be reported again."""
+"""Share by which the mean size of an output must change to be reported again."""
 
 
 class _Room:
-    """Hold the ready jobs, and the resources that are left for them."""
+    """Track the ready jobs, and the resources that are left for them."""
 
     def __init__(self, asked: Question) -> None:
         self._rows = dict(zip(map(_name, asked.jobs), asked.ready))
@@ -47,7 +48,7 @@ class _Room:
         ]
 
     def _fits(self, needs: Iterable[int]) -> bool:
-        """Return whether *needs* are left of each resource."""
+        """Return whether the amounts *needs* are left of all resources."""
         return all(need <= have for need, have in zip(needs, self._free))
 
     def take(self, name: str) -> None:
@@ -57,7 +58,7 @@ class _Room:
 
 
 class DataOrder:
-    """Hold the state of one run of Snakemake: running jobs, and what rules have
+    """Track one run of Snakemake: its running jobs, and the sizes that rules have
     written.
     """
 
@@ -250,7 +251,8 @@ class DataOrder:
     def _expected(self, job: Job, reads: int) -> list[int]:
         """Return the bytes of each output.
 
-        They come from the rule's earlier outputs, its statement, or the job's inputs.
+        They come from the rule's earlier outputs, else its ``disk_mb``, else the job's
+        inputs.
         """
         count = len(job.output)
         total = reads

@@ -29,7 +29,7 @@ from ioopt.solvers.replication.exact import enumeration_kernel as kernel
 from ioopt.solvers.replication.plans import flat
 
 MOST_NODES = 4
-"""Most nodes of an instance that is enumerated (2 to 4).
+"""Most compute nodes of an instance that is enumerated (2 to 4).
 
 Chosen with the two below on PPA and IMAGE-85 batches: a proof takes some seconds.
 """
@@ -44,13 +44,13 @@ LEAF_NODES = {True: 300_000, False: 3_000}
 LEAF_SECONDS = 5.0
 """Seconds that CP-SAT may take for these files."""
 _CHUNK = {True: 1_000_000, False: 2_000}
-"""Tree nodes visited between two checks of the clock, by whether the kernel is
-compiled.
+"""Tree nodes visited between two checks of the clock, if the kernel is compiled or
+not.
 """
 
 
 def applies(instance: StaticInstance) -> bool:
-    """Return whether the instance is small and its nodes are equal and hold no
+    """Return whether the instance is small, and its nodes are equal and without
     files.
     """
     nodes = instance.problem.nodes
@@ -93,8 +93,8 @@ def _order(instance: StaticInstance) -> list[int]:
 
 
 class _Options:
-    """List the options of every group of files: (kind << num_nodes) + mask of reader
-    nodes.
+    """List the options of every group of files; a group is (kind << num_nodes) + reader
+    mask.
 
     Those of group g are ``every[first[g]:first[g + 1]]``, by rising sum of loads.
     ``base`` is the least sum by kind and number of readers: (num_nodes + 1) numbers a
@@ -132,8 +132,7 @@ class _Options:
 
 
 class Enumeration:
-    """Search one instance that :func:`applies` to; the search can be paused and
-    resumed.
+    """Search one instance for which :func:`applies` is true, in pieces if wanted.
 
     ``compiled`` chooses how the kernel runs; ``relays`` has the model's meaning.
     ``stuck`` is set when an assignment could not be settled; no proof is possible after
@@ -252,13 +251,13 @@ class Enumeration:
         upper: Callable[[], int],
         found: Callable[[Moves], None],
     ) -> int | None:
-        """Visit up to *nodes* more tree nodes; return a proven lower bound once
-        finished.
+        """Visit up to *nodes* more tree nodes; once finished return a proven lower
+        bound.
 
-        Stop early if *over* says so. The search looks for plans of at most *upper*
-        units, which is asked now and then and may only fall. Every plan goes to
-        *found*, after which *upper* must be below its largest load. The bound is in
-        units; None while the search is unfinished.
+        Stop early if *over* returns True. The search looks for plans of at most *upper*
+        units; *upper* is called now and then, and its value may only fall. Every plan
+        goes to *found*, after which *upper* must be below its largest load. The bound
+        is in units; None while the search is unfinished.
         """
         run: Callable[..., int] = kernel.search
         if self.compiled:
@@ -317,7 +316,7 @@ class Enumeration:
     def _moves(self, chosen: list[int]) -> Moves:
         """Return the plan of the present assignment of tasks.
 
-        *chosen* options are given to the files of their groups in order.
+        The *chosen* options of a group are given to its files in order.
         """
         state = self.state
         options = self.options

@@ -12,15 +12,15 @@ from ioopt.compiled import Box
 
 
 class Data(NamedTuple):
-    """Hold the instance: ``ptr``/``files`` list the tasks' files, ``work`` and
-    ``alike`` (1: equal to the task before) are per task, ``kind`` per file, ``far`` and
-    ``size`` per kind, kinds by falling ``far``. ``base`` is (kind, reader nodes) at
-    ``kind * (num_nodes + 1) + p``, p = 0 as p = 1; ``divisor`` (kind, later kind) the
-    common divisor of the fetch times between. Options of (kind, mask of reader nodes)
-    are those from ``opt_ptr[(kind << num_nodes) + mask]``, by rising ``excess`` over
-    ``base``; ``opt_load`` and ``opt_low`` (load without a fetch) are (option, node),
-    ``opt_has`` the mask of nodes that store the file. ``room`` bytes of a node, -1
-    without limit.
+    """Store the instance as flat arrays: ``ptr``/``files`` list the tasks' files,
+    ``work`` and ``alike`` (1: equal to the task before) are per task, ``kind`` per
+    file, ``far`` and ``size`` per kind, kinds by falling ``far``. ``base`` is (kind,
+    reader nodes) at ``kind * (num_nodes + 1) + p``, p = 0 as p = 1; ``divisor`` (kind,
+    later kind) the common divisor of the fetch times between. Options of (kind, mask of
+    reader nodes) are those from ``opt_ptr[(kind << num_nodes) + mask]``, by rising
+    ``excess`` over ``base``; ``opt_load`` and ``opt_low`` (load without a fetch) are
+    (option, node), ``opt_has`` the mask of nodes that store the file. ``room`` bytes of
+    a node, -1 without limit.
     """
 
     num_nodes: int
@@ -45,7 +45,7 @@ class Data(NamedTuple):
 
 
 class State(NamedTuple):
-    """Hold what a run changes.
+    """Store what a run changes.
 
     The first layer is indexed by depth (``assign`` .. ``used``), the second by place
     (``group`` .. ``stored``). ``count`` and ``low`` are the files and the unavoidable
@@ -84,7 +84,7 @@ STUCK = 3
 
 
 def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
-    """Continue until a plan within UPPER is FOUND, all is DONE, or *limit* nodes are
+    """Search until a plan within UPPER is FOUND, all is DONE, or *limit* nodes are
     visited.
 
     After FOUND, lower UPPER and call again: the same assignment is examined once more.
@@ -108,7 +108,7 @@ def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
 
 
 def place(data: Data, state: State, depth: int) -> bool:
-    """Put task *depth* on its next node, if any; go deeper if a better plan is
+    """Put task *depth* on the next node, if any; go deeper if a better plan is
     possible.
     """
     nodes = data.num_nodes
@@ -170,8 +170,8 @@ def settle(data: Data, state: State, leaf_limit: int) -> int:
 
 
 def lay_out(data: Data, state: State, spare: int) -> None:
-    """Order the files; note for each place what must still be fetched and loaded after
-    it.
+    """Order the files; for each place in this order, note the fetches and loads still
+    to come.
     """
     nodes = data.num_nodes
     files = data.num_files
@@ -209,9 +209,7 @@ def lay_out(data: Data, state: State, spare: int) -> None:
 
 
 def unavoidable(data: Data, state: State, group: int, spare: int) -> None:
-    """Note the least load that a file of *group* puts on each node, fetches
-    excluded.
-    """
+    """Note the least load that a file of *group* causes on each node beside fetches."""
     nodes = data.num_nodes
     first = data.opt_ptr[group]
     for i in range(nodes):

@@ -4,9 +4,9 @@ Objective: the makespan of the replay, over all queues of tasks, without copy en
 replayed under any of the three eviction policies. The start is that of ``link-aware``.
 Then follows a branch and bound along the exact replay
 (:mod:`ioopt.solvers.replication.exact.queue_kernel`), one policy after the other; one
-policy will do where no file ever has to make room for another. What that proves is the
-metric ``queues_bound_seconds``. A plan with copy entries, or a record of dispatches,
-may end sooner: the bound of the result is of those too.
+policy suffices if no file ever has to make room for another. The bound that this proves
+is the metric ``queues_bound_seconds``. A plan with copy entries, or a record of
+dispatches, may end sooner; the bound of the result is valid for those too.
 """
 
 from __future__ import annotations
@@ -62,20 +62,21 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class QueueLimits(Record):
-    """Divide the time and the replays of the search over queues.
+    """Divide the time and the replays of a solve among its steps.
 
     Chosen on the sweep ``workflow-exact`` and on the bundled instances of up to 12
     tasks.
 
     ``most_tasks``: with more tasks a proof is unlikely, and the states that the search
     keeps for each child of a branching get large. *Start*: the link-aware search has
-    ``start_share`` of the limit and ``start_replays`` replays; of a tiny instance the
-    planners' plans only are replayed. *Engine*: the clock is looked at every
-    ``plain_piece`` replays, compiled every ``compiled_piece``; up to ``plain_replays``
-    take some seconds and need no machine code. *Relaxation*: CP-SAT has ``relax_share``
-    of the time left before the search over queues. Behind a link-aware search
-    ``relax_kept`` of a limit is kept for it, if that is ``least_relaxed`` seconds or
-    more, which it needs to load. ``answer_seconds`` are kept for the plan.
+    ``start_share`` of the limit and ``start_replays`` replays; for a tiny instance only
+    the planners' plans are replayed. *Engine*: the clock is read every ``plain_piece``
+    replays, with compiled code every ``compiled_piece``; up to ``plain_replays``
+    replays take some seconds and need no machine code. *Relaxation*: CP-SAT has
+    ``relax_share`` of the time left before the search over queues. A link-aware search
+    leaves ``relax_kept`` of the limit for CP-SAT, if that is at least ``least_relaxed``
+    seconds, which CP-SAT needs to load. ``answer_seconds`` are reserved for writing the
+    plan.
     """
 
     most_tasks: Count = 40
@@ -96,8 +97,8 @@ LIMITS = QueueLimits()
 class Settings(Record):
     """Configure the limit of the search.
 
-    ``replays``: most replays of the search (None: until the time limit). With a count
-    the run can be repeated exactly.
+    ``replays``: most replays of the search (None: until the time limit). A run that is
+    limited by this count can be repeated exactly.
     """
 
     replays: int | None = None
@@ -130,7 +131,7 @@ def solve(
 
 
 def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """Solve ``ip`` when the makespan is the measure.
+    """Answer for ``ip`` when the makespan is the measure.
 
     Enumerate the queues of few tasks; search those of more tasks with ``link-aware``.
     """
@@ -166,7 +167,7 @@ def searched(problem: ReplicationProblem, request: SolveRequest) -> Answer:
 
 
 class _Run:
-    """Hold one solve: the best plan, and what the search of each policy has proven."""
+    """Track one solve: the best plan, and what the search of each policy has proven."""
 
     def __init__(
         self,
@@ -203,7 +204,7 @@ class _Run:
         self._offer(self.request.start)
 
     def _offer(self, plan: ReplicationPlan | None) -> None:
-        """Keep *plan* where its replay ends sooner than the best one's."""
+        """Make *plan* the best one if its replay ends sooner."""
         if plan is None:
             return
         try:
@@ -218,8 +219,9 @@ class _Run:
     def search(self) -> None:
         """Search under one policy after the other until the bound is met.
 
-        Each search begins with the best plan of the last. CP-SAT runs before a search
-        that is likely to be cut short, and after that of a tiny instance.
+        Each search begins with the best plan of the one before. CP-SAT runs before a
+        search that is likely to be cut short; for a tiny instance it runs after the
+        searches.
         """
         if len(self.problem.tasks) > TINY_TASKS:
             self.relax(LIMITS.relax_share)
@@ -230,7 +232,7 @@ class _Run:
             ended = self._run(tree, policy)
             self.proven.append(tree.bound)
             if not ended and policy != POLICIES[-1]:
-                # Nothing is known of the policies not yet searched.
+                # Nothing is proven of the policies not yet searched.
                 self.proven.append(self.floor)
             if not ended or not tree.pressed:
                 break
@@ -241,7 +243,9 @@ class _Run:
 
     @property
     def met(self) -> bool:
-        """Return whether no plan at all can end sooner than the best one."""
+        """Return whether the bound proves that no plan can end sooner than the best
+        one.
+        """
         return self.upper <= self.floor * (1 + kernel.CLOSE_ENOUGH)
 
     def relax(self, share: float) -> None:
@@ -329,8 +333,8 @@ def compile_kernels() -> None:
 class QueueSearch:
     """Search over all queues of *problem* under one eviction policy.
 
-    The search can be left and resumed. It looks only for plans that end before *upper*
-    seconds. ``fast``: use compiled kernels.
+    The search can be interrupted and resumed. It looks only for plans that end before
+    *upper* seconds. ``fast``: use compiled kernels.
     """
 
     def __init__(
@@ -356,7 +360,7 @@ class QueueSearch:
         self._tree = self._stack(upper)
 
     def _paths(self) -> Path:
-        """Return the arrays used by the bounds along a branch."""
+        """Return the arrays with which bounds are computed along a branch."""
         problem = self.problem
         bounds = self._bounds
         tasks = len(problem.tasks)
@@ -463,7 +467,9 @@ class QueueSearch:
         return float(least)
 
     def best_queues(self) -> list[list[int]] | None:
-        """Return the queues found that end at :attr:`upper`; None where none were."""
+        """Return the best queues found, which end at :attr:`upper`; None if there are
+        none.
+        """
         if not self._tree.numbers[kernel.FOUND]:
             return None
         tasks = len(self.problem.tasks)
@@ -475,7 +481,7 @@ class QueueSearch:
 
 
 def _one_block(*parts: Any) -> tuple[Ints, list[Any]]:
-    """Return *parts* with their arrays as views of one block of words, and that block.
+    """Return *parts* with its arrays as views into one block of words, and that block.
 
     Scratch and constants are left out. The search saves a state by copying the block.
     """

@@ -41,27 +41,27 @@ Rounds = Annotated[int, Field(ge=1)]
 
 
 class SearchLimits(Record):
-    """Say how ``ip`` divides its time between annealing, models and proofs.
+    """Divide the time of ``ip`` between annealing, models and proofs.
 
     Chosen on the sweeps ``additive`` (IMAGE-85, SAT-85 and PPA of 16 to 500 tasks, 12
     s) and ``library-additive`` (half a second). Speeds are those of a busy machine.
 
-    *Annealing*: it takes ``anneal_share`` of the limit, or ``small_anneal_share``
-    where a proof is likely, from ``anneal_rounds`` seeds. With less than
+    *Annealing* takes ``anneal_share`` of the limit, or ``small_anneal_share`` if a
+    proof is likely, and runs from ``anneal_rounds`` seeds. With less than
     ``hurry_seconds`` left, or a model that is too large, it begins from
     ``hurried_rounds`` seeds only, unless the instance is small. With less than
-    ``loading_pays_seconds`` left it comes before the bound for which CP-SAT has to be
-    loaded.
+    ``loading_pays_seconds`` left, annealing comes before the bound for which CP-SAT has
+    to be loaded.
 
-    *Models*: one is built where that takes at most ``build_share`` of the time left,
-    of ``longest_search_seconds`` at most, at ``terms_per_second``. Instances of up to
-    ``small_columns`` columns are proven rather than searched; the first proof, which
-    repeats, has ``first_proof_seconds``.
+    *Models*: a model is built if that, at ``terms_per_second``, takes at most
+    ``build_share`` of the time left; more than ``longest_search_seconds`` left count as
+    that many. Instances of up to ``small_columns`` columns are proven rather than
+    searched; the first proof, which repeats, has ``first_proof_seconds``.
 
-    *What follows*: the bound of all plans takes as long as that of one round took, but
-    at least ``least_wider_seconds``. ``answer_seconds`` and
-    ``answer_seconds_per_task`` are kept for writing, checking and replaying the plan;
-    the search has at least ``least_share`` of the time.
+    *What follows*: the search for a bound of all plans takes as long as the search for
+    plans of one round took, but at least ``least_wider_seconds``. ``answer_seconds``
+    and ``answer_seconds_per_task`` are reserved for writing, checking and replaying the
+    plan; the search has at least ``least_share`` of the time.
     """
 
     anneal_share: Share = 0.6
@@ -166,7 +166,7 @@ def _greedy_start(search: Search) -> None:
 
 
 def _offered(search: Search, start: ReplicationPlan) -> bool:
-    """Offer a warm start; return whether the checker takes it as a static plan."""
+    """Offer a warm start; return whether the checker accepts it as a static plan."""
     moves = from_plan(search.instance, start)
     if moves is None or (moves.copies and not search.replication):
         return False
@@ -314,7 +314,7 @@ def one_round_note(seconds: float) -> str:
 
 
 def cycle_notes(problem: ReplicationProblem, plan: ReplicationPlan) -> list[str]:
-    """Return a note where copies of the printed model run in a cycle."""
+    """Return a note if copies of the printed model form a cycle."""
     strict = plan.model_copy(update={"moves": "static"})
     cycles = [v for v in check(problem, strict, None).violations if v.rule == "forest"]
     if not cycles:

@@ -28,7 +28,9 @@ from ioopt.solvers.replication.greedy.minmin import answer_instead
 from ioopt.solvers.replication.plans import Answer, one_round_too_small, require_batch
 
 TERMS_PER_SECOND = 60_000
-"""Terms that PuLP builds and hands over per second on a busy machine (measured)."""
+"""Terms that PuLP builds and passes to a backend per second on a busy machine
+(measured).
+"""
 
 
 class Settings(Record):
@@ -80,7 +82,8 @@ def solve(
         )
     metrics = {}
     if bound is not None and not roomy(model.instance):
-        # The model keeps (21) and held files; plans that evict may take less time.
+        # The model respects (21) and never evicts held files; plans that evict may take
+        # less time.
         metrics["one_round_bound_seconds"] = bound
         notes.append(one_round_note(bound))
         bound = quick(problem)

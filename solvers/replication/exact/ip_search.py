@@ -41,15 +41,16 @@ SMALL_COLUMNS = 1_500
 
 
 class Search:
-    """Hold the best moves, the best load and the bounds, in units, while the steps run.
+    """Track the best moves, the best load and the bounds, in units, while the steps
+    run.
 
     ``cycles`` and ``replication`` choose the model; the deadline of ``request`` leaves
-    room for what follows the search. ``bound`` holds for plans of one round that keep
-    (2) and all held files, ``common`` for every plan that the checker accepts. While
-    ``relays`` is set, nodes may pass on files that they do not read, so that what the
-    models prove holds for all plans. The first such plan below the best ends this step,
-    unless ``loose`` takes it. ``infeasible``: one round is proven unable to hold the
-    batch.
+    room for what follows the search. ``bound`` is valid for plans of one round that
+    satisfy (2) and never evict held files, ``common`` for every plan that the checker
+    accepts. While ``relays`` is set, nodes may pass on files that they do not read, so
+    that the models prove bounds of all plans. The first plan with relays that is better
+    than the best one ends this step, unless ``loose`` accepts it. ``infeasible``: one
+    round is proven unable to hold the batch.
     """
 
     def __init__(
@@ -80,8 +81,8 @@ class Search:
 
     @property
     def of_all_plans(self) -> bool:
-        """Return whether what the models prove now holds for every plan of the
-        variant.
+        """Return whether bounds that the models prove now are valid for all plans of
+        the variant.
         """
         return roomy(self.instance) and self.relays == self.may_relay
 
@@ -117,7 +118,7 @@ class Search:
         return self.proven() or self.good_enough() or self.deadline.expired()
 
     def offer(self, moves: Moves | None) -> None:
-        """Keep *moves* when they fit the disks and beat the best."""
+        """Record *moves* if they fit the disks and beat the best."""
         if moves is None:
             return
         moves = tidied(self.instance, moves)
@@ -238,7 +239,7 @@ class Search:
     def _advance(
         self, search: enumeration.Enumeration, nodes: int, cancel: threading.Event
     ) -> None:
-        """Continue *search* for so many nodes."""
+        """Continue *search* for *nodes* tree nodes."""
 
         def over() -> bool:
             return self.over() or search.relays != self.relays or cancel.is_set()

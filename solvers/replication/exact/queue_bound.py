@@ -1,10 +1,10 @@
 """Bound from below the remaining time of a replay, given its exact state.
 
-The same code runs in plain Python and compiled. The bound is valid however the queues
-grow and for every eviction policy. It is the largest of three: the longest path from
-the present instant (queued tasks on their node, others on their best node); the work
-left on the cores, by what must follow it; and the load of the shared link, by what must
-follow each file.
+The same code runs in plain Python and compiled. The bound is valid for all ways to
+continue the queues and for every eviction policy. It is the largest of three: the
+longest path from the present instant (queued tasks on their node, others on their best
+node); the work left on the cores plus what must follow it; and the load of the shared
+link plus what must follow each file.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ ENDED_TASK = 3
 
 
 class Path(NamedTuple):
-    """Hold the data of the bounds for one instance, in seconds unless said otherwise.
+    """Store the data of the bounds for one instance, in seconds unless said otherwise.
 
     ``order``: the tasks, each after its predecessors; ``urgent``: all by falling tail,
     then -1. ``quick``, ``tail``: least compute time, and what must follow a task's end;
-    ``far``: least time from or to the remote storage by file, ``near``: a byte through
-    an interface; ``remote_rate``: bytes per second of all links together; ``producer``
-    by file, -1 none; ``fits`` by task and node. The rest is scratch: by task ``state``
-    and ``on`` (its node), ``start``, ``end``; by file ``after``, ``owed``; by core
-    ``free`` and ``power``.
+    ``far``: least time of each file from or to the remote storage; ``near``: time of a
+    byte through an interface; ``remote_rate``: bytes per second of all links together;
+    ``producer`` by file, -1 none; ``fits`` by task and node. The rest is scratch: by
+    task ``state`` and ``on`` (its node), ``start``, ``end``; by file ``after``,
+    ``owed``; by core ``free`` and ``power``.
     """
 
     order: Ints
@@ -141,7 +141,7 @@ def earliest(
         here = (
             maker >= 0 and path.state[maker] != ENDED_TASK and path.on[maker] in (-1, i)
         )
-        # A file staged for an earlier entry may already be there.
+        # A file that was staged for an earlier entry may already be on the node.
         reader = st.nxt[i * inst.num_files + f]
         if not (coming or here or NO_PLACE < reader < p):
             missing += inst.size[f]
@@ -184,8 +184,8 @@ def arrival(inst: Instance, st: State, path: Path, f: int, i: int) -> float:
 
 
 def cores_free(inst: Instance, st: State, k: int, i: int) -> float:
-    """Return when the tasks running on node *i* first leave the cores that task *k*
-    needs.
+    """Return when the tasks running on node *i* first leave free the cores that task
+    *k* needs.
     """
     idle = st.idle[i]
     time = st.clock[0]
@@ -240,8 +240,8 @@ def in_use(plan: Queues, st: State, i: int) -> bool:
 
 
 def node_opens(inst: Instance, plan: Queues, st: State, path: Path, i: int) -> float:
-    """Return when node *i* can next start a task: its head, or the first possible
-    head.
+    """Return when node *i* can next start a task: the head of its queue or, if that is
+    not yet known, the earliest possible head.
     """
     p = st.head[i]
     if p < plan.ptr[i + 1] and plan.entry[p] >= 0:

@@ -58,13 +58,13 @@ ASKS = 1
 FAILS = 2
 CLOSE = -1
 CLOSE_ENOUGH = 1e-9
-"""Relative improvement below which a better plan is not searched for."""
+"""Least relative improvement for which the search continues."""
 
 
 class Tree(NamedTuple):
-    """Hold the stack of the search.
+    """Store the stack of the search.
 
-    State and queues lie in one block of ``words``, so that a copy keeps them.
+    State and queues are stored in one block of ``words``, so that one copy saves both.
     ``before`` is the block before the passes of an instant; row ``depth * (tasks + 2)``
     of ``kept`` the one at a branching, the rows after it hold its children. By depth:
     number of ``children``, ``at`` the next one; by depth and child ``row``, ``bound``.
@@ -155,7 +155,7 @@ def load(tree: Tree, row: int) -> None:
 
 
 def go_on(inst: Instance, plan: Queues, st: State, log: Log, tree: Tree) -> int:
-    """Replay until a queue needs its next entry (ASKS), or to the end.
+    """Replay until a queue needs its next entry (ASKS) or the replay has ended.
 
     With ASKS the passes of the present instant are undone. FAILS is returned if the
     replay gets stuck or does not beat the best plan.
@@ -200,8 +200,8 @@ def branch(
     depth: int,
     least: float,
 ) -> None:
-    """Replay each child of the state at *depth* to its next question; sort them by
-    bound.
+    """Replay each child of the state at *depth* up to its next branching; sort the
+    children by bound.
     """
     base = depth * (inst.num_tasks + 2)
     keep(tree, base)

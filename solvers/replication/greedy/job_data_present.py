@@ -1,7 +1,7 @@
 """Plan with JobDataPresent and DataLeastLoaded (Khanna et al., Section 3; rule 9).
 
-The method goes back to Ranganathan and Foster. When time is short, the same planned
-disks serve a simpler plan (ours): tasks in the order of the file, each on the node that
+The method is by Ranganathan and Foster. When time is short, a simpler plan (ours) is
+made with the same planned disks: tasks in the order of the file, each on the node that
 is free first.
 """
 
@@ -40,11 +40,11 @@ TASKS_A_LOOK = 500
 class Settings(Record):
     """Configure how tasks are assigned and files copied.
 
-    ``eviction``, ``sources``: of the replay; the plan itself always evicts the least
-    recently used. ``when``: all tasks are assigned at the ``start``; or a node that is
-    planned to idle takes the first waiting task (``idle-head``) or the one with the
-    least to transfer (``idle-scan``). ``threshold``: accesses after which a file is
-    copied again (None: never).
+    ``eviction``, ``sources``: rules of the replay; the plan itself always evicts the
+    least recently used file. ``when``: all tasks are assigned at the ``start``; or a
+    node that is planned to idle takes the first waiting task (``idle-head``) or the one
+    with the least to transfer (``idle-scan``). ``threshold``: accesses after which a
+    file is copied again (None: never).
     """
 
     eviction: EvictionPolicy = "lru"
@@ -80,7 +80,7 @@ def plan_job_data_present(
 ) -> tuple[ReplicationPlan, list[float]]:
     """Return the plan and the planned busy seconds of each node.
 
-    Busy are transfers, computing and copies.
+    A node is busy with transfers, computing and copies.
     """
     require_batch(problem)
     planner = _Planner(problem) if when == "start" else _WhenIdle(problem)
@@ -111,8 +111,8 @@ def answer_in_file_order(problem: ReplicationProblem, what: str) -> Outcome:
 
 
 def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
-    """Plan tasks in file order, each on the node that is free first, with its
-    transfers.
+    """Plan tasks in file order, each with its transfers on the node that is free
+    first.
     """
     require_batch(problem)
     planner = _InFileOrder(problem)
@@ -122,7 +122,7 @@ def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
 
 
 class _Planner:
-    """Hold planned disks and loads.
+    """Track planned disks and loads.
 
     A disk maps each file to the number of the assignment that last read or copied it.
     """

@@ -1,4 +1,4 @@
-"""Schedule lists: one planner with exchangeable components, as in SAGA.
+"""Plan by list scheduling, with exchangeable components as in SAGA.
 
 It plans workflows, and batches for ``minmin``. Tasks are committed one by one to a
 node, in exact times, and never moved again (workflow rules 14 to 17). A file that a
@@ -36,8 +36,8 @@ from ioopt.solvers.replication.plans import Move, successors
 from ioopt.units import exact
 
 MOST_BITS = 4096
-"""Most bits of the ticks per second; finer units are rounded, as exact ones are
-slow.
+"""Most bits of the number of ticks per second; finer units are rounded, because exact
+ones are slow.
 """
 ROUNDED_TICKS = 10**30
 
@@ -69,7 +69,7 @@ class Ticks:
         self.release = [self._of(time) for time in release]
         pace = sum((1 / speeds[node.speed] for node in nodes), Fraction()) / len(nodes)
         self.mean = self._work(compute, pace)
-        """Computing ticks of each task at the mean of 1/speed."""
+        """Ticks of computing of each task at the mean of 1/speed of all nodes."""
         self._kinds = {
             speed: self._work(compute, 1 / value) for speed, value in speeds.items()
         }
@@ -84,7 +84,7 @@ class Ticks:
         return [self._of(time * pace) for time in compute]
 
     def _of(self, seconds: Fraction) -> int:
-        """Return *seconds* in ticks, rounded where the unit does not divide them."""
+        """Return *seconds* in ticks, rounded if the unit does not divide them."""
         whole, rest = divmod(seconds.numerator * self.second, seconds.denominator)
         return round(seconds * self.second) if rest else whole
 
@@ -99,8 +99,8 @@ END = float("inf")
 
 
 class Behind:
-    """Append tasks to a node: keep the (time, cores) from which cores stay free,
-    ascending.
+    """Append tasks to a node: store from which times on cores stay free, as ascending
+    (time, cores).
     """
 
     def __init__(self, cores: int) -> None:
@@ -128,7 +128,8 @@ class Behind:
 
 
 class Gaps:
-    """Track how many cores of a node are in use when, and the gaps between tasks.
+    """Track how many cores of a node are in use at each time, and the gaps between
+    tasks.
 
     ``used[x]`` cores are in use from ``times[x]`` to the next time; ``idle[c]`` are the
     starts and the ends of the longest stretches with at least c idle cores, for every
@@ -146,7 +147,7 @@ class Gaps:
     def earliest(
         self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0
     ) -> float:
-        """Return the first start from *ready* on in an idle stretch of at least
+        """Return the first start from *ready* on in an idle stretch that lasts
         *length*.
 
         A start whose end is after *limit* is returned unchecked: the caller rejects it.
@@ -231,7 +232,7 @@ MIN_MIN = Components("end", disks=True)
 
 
 class ListScheduler:
-    """Make a plan; keep the open tasks and the planned contents of all disks."""
+    """Make a plan; track the open tasks and the planned contents of all disks."""
 
     def __init__(self, problem: ReplicationProblem, components: Components) -> None:
         self.problem = problem
@@ -301,7 +302,7 @@ class ListScheduler:
         """Return the tasks of each node by planned start; ties in the order of
         commitment.
 
-        With the rank by end they stay in the order of commitment.
+        With the rank by end, queues stay in the order of commitment.
         """
         queues: list[list[int]] = [[] for _ in self.problem.nodes]
         rows = self.order
@@ -386,8 +387,8 @@ class ListScheduler:
         return any(node == i for _, node in self.order[:-1])
 
     def _room_for_one(self, disk: int) -> int:
-        """Return the input bytes of the largest waiting task that fits, or their
-        mean.
+        """Return the input bytes of the largest waiting task that fits, or the mean of
+        these tasks.
         """
         done = {task for task, _ in self.order}
         waiting = []
@@ -497,7 +498,7 @@ class _FirstEnd:
             np.array(readers, dtype=np.int64) for readers in plan.problem.readers
         ]
         self.changed = np.zeros(tasks, dtype=bool)
-        """Whether the ends of a task must be recomputed."""
+        """By task: whether its ends must be recomputed."""
 
     def open(self, k: int) -> None:
         """Make task *k* a candidate on every node that it fits."""

@@ -32,14 +32,14 @@ MODEL_SECONDS_PER_READ = 3e-5
 CHECK_SECONDS_PER_READ = 3e-6
 """Seconds to check a plan without a replay, per input and task."""
 CHEAP_SECONDS = 0.05
-"""Planning that takes no longer than this is done even after the limit."""
+"""Seconds of planning that are allowed even after the time limit."""
 SLACK_SECONDS = 0.3
 
 
 class Settings(Record):
     """Configure copies and evictions.
 
-    ``replication``: plan copies between nodes; ``eviction``, ``sources``: of the
+    ``replication``: plan copies between nodes; ``eviction``, ``sources``: rules of the
     replay. The plan itself always evicts by popularity, as in the paper. ``room``: what
     a node frees once a task has ended, in the plan and in its replay: space for the
     largest, mean or next waiting task, or only what the next one lacks, beside its

@@ -1,10 +1,10 @@
-"""Send each task to the node that has its files or gets them soonest.
+"""Send each task to the node that has its input files or gets them soonest.
 
-Tasks without inputs from other tasks are dealt to nodes in stretches of the order. The
-order of the instance should be depth-first, as Dask's is: then readers of the same file
-are neighbours and run on one node. An idle node takes a task that waits for another
-node if this saves more time than the links spend on moving its files and on sending
-back its outputs. Ours.
+Tasks without inputs from other tasks are divided among the nodes: each node gets a
+stretch of consecutive tasks of the instance. Their order should be depth-first, as
+Dask's is: then readers of the same file are neighbours and run on one node. An idle
+node takes a task that waits for another node if this saves more time than the links
+spend on moving its files and on sending back its outputs. Ours.
 """
 
 from typing import NamedTuple
@@ -18,10 +18,10 @@ Ours.
 
 
 class Place(NamedTuple):
-    """Name the node that a ready task waits for, with the task's seconds there.
+    """Name the node that a ready task waits for, and the seconds of the task there.
 
-    ``coming`` and ``links`` are the link seconds to bring its files there, and to any
-    other node.
+    ``coming`` is the link time in seconds to bring the task's files to that node,
+    ``links`` to any other node.
     """
 
     home: int
@@ -105,7 +105,8 @@ class Homes:
     def _find(self, view: DispatchView, k: int) -> Place:
         """Return the node that has the files of task *k* soonest.
 
-        Ties: fewest transfers, then as dealt, then the first node.
+        Ties: fewest transfers, then the node that got the task's stretch, then the
+        first node.
         """
         missing: dict[int, float] = {}
         costs: dict[int, float] = {}
@@ -128,12 +129,12 @@ class Homes:
     def _rescue(
         self, view: DispatchView, idle: list[int], waiting: dict[int, list[int]]
     ) -> Pair | None:
-        """Return the task and node whose exchange saves the most time; None if none
-        saves any.
+        """Return the task whose move to an idle node saves the most time, and that
+        node; None if no move saves any.
 
-        Ties: the first home, its first task, the lowest node. Without the task its home
-        ends that much earlier, unless it then ends later elsewhere; link time counts as
-        time that others wait.
+        Ties: the first home, its first task, the lowest node. The saving is the task's
+        seconds at its home or, if less, the time by which it ends earlier elsewhere,
+        minus its link time, for which other tasks wait.
         """
         best = 0.0
         pair: Pair | None = None
@@ -156,10 +157,10 @@ class Homes:
     def _worth_most(
         self, view: DispatchView, home: int, tasks: list[int]
     ) -> tuple[float, int | None]:
-        """Return the task at *home* whose departure saves the most, and how long it
+        """Return the task at *home* whose leaving saves the most, and how long it
         waits.
 
-        The task is None if none saves any time.
+        The task is None if no leaving saves time.
         """
         best = 0.0
         found: tuple[float, int | None] = 0.0, None

@@ -1,7 +1,8 @@
 """Bind ready tasks as late as possible: longest path first, where it ends first.
 
-This is list scheduling by the ranks of heft (workflow rule 15) while tasks run: nothing
-waits for a plan that did not come true, and no task is bound to busy cores. Ours.
+This is list scheduling by the ranks of HEFT (workflow rule 15) while tasks run: no task
+waits because a plan with wrong estimates says so, and none is bound to busy cores.
+Ours.
 """
 
 from graphlib import TopologicalSorter
@@ -11,7 +12,7 @@ from ioopt.solvers.replication.dispatch import expected_end
 
 
 class LateBinding:
-    """Dispatch by ranks, and remember those of the tasks that have arrived."""
+    """Dispatch by ranks, and remember the ranks of the tasks that have arrived."""
 
     def __init__(self) -> None:
         self._rank: dict[int, float] = {}

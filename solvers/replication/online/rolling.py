@@ -1,4 +1,4 @@
-"""Follow a plan of the remaining tasks, remade as tasks arrive or are given.
+"""Follow a plan of the remaining tasks, and replan as tasks arrive or are assigned.
 
 The candidates are the plan in force and plans of the remaining tasks by heft, b-level,
 locality and dispatch by live bytes. The one whose replay ends first is followed
@@ -43,18 +43,19 @@ from ioopt.solvers.replication.search.flow_deal import LiveBytes, depth_first, s
 
 
 class RollingLimits(Record):
-    """Say when ``rolling`` follows a plan, and how much it plans.
+    """Set when ``rolling`` follows a plan, and how much it plans.
 
     Chosen on the bundled workflows and on the sweep ``workflow``, with estimates that
     are right and that are wrong by half.
 
     ``late_share``: late binding is preferred if it is at most this share worse than the
-    plan under known times. ``lead``: weight of the mean end beside the makespan; of
-    plans that end together the one that is ahead earlier wins. ``margin``: the plan in
-    force gives way only to one better by this share, since what is left is known
-    roughly. ``overrun``: a task past its estimate is expected to go on for this share
-    of what it has taken. ``plans``: about how many a run makes. ``most_cells``: tasks x
-    nodes that one planning may look at; of larger rests locality decides.
+    plan under known times. ``lead``: weight of the tasks' mean end beside the makespan;
+    of plans that end together the one whose tasks end earlier wins. ``margin``: the
+    plan in force is replaced only by one that is better by this share, since remaining
+    times are known only roughly. ``overrun``: a task past its estimate is expected to
+    run on for this share of the time it has taken. ``plans``: about how many plans a
+    run makes. ``most_cells``: most tasks x nodes for which plans are made; if more
+    remain, locality decides.
     """
 
     late_share: Annotated[float, Field(ge=0, le=1)] = 0.1
@@ -72,7 +73,7 @@ class Settings(dispatch.Settings):
     """Set the replanning of ``rolling``; the options of every dispatcher apply too.
 
     The answer is the run by default. ``share``: a new plan is made once this share of
-    the unassigned tasks has been given since the last plan. ``evaluations``: replays
+    the unassigned tasks has been assigned since the last plan. ``evaluations``: replays
     for each new plan.
     """
 
@@ -91,12 +92,16 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 
 
 def policy(settings: Settings | None) -> Dispatcher:
-    """Return a dispatcher for one run; it remembers the given tasks and its plan."""
+    """Return a dispatcher for one run; it remembers its plan and the tasks it has
+    assigned.
+    """
     return Rolling(settings or Settings())
 
 
 class Rolling:
-    """Dispatch by a plan of the remaining tasks; count ``plans`` and ``replays``."""
+    """Dispatch by a plan of the remaining tasks; count the ``plans`` and ``replays``
+    made.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -129,7 +134,7 @@ class Rolling:
         return pair
 
     def _decide(self, view: DispatchView) -> Pair | None:
-        """Replan if due; return the task and node that the plan gives next."""
+        """Replan if due; return the next task of the plan, and its node."""
         released = len(view.released())
         left = released - len(self._given)
         if left * len(view.nodes) > LIMITS.most_cells:
@@ -171,7 +176,7 @@ class Rolling:
         return order[0] if order else -1
 
     def _plan(self, view: DispatchView) -> None:
-        """Take the best of the plan in force and the plans of all planners.
+        """Adopt the best of the plan in force and the plans of all planners.
 
         If late binding is about as good, follow no plan.
         """
@@ -259,7 +264,7 @@ def _limited(nodes: Sequence[Node]) -> bool:
 
 
 def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair | None:
-    """Return the decision of *decide*, after each node has received its own *heads*."""
+    """Return the decision of *decide*, but first give each node its *heads*."""
     for i, head in enumerate(heads):
         if not head or view.unstarted(i) is not None or head[0] not in view.ready:
             continue
@@ -277,10 +282,10 @@ ENTRY = kernel.begin_or_advance.__name__
 
 
 class Remaining:
-    """Hold the rest of a run as an instance, ``problem``.
+    """Make an instance, ``problem``, of the rest of a run.
 
-    Its tasks from ``first`` on are the tasks ``todo`` of the run; those before are
-    already running or assigned, and lead the queues ``heads``.
+    Its tasks from ``first`` on are the tasks ``todo`` of the run; the tasks before
+    ``first`` are already running or assigned, and form the queues ``heads``.
     """
 
     def __init__(self, view: DispatchView, given: Collection[int], fast: bool) -> None:
@@ -316,7 +321,9 @@ class Remaining:
         self.fast = fast
 
     def _nodes_with(self, there: Sequence[tuple[int, str]]) -> Iterator[Node]:
-        """Yield the nodes, each holding the files of *there* that it has."""
+        """Yield the nodes, each holding from the start those of its files that are in
+        *there*.
+        """
         for i, node in enumerate(self.view.nodes):
             held = tuple(name for f, name in there if self.view.holds(i, f))
             yield Node.model_construct(**{**dict(node), "holds": held})
@@ -345,7 +352,7 @@ class Remaining:
         return rows
 
     def _name_files(self, k: int) -> Sequence[int]:
-        """Note the files of task *k*; return those it writes."""
+        """Note the files of task *k*; return the files it writes."""
         task = self.view.task(k)
         reads = self.view.inputs(k)
         writes = self.view.outputs(k)
@@ -355,14 +362,16 @@ class Remaining:
         return writes
 
     def behind_heads(self, queues: Sequence[Sequence[int]]) -> Queues:
-        """Put the heads before the queues of a planner that does not know them."""
+        """Put the heads before the queues of a planner that does not know of the
+        heads.
+        """
         found = []
         for head, queue in zip(self.heads, queues, strict=True):
             found.append(head + [entry for entry in queue if entry >= self.first])
         return found
 
     def orders(self, queues: Queues) -> list[list[int]]:
-        """Return per node the tasks of the run, in order."""
+        """Translate *queues* into the tasks of the run, per node and in order."""
         found = []
         for queue in queues:
             found.append([self.todo[e - self.first] for e in queue if e >= self.first])

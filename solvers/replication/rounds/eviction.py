@@ -22,7 +22,9 @@ def popularity(access_freq: int, file_bytes: int, num_copies: int) -> Fraction:
 
 
 class Disks:
-    """Hold the files on every node between rounds, and the round of each last use."""
+    """Track the files on every node between rounds, and the round of each file's last
+    use.
+    """
 
     def __init__(
         self,
@@ -115,8 +117,8 @@ class Disks:
     def close_round(
         self, number: int, brought: Sequence[Removal], read: Sequence[Removal]
     ) -> None:
-        """Record what round *number* (from 1) put on the disks and what its tasks
-        read.
+        """Record the files that round *number* (from 1) put on disks, and those its
+        tasks read.
         """
         for file, node in brought:
             self.present[node].add(file)

@@ -29,7 +29,7 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
 LEAST_SECONDS = 0.05
-"""With fewer seconds than this the greedy selection is used unchanged."""
+"""If fewer seconds than this are left, the greedy selection is used unchanged."""
 HINTED = {"symmetry_level": 0}
 """Presolve with symmetries can call a complete feasible hint infeasible."""
 ROWS_PER_SECOND = 40_000
@@ -41,7 +41,9 @@ A model that would take half its time to write is not built.
 
 @dataclass(frozen=True)
 class Selection:
-    """Hold the tasks of each place, whether (17) holds, and whether (20) is proven."""
+    """Record the tasks of each place, whether (17) is met, and whether (20) is proven
+    optimal.
+    """
 
     tasks: tuple[tuple[int, ...], ...]
     balanced: bool
@@ -132,7 +134,8 @@ def greedy_selection(
             working.discard(i)
             continue
         candidates = np.flatnonzero(fits)
-        # Fewest bytes first; among ties, tasks whose files are all on the place.
+        # Take the task with the fewest bytes; of equal ones, one whose files are all at
+        # the place.
         fewest = candidates[missing[i][candidates] == missing[i][candidates].min()]
         row = int(fewest[misses[i][fewest].argmin()])
         task = rows[row]
@@ -151,12 +154,14 @@ def greedy_selection(
 
 
 TERMS_PER_SECOND = 15_000
-"""Columns and rows of the allocation model that Python writes per second (measured)."""
+"""Number of columns and rows of the allocation model that Python writes per second
+(measured).
+"""
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """Hold one sub-batch on *nodes*: where each task runs, in which order, which
+    """Record one sub-batch on *nodes*: where and in which order its tasks run, its
     transfers.
 
     All positions are those of the whole problem.

@@ -1,4 +1,4 @@
-"""Plan in rounds for limited disks (Khanna et al., Sections 4.2 to 4.4; rules 5 to 7).
+"""Plan in rounds for small disks (Khanna et al., Sections 4.2 to 4.4; rules 5 to 7).
 
 Select a sub-batch, allocate it, evict, repeat. The flat scheme is a hierarchy of one
 level.
@@ -41,15 +41,15 @@ from ioopt.solvers.replication.rounds.stages import (
 HASTE_SECONDS_PER_TASK = 0.0008
 """Seconds per task of a round without models (measured); reserved from the limit."""
 SLACK_SECONDS = 0.3
-"""Seconds past its limit for which a run may still be planned without models."""
+"""Seconds past the time limit in which a run may still be planned without models."""
 
 
 class RoundLimits(Record):
     """Divide the time left among the rounds.
 
     Chosen on the sweep ``additive-small-disks`` (IMAGE-85, bipartite-85 and SAT-85 of
-    60 tasks on 4 nodes, 8 s). ``planning_share`` of the time left is planned with; the
-    rest writes the plan down. Of a round's time ``selection_share`` goes to the first
+    60 tasks on 4 nodes, 8 s). Planning gets ``planning_share`` of the time left,
+    writing the plan the rest. Of a round's time ``selection_share`` goes to the first
     stage, the rest to the second.
     """
 
@@ -61,7 +61,7 @@ LIMITS = RoundLimits()
 
 
 class Settings(Record):
-    """Configure how rounds are balanced, separated and cleared.
+    """Configure how rounds are balanced and separated, and what they evict.
 
     ``thresh`` of (17); ``eviction`` between rounds and in the replay; ``barriers``
     between rounds.
@@ -72,8 +72,8 @@ class Settings(Record):
     without barriers the replay frees what is missing. ``replication``: copies between
     nodes; ``moves``, ``sources``: of the replay (timeline rule 7). ``ties``: among
     selections equal by (20), take ``any`` or the one that transfers the fewest
-    ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds a model, so that a run
-    that is not cut short by its deadline can be repeated.
+    ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds for each model, so that
+    a run that is not cut short by its deadline can be repeated.
     """
 
     eviction: EvictionPolicy = "popularity"
@@ -88,7 +88,8 @@ class Settings(Record):
 
 
 class Rounds:
-    """Make rounds, and track what they leave on the disks.
+    """Make rounds one after the other, and track the files that they leave on the
+    disks.
 
     ``unbalanced``, ``unproven``, ``rushed`` and ``hurried`` count selections without
     the balance (17), selections not proven largest, models with less time than asked
@@ -170,8 +171,8 @@ class Rounds:
         return done
 
     def _budget(self, pending: int) -> float | None:
-        """Return the seconds for this round, assuming later rounds are as large as
-        the last.
+        """Return the seconds for this round, if later rounds are as large as the last
+        one.
         """
         left = self.request.deadline.remaining()
         if left == float("inf"):
@@ -185,7 +186,8 @@ class Rounds:
         levels: tuple[int, ...],
         budget: float | None,
     ) -> list[Allocation]:
-        """Select tasks for the children of a virtual node, then recurse into each.
+        """Select tasks for the children of a virtual node, then recurse into each
+        child.
 
         At the leaves the selected tasks are allocated.
         """
@@ -219,9 +221,7 @@ class Rounds:
         children: Sequence[tuple[int, ...]],
         budget: float | None,
     ) -> Selection:
-        """Choose which of *tasks* each of *children* takes in this round (first
-        stage).
-        """
+        """Choose, by the first stage, which *tasks* each child takes in this round."""
         places = [self._place(child) for child in children]
         single = len(places) == len(self.problem.nodes)
         if single and all(place.disk_bytes is None for place in places):
@@ -248,7 +248,7 @@ class Rounds:
         return replace(limits, work=self.settings.effort)
 
     def _place(self, nodes: tuple[int, ...]) -> Place:
-        """Return *nodes* as one virtual node; its disk is limited if all of theirs
+        """Return *nodes* as one virtual node; its disk is limited if all their disks
         are.
         """
         present: set[int] = set()
@@ -282,7 +282,7 @@ class Rounds:
     def _join(
         self, parts: Sequence[Allocation], kept: Sequence[frozenset[int]]
     ) -> tuple[list[Removal], list[Move]]:
-        """Return all transfers of a round.
+        """Return all transfers of the parts of a round.
 
         A fetch becomes a copy if another virtual node has the file.
         """
@@ -315,7 +315,9 @@ class Rounds:
         copies: list[Move],
         gone: list[Removal],
     ) -> None:
-        """Record the round by names, and what it leaves on the disks."""
+        """Record the round with names for positions, and the files it leaves on the
+        disks.
+        """
         problem = self.problem
         nodes = [node.id for node in problem.nodes]
         files = [file.id for file in problem.files]
@@ -441,7 +443,7 @@ class TreeSettings(Settings):
     @field_validator("hierarchy")
     @classmethod
     def _numbers(cls, value: str | None) -> str | None:
-        """Refuse a hierarchy that is not made of whole numbers."""
+        """Refuse a hierarchy with anything but whole numbers."""
         for part in [] if value is None else value.split(":"):
             if not part.strip().isdecimal() or not 0 < int(part) < 10**6:
                 raise ValueError("wanted whole numbers with colons, such as 4:2")
@@ -449,12 +451,12 @@ class TreeSettings(Settings):
 
 
 def levels_for(num_nodes: int, hierarchy: str | None) -> tuple[int, ...]:
-    """Return the children at every level, from the top; check that they make
+    """Return the number of children at every level, from the top; their product is
     *num_nodes*.
 
-    Raises UsageError if they do not. Without a hierarchy take the paper's for 8, 16 and
-    32 nodes; otherwise leaves of 4 or of 2 nodes if that divides the nodes, else one
-    level.
+    Raises UsageError if the product differs. Without a hierarchy take the paper's for
+    8, 16 and 32 nodes; otherwise leaves of 4 or of 2 nodes if that divides the nodes,
+    else one level.
 
     >>> levels_for(8, "2:2:2"), levels_for(12, None), levels_for(3, None)
     ((2, 2, 2), (3, 4), (3,))

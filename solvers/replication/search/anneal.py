@@ -1,8 +1,8 @@
-"""Simulated annealing of the additive objective (ours), which ``ip`` starts from.
+"""Anneal the additive objective (ours); ``ip`` starts from the result.
 
 The first state puts tasks where few bytes must arrive and loads are low. A move sends a
-task to another node, exchanges two tasks, or fetches a file at another node. The run is
-a function of (instance, seed, steps).
+task to another node, exchanges two tasks, or fetches a file at another node. Equal
+instance, seed and number of steps give the same run.
 """
 
 import math
@@ -36,9 +36,9 @@ COMPILED_PIECE = 80_000
 STEP_SECONDS = 1e-5
 """Seconds of a step of the plain kernel on a busy machine (measured)."""
 STEP_SECONDS_PER_READ = 2e-6
-"""Further seconds for each input of a task, on average (measured)."""
+"""Further seconds of a step for each input of a task, on average (measured)."""
 STEP_SECONDS_PER_NODE = 5e-7
-"""Further seconds for each node (measured)."""
+"""Further seconds of a step for each node (measured)."""
 COMPILED_TIMES = 20.0
 """Approximate speed-up of the compiled kernel (measured)."""
 
@@ -85,9 +85,9 @@ def anneal(
 def steps_within(
     instance: StaticInstance, seconds: float, rounds: int, deadline: Deadline
 ) -> int:
-    """Return the steps in each of *rounds* that surely end within *seconds*.
+    """Return how many steps in each of *rounds* rounds surely end within *seconds*.
 
-    They are between 2,000 and 6 million.
+    The number is between 2,000 and 6 million.
     """
     rate = 1.0 / _step_seconds(instance)
     if use_machine_code("anneal", deadline, seconds):

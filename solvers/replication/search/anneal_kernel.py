@@ -3,8 +3,8 @@
 The same code runs in plain Python and compiled. A state is a node for every task and a
 root for every file. The root fetches the file and sends it to every other node where a
 task reads it (if copying does not pay, all nodes fetch it). Loads are whole units, so
-moves are undone exactly; random numbers are Park and Miller's, so that both ways of
-running the kernel give one answer. The energy is the sum of (load / scale)^16, close to
+moves are undone exactly; random numbers are Park and Miller's, so that the kernel gives
+the same answer compiled or not. The energy is the sum of (load / scale)^16, close to
 the largest load but never flat, plus a penalty for bytes beyond a disk.
 """
 
@@ -24,10 +24,10 @@ TEMPERATURES = 512
 
 
 class Data(NamedTuple):
-    """Hold the instance: ``ptr``/``files`` list each task's files, ``work`` is (task,
-    node) at ``k * num_nodes + i``, ``held`` is (file, node) at ``l * num_nodes + i``;
-    ``copying`` is 0 where every node fetches for itself; ``room`` bytes a node, -1
-    without limit; ``scale`` units.
+    """Store the instance as flat arrays: ``ptr``/``files`` list each task's files,
+    ``work`` is (task, node) at ``k * num_nodes + i``, ``held`` is (file, node) at ``l *
+    num_nodes + i``; ``copying`` is 0 where every node fetches for itself; ``room``
+    bytes a node, -1 without limit; ``scale`` units.
     """
 
     num_nodes: int
@@ -50,7 +50,7 @@ class Data(NamedTuple):
 
 
 class State(NamedTuple):
-    """Hold what a run changes.
+    """Store what a run changes.
 
     ``readers`` (file, node): tasks there that read the file; ``others``: nodes the root
     sends to; ``numbers``: random state, step, best load, whether the best fits the
@@ -103,8 +103,8 @@ def read(data: Data, state: State, file: int, node: int, step: int) -> None:
 
 
 def reroot(data: Data, state: State, file: int, node: int) -> None:
-    """Fetch *file* at *node* instead of its present root, or send it from there
-    when held.
+    """Make *node* the root of *file*, which fetches it (or sends it, if *node* holds
+    it).
     """
     root = state.root[file]
     far = data.far[file]
@@ -144,7 +144,7 @@ def move(data: Data, state: State, task: int, node: int) -> None:
 
 
 def note(state: State, file: int, root: int) -> None:
-    """Record the root of *file* before this step changes it."""
+    """Record *root*, that of *file* before this step changes it."""
     state.trail[state.numbers[TRAIL]] = file
     state.trail[state.numbers[TRAIL] + 1] = root
     state.numbers[TRAIL] += 2

@@ -22,14 +22,14 @@ from ioopt.solvers.replication.plans import successors
 
 
 class DealLimits(Record):
-    """Set the costs of a dispatch by live bytes and the length of its search.
+    """Set the costs of a dispatch by live bytes, and how many tasks it considers.
 
     Chosen on the bundled workflows and on the sweep ``workflow``, with small disks.
     ``window``: ready tasks that a dispatch looks at, the first of the order.
-    ``excess``: cost of bytes beyond a disk, in times of fetching them. ``drift``: cost
-    of each place down the order, in times of fetching a file of mean size. ``recent``:
-    tasks among which a depth-first order looks for the next. ``readers``: readers of a
-    file that it adds to them.
+    ``excess``: cost of bytes beyond a disk, as a multiple of the time to fetch them.
+    ``drift``: cost of each place down the order, as a multiple of the time to fetch a
+    file of mean size. ``recent``: tasks among which a depth-first order looks for the
+    next. ``readers``: readers of a file that it adds to them.
     """
 
     window: Annotated[int, Field(ge=1)] = 40
@@ -101,8 +101,8 @@ def depth_first(
 
 
 def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
-    """Return queues: a stretch of *order* for each node, by its share of all core
-    time.
+    """Cut *order* into one queue per node, in proportion to the core time of the
+    nodes.
     """
     power = list(accumulate(node.cores * node.speed for node in problem.nodes))
     work = [task.compute_seconds * task.cores for task in problem.tasks]
@@ -138,7 +138,7 @@ class LiveBytes:
         mean = sum(self.size) / max(1, len(self.size))
         self.drift = 0.0 if strict else LIMITS.drift * mean * self.fetch
         self.unread = [len(tasks) for tasks in problem.readers]
-        """Unassigned readers of each file."""
+        """Number of unassigned readers of each file."""
         self.there: list[set[int]] = [set(held) for held in problem.holds]
         """Live files of each node's tasks: those that some task will still read."""
 

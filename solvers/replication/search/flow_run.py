@@ -1,6 +1,6 @@
 """Run the link-aware search once over a workflow.
 
-Its starts are planners and dispatches by live bytes; then it anneals. See
+It starts from plans of planners and dispatches by live bytes; then it anneals. See
 :mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
@@ -20,11 +20,11 @@ from ioopt.solvers.replication.workflows import PLANNERS, Planner
 from ioopt.units import quantity, time_unit
 
 PROOF_SECONDS_PER_TASK = 1e-4
-"""Seconds of the bound with transfers, per task (measured)."""
+"""Seconds per task to compute the bound with transfers (measured)."""
 
 
 class FlowRun(LinkAwareRun):
-    """Make starts and anneal for a workflow."""
+    """Make starting plans for a workflow and anneal them."""
 
     def start(self) -> None:
         """Score the plans of all planners and the given plan.

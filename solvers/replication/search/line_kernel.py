@@ -1,11 +1,12 @@
 """Anneal one order of all tasks.
 
 The same code runs in plain Python and compiled. A plan is scored by its replay, or by
-the bytes that the order moves if its tasks ran one after the other, each on its node,
-and disks evicted the file that the order reads last (Belady). With the score by bytes,
-nodes do not wait for each other, so a move changes little but the files it touches:
-annealing progresses much further than over replays, and a plan takes a tenth of the
-time. Annealing over replays then continues from such an order, and moves barriers too.
+the bytes that would be transferred if its tasks ran one after the other, each on its
+node, and disks evicted the file that is read last in the order (Belady). With the score
+by bytes, nodes do not wait for each other, so a move changes little but the transfers
+of its files: annealing progresses much further than with replays, and scoring a plan
+takes a tenth of the time. Annealing over replays then continues from such an order, and
+moves barriers too.
 """
 
 import math
@@ -49,7 +50,7 @@ def replayed(
 ) -> float:
     """Return the makespan of the queues of *plan*, or with a *log* their batch time.
 
-    Infinite if they cannot run, or if the result is above *limit*.
+    Infinite if the queues cannot run, or if the result is above *limit*.
     """
     value, code = replay(inst, plan, st, log, float("inf") if log.enabled else limit)
     if code != FINISHED:
@@ -177,8 +178,8 @@ def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
 
 
 def begin(inst: Instance, line: Line) -> None:
-    """Begin with held files on the disks, no byte moved, and every file's first
-    reader next.
+    """Initialise the score by bytes: held files on the disks, no byte moved, and every
+    file's first reader next.
     """
     files = inst.num_files
     tasks = inst.num_tasks
@@ -228,7 +229,9 @@ def serve(inst: Instance, line: Line, p: int) -> None:
 
 
 def seconds(inst: Instance, line: Line, limit: float) -> float:
-    """Return the seconds of all transfers; infinite once they must exceed *limit*."""
+    """Return the seconds of all transfers; infinite as soon as they must exceed
+    *limit*.
+    """
     begin(inst, line)
     sums = line.sums
     for p in range(inst.num_tasks):

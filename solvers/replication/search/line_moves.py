@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MODULUS = 2147483647
 LONGEST_BLOCK = 8
-"""Most tasks that one move takes along (1 to 20; chosen with the next two)."""
+"""Most tasks that one move takes along (1 to 20; tuned together with the next two)."""
 BARRIER_MOVES = 15
 """Percentage of moves that change a barrier, in plans with barriers (0 to 100).
 
@@ -29,13 +29,15 @@ BARRIER_SHIFT = 4
 SWAPS = 10
 """Below this percentage, moves exchange the nodes of two tasks."""
 BLOCKS = 25
-"""From there to this percentage they send a block of a queue to another node."""
+"""From there up to this percentage, moves send a block of a queue to another node."""
 FAMILIES = 40
-"""From there to this percentage they send a task with its producers or consumers to
-a node.
+"""From there up to this percentage, moves send a task with its producers or consumers
+to a node.
 """
 SHIFTS = 85
-"""From there to this percentage they shift one task; above, on batches, a block."""
+"""From there up to this percentage, moves shift one task; above it, on batches, a
+block.
+"""
 EVALUATIONS = 0
 """Cell of ``counts``: plans scored."""
 NOW = 0
@@ -44,7 +46,7 @@ BEST = 1
 
 
 class Line(NamedTuple):
-    """Hold the plan under search and the constants of the instance.
+    """Store the plan under search and the constants of the instance.
 
     ``order`` lists the tasks, ``place`` is its inverse, ``node`` the node of each task,
     ``cut`` is 1 where a barrier stands before a place; ``kept_*`` and ``best_*`` are
@@ -56,8 +58,8 @@ class Line(NamedTuple):
     For the score by bytes (:mod:`ioopt.solvers.replication.search.line_kernel`):
     planned disks, cell (i, f) of ``on`` and ``residents`` at ``i * num_files + f``;
     ``nxt``: place of the next reader of a file, ``follow`` of the one after each input,
-    ``wanted`` of the last one; ``costs``: seconds a byte to fetch and to copy;
-    ``sums``: bytes so far.
+    ``wanted`` of the last one; ``costs``: seconds to fetch and to copy a byte;
+    ``sums``: bytes moved so far.
     """
 
     order: Ints
@@ -117,7 +119,7 @@ def keep(line: Line, order: Ints, node: Ints, cut: Ints) -> None:
 
 
 def put_back(line: Line) -> None:
-    """Restore ``kept_order``, ``kept_node`` and ``kept_cut``."""
+    """Restore the plan from ``kept_order``, ``kept_node`` and ``kept_cut``."""
     for p in range(len(line.order)):
         line.order[p] = line.kept_order[p]
         line.place[line.order[p]] = p
@@ -170,8 +172,7 @@ def send(inst: Instance, line: Line, k: int, i: int) -> None:
 def gather(line: Line, k: int, to: int, step: int, ptr: Ints, listed: Ints) -> int:
     """Flag and count task *k* and the tasks that must move with it towards *to*.
 
-    *listed* are the tasks that must stay on one side of a task, in the direction
-    *step*.
+    *listed* are, by task, the tasks that must stay on its side in the direction *step*.
     """
     first = line.place[k]
     for p in range(first, to + step, step):
@@ -274,7 +275,7 @@ def send_family(inst: Instance, line: Line, k: int) -> None:
 def send_block(inst: Instance, line: Line, k: int, i: int, most: int) -> None:
     """Send task *k* and the next ones of its queue, at most *most*, to node *i*.
 
-    Their places in the order stay the same.
+    The places of these tasks in the order stay the same.
     """
     a = line.node[k]
     left = most
@@ -287,7 +288,7 @@ def send_block(inst: Instance, line: Line, k: int, i: int, most: int) -> None:
 def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
     """On a batch, move task *k* and its followers in the order to place *to*.
 
-    They stay on their nodes, or all go to node *i*.
+    These tasks stay on their nodes, or all go to node *i*.
     """
     p = line.place[k]
     stay = draw(line.random, 2)

@@ -6,8 +6,8 @@ while still needed. So a spectral order puts tasks that share bytes next to each
 Then annealing improves one order of all tasks that keeps producers before readers
 (:mod:`ioopt.solvers.replication.search.line_moves`), scored by the bytes it moves or by
 the timeline simulator. Eviction is farthest-next-use. The plans of all cheap planners
-are among the starts, also under their own eviction, so the answer is never worse than
-theirs.
+are among the starts, also under their own eviction policy, so the answer is never worse
+than the answers of these planners.
 
 In a workflow the live bytes on small disks decide: starting more tasks than the disks
 can hold means writing products back over the link. So a depth-first order
@@ -41,14 +41,18 @@ from ioopt.solvers.replication.search.params import PARAMS, cells
 SEEDS_APART = 1_000_003
 """Difference between the seeds of two threads."""
 NO_TIME_SECONDS = 0.03
-"""Seconds beyond the greedy plan below which a limit is too short to search."""
+"""Least seconds beyond those of the greedy plan that a limit must leave for a
+search.
+"""
 
 PLANNING_SECONDS_PER_TASK = 1e-4
-"""Seconds of the bound and of the first planner of a workflow, per task (measured)."""
+"""Seconds per task for the bound and the first planner of a workflow (measured)."""
 WORKFLOW_REPLAY = 4.0
-"""Time of a workflow's replay over that of a batch, from saves and cores (measured)."""
+"""Ratio of the times to replay a workflow and a batch, due to saves and cores
+(measured).
+"""
 SHARE_OF_PLANNING = 0.5
-"""Share of the time left that planning without a search may take, before the replay."""
+"""Share of the time left before the replay that planning without a search may take."""
 
 
 class Settings(ReplayOptions):
@@ -64,8 +68,8 @@ class Settings(ReplayOptions):
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Search for the least simulated makespan until replays, bound or deadline end
-    it.
+    """Search for the least simulated makespan until all replays are used, the bound is
+    met, or the deadline expires.
     """
     problem.require_room()
     if problem.is_workflow and _too_large_workflow(problem, request):
@@ -98,10 +102,10 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 
 
 def _runs(problem: ReplicationProblem, request: SolveRequest) -> list[LinkAwareRun]:
-    """Return a run for every thread, each from other random numbers.
+    """Return a run for every thread, each with its own random numbers.
 
-    The first is that of a single thread. Threads run machine code in parallel but not
-    plain Python, so large batches, which get few replays, get one run.
+    The first is the same as a run with a single thread. Threads run machine code in
+    parallel but not plain Python, so large batches, which get few replays, get one run.
     """
     kind = FlowRun if problem.is_workflow else LinkAwareRun
     evaluations = (request.settings or Settings()).evaluations

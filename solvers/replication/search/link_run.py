@@ -1,4 +1,4 @@
-"""Run the link-aware search once: plans of the planners, orders, annealing.
+"""Run the link-aware search once: start from planners' plans and orders, then anneal.
 
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
@@ -47,9 +47,9 @@ from ioopt.units import counted
 class Budget:
     """Count the replays and the seconds that a search may spend and has spent.
 
-    It may make *effort* replays (infinite: no limit) and take *seconds*. Each restart
-    takes part of the replays, so a longer limit continues from the end of a shorter
-    one.
+    The search may make *effort* replays (infinite: no limit) and take *seconds*. Each
+    restart takes part of the replays, so a run with a longer limit goes through all
+    that a shorter run does.
     """
 
     def __init__(
@@ -73,7 +73,9 @@ class Budget:
         return self.end - self.clock()
 
     def give_up(self) -> None:
-        """End this run, which has its own thread, at its next check of the clock."""
+        """Let this run, which has its own thread, end at its next check of the
+        clock.
+        """
         self.end = -float("inf")
 
     def counted_out(self) -> bool:
@@ -103,7 +105,8 @@ BATCH_PLANNERS: Mapping[str, Planner] = {
 
 @dataclass
 class Best:
-    """Hold the best plan so far: its queues and eviction, or a planner's own plan.
+    """Record the best plan so far: its queues and eviction policy, or a planner's own
+    plan.
 
     ``rounds``: the tasks between each two barriers, if the plan has any.
     """
@@ -124,7 +127,9 @@ class LinkAwareRun:
     """
 
     proof_seconds = 0.0
-    """Seconds that the bound took; they show this machine's speed on this instance."""
+    """Seconds taken to compute the bound; they show this machine's speed on this
+    instance.
+    """
 
     def __init__(
         self,
@@ -233,7 +238,9 @@ class LinkAwareRun:
         return StopReason.ITERATIONS
 
     def offer(self, found: Best) -> None:
-        """Keep a plan that scores better; report progress once a second."""
+        """Record a plan that scores better than the best; report progress once a
+        second.
+        """
         if found.score < self._elite.score:
             self._elite = found
         if found.score >= self.best.score:
@@ -269,14 +276,12 @@ class LinkAwareRun:
         )
 
     def start(self) -> None:
-        """Score the plan of every planner as its own solver makes it, and the given
-        plan.
-        """
+        """Score the plan that every planner's own solver makes, and the given plan."""
         given = self.request.start
         if isinstance(given, ReplicationPlan):
             self._baseline(given, "the given plan")
-        # Complete the cheap plans even past the limit: a command may end a little after
-        # it.
+        # Complete the cheap plans even past the limit: a command may end a little
+        # later.
         until = self.request.deadline.with_overtime(self._reserve)
         asked = replace(
             self.request, settings=None, start=None, policy=None, deadline=until
@@ -344,7 +349,9 @@ class LinkAwareRun:
         return self.engine.score(queues, plan.eviction)
 
     def improve(self) -> None:
-        """Restart on one engine until time, count or bound ends the run."""
+        """Make restarts on one engine until the time, the count or the bound ends the
+        run.
+        """
         if self.over():
             return
         budget = self.budget
@@ -365,7 +372,9 @@ class LinkAwareRun:
                 budget.give_up()
 
     def _size(self, turn: int) -> int:
-        """Return the replays of a restart: twice those of the last, up to a limit."""
+        """Return how many replays a restart makes: twice as many as the last, up to a
+        limit.
+        """
         knobs = self.params
         most = knobs.evaluations_per_restart
         if self._orders_pay:
@@ -378,7 +387,7 @@ class LinkAwareRun:
         return int(left) if left < 2 * size else size
 
     def restart(self, turn: int) -> None:
-        """Begin from the best plan of the cycle and anneal.
+        """Anneal from the best plan of the cycle of restarts.
 
         The second half of a cycle begins from the best plan of the run.
         """
@@ -460,8 +469,8 @@ class LinkAwareRun:
             self._cool(annealing, 1.0, hot, "annealing")
 
     def _heat(self, score: float, share: float) -> float:
-        """Return a temperature in seconds: *share* of the *score*, less with many
-        tasks.
+        """Return a temperature in seconds: *share* of the *score*, less if there are
+        many tasks.
         """
         many = self.params.many_tasks
         return score * (many / max(many, len(self.problem.tasks))) * share

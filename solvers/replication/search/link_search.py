@@ -45,10 +45,11 @@ def compile_kernels() -> None:
 
 
 class Engine:
-    """Hold the arrays of one problem and the kernels over them, compiled if *fast*.
+    """Combine the arrays of one problem with the kernels, which are compiled if *fast*.
 
-    The same seed and calls give the same answers, compiled or not. Scores are makespans
-    in seconds, or if *additive* the batch time (13) of the replay's transfers.
+    With the same seed, the same calls give the same answers, compiled or not. Scores
+    are makespans in seconds, or if *additive* the batch time (13) of the replay's
+    transfers.
     """
 
     def __init__(
@@ -151,7 +152,7 @@ class Engine:
     def score(self, queues: Queues, eviction: EvictionPolicy = OUR_EVICTION) -> float:
         """Return the simulated makespan of *queues* (tasks only) in seconds.
 
-        Infinite if they cannot run.
+        Infinite if the queues cannot run.
         """
         return self.value(self.arrays(queues, eviction), self._nothing, 0)
 
@@ -183,7 +184,7 @@ class Annealing:
         self.arrays = arrays
         self.line = line
         self.steps_per_replay = steps_per_replay
-        """Moves made in the time of one replay."""
+        """Number of moves made in the time of one replay."""
         self.by_bytes = by_bytes
         self.line.values[BEST] = engine.value(arrays, line, int(by_bytes))
 
@@ -301,7 +302,7 @@ def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
 
 
 def merged(problem: ReplicationProblem, queues: list[list[int]]) -> list[int]:
-    """Return one order that keeps all *queues* and puts producers first.
+    """Merge *queues* into one order of all tasks that puts producers first.
 
     Among tasks that may come next, take the one with the least share of its queue
     before it.

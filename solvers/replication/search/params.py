@@ -13,38 +13,42 @@ Seconds = Annotated[float, Field(gt=0)]
 
 
 class SearchParams(Record):
-    """Say how a link-aware search spends its replays and its time.
+    """Set how a link-aware search spends its replays and its time.
 
     Chosen on ``image-85`` and ``bipartite-85``, seeds 0 to 9.
 
-    *Size of a run*: ``evaluations_per_task`` replays a task, at least
-    ``fewest_evaluations``, where no limit was asked for; where orders of ``many_tasks``
-    pay, ``tasks_per_second`` times the limit over them. Without a limit a run takes
-    ``default_seconds`` at most. Restarts, ``most_restarts`` at most, grow from
-    ``first_restart`` replays on, each twice as many, up to ``evaluations_per_restart``
-    a task. ``cycle`` restarts share one fresh start; the second half of them goes on
-    from the best plan of the run.
+    *Size of a run*: ``evaluations_per_task`` replays for each task, at least
+    ``fewest_evaluations``, if no limit was requested; if orders of ``many_tasks`` pay,
+    ``tasks_per_second`` times the limit, divided by the number of tasks. Without a
+    limit a run takes ``default_seconds`` at most. There are at most ``most_restarts``
+    restarts. The first makes ``first_restart`` replays, every further one twice as many
+    as the one before, up to ``evaluations_per_restart`` for each task. A cycle of
+    ``cycle`` restarts shares one fresh start; the second half of a cycle continues from
+    the best plan of the run.
 
-    *Orders*: a restart of up to ``evaluations_per_round`` replays a task anneals one
-    order for ``order_share`` of them by its bytes. It begins at ``order_hot`` by turns,
-    or at ``order_warm`` where it goes on from another. Then it anneals with barriers
-    from ``warm`` on. Below ``many_tasks`` every other restart anneals queues instead.
+    *Orders*: a restart of up to ``evaluations_per_round`` replays for each task anneals
+    one order, for the share ``order_share`` of these replays by its bytes. The
+    temperature begins at one of ``order_hot`` by turns, or at ``order_warm`` if the
+    order continues an earlier one. Then the restart anneals with barriers, from
+    temperature ``warm`` on. With fewer than ``many_tasks`` tasks every other restart
+    anneals queues instead.
 
-    *Starts*: where replays are slow, from ``slow_cells`` inputs x nodes on, MinMin is
-    the only planner asked. ``workflow_deals`` dispatches by live bytes begin a
-    workflow, and every cycle of restarts; each may take ``deal_share`` of the time
-    left.
+    *Starts*: if replays are slow, from ``slow_cells`` inputs x nodes on, MinMin is the
+    only planner that is run. For a workflow, the run and every cycle of restarts begin
+    with ``workflow_deals`` dispatches by live bytes; each may take ``deal_share`` of
+    the time left.
 
-    *Annealing of queues* begins at each of ``heats`` by turns and falls as from the
-    first to ``cold``; temperatures are shares of the makespan for up to ``many_tasks``
-    tasks, less for more: a move changes what a few tasks cost.
+    *Annealing of queues* begins at the temperatures ``heats`` by turns, which fall at
+    the rate that leads from the first of them to ``cold``. Temperatures are shares of
+    the makespan for up to ``many_tasks`` tasks, and lower for more tasks, because a
+    move changes the cost of a few tasks only.
 
-    *Time*: up to ``reserve_share`` of the time left is kept for what follows the
-    search. Reading, report, check and writing of a workflow take ``after_proof`` times
-    as long as its bounds, at most. The clock is looked at every ``stretch_seconds`` of
-    annealing. Past the limit no plan is made whose replay takes more than
-    ``cheap_seconds``, since the answer is replayed once more. Replays that take longer
-    than ``long_replay_seconds`` in plain Python watch the clock themselves.
+    *Time*: up to ``reserve_share`` of the time left is reserved for the steps after the
+    search. Reading, report, check and writing of a workflow take at most
+    ``after_proof`` times as long as its bounds. The clock is read every
+    ``stretch_seconds`` of annealing. Past the limit no plan is made whose replay takes
+    more than ``cheap_seconds``, since the answer is replayed once more. Replays that
+    take longer than ``long_replay_seconds`` in plain Python check the clock themselves.
     """
 
     evaluations_per_task: int = Field(default=200, ge=0)
@@ -84,8 +88,8 @@ class SearchParams(Record):
         return max(self.fewest_evaluations, int(self.tasks_per_second * limit / tasks))
 
     def orders_pay(self, problem: ReplicationProblem) -> bool:
-        """Return whether repeated fetches on small disks make it pay to anneal one
-        order.
+        """Return whether small disks cause so many repeated fetches that annealing one
+        order pays.
         """
         if problem.is_workflow:
             return False
@@ -100,5 +104,5 @@ PARAMS = SearchParams()
 
 
 def cells(problem: ReplicationProblem) -> int:
-    """Return inputs x nodes, with which the time of a replay grows."""
+    """Return inputs x nodes: the time of a replay grows with this number."""
     return sum(map(len, problem.inputs)) * len(problem.nodes)

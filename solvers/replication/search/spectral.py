@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 CLIQUE_READERS = 12
-"""Most readers of a file that has no vertex of its own (2 to 100)."""
+"""Most readers of a file without a vertex of its own in the graph (2 to 100)."""
 DENSE_TASKS = 60
 """Most vertices for which all eigenvectors are computed, the quicker way there."""
 
@@ -63,8 +63,8 @@ def _along_fiedler(
 ) -> list[int]:
     """Return the tasks in the order of their entries of the Fiedler vector.
 
-    Of its two signs take the one with the lexicographically smaller list, so that runs
-    repeat.
+    Of the two signs of the vector take the one that gives the lexicographically smaller
+    list, so that runs repeat.
     """
     if len(tasks) < 3:
         return tasks
