@@ -286,8 +286,8 @@ class Result(BaseModel):
         ]
 
     def _other_metrics(self) -> list[tuple[str, Any]]:
-        """Return the rows of all metrics but measure and objective; one row for each
-        item of a metric.
+        """Return one row for each item of the remaining metrics: without the measure,
+        the objective, the bounds left out and metrics of many items.
         """
         left_out = {self._own, self.measure}
         left_out |= resolve_name("ioopt.verdict:bounds_left_out")(self)

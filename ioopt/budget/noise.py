@@ -30,7 +30,9 @@ class Noise(NamedTuple):
 
 
 class NoisyRun(NamedTuple):
-    """Makespan of one run (None: stuck), and the most real bytes inside at once."""
+    """Makespan of one run (None: it got stuck), and the peak of the directory in true,
+    not expected, bytes.
+    """
 
     seconds: float | None
     peak: int

@@ -25,7 +25,7 @@ from ioopt.problems.base import Json
 
 
 class Campaign(NamedTuple):
-    """An open store, and workers that start when the first value is missing."""
+    """An open store, and workers that are started once a value is missing from it."""
 
     store: Store
     executor: Callable[[], Executor]

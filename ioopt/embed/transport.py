@@ -106,7 +106,9 @@ class StreamServer:
 
 
 class NumberedServer(StreamServer):
-    """A :class:`StreamServer` whose replies begin with the number of their line."""
+    """A :class:`StreamServer` whose requests begin with a number, which it repeats at
+    the start of the reply.
+    """
 
     overhead_bytes = _NUMBER_BYTES
 

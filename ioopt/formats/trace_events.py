@@ -99,7 +99,9 @@ def trace_events_json(timeline: Timeline) -> str:
 
 
 def timeline_csv(timeline: Timeline) -> str:
-    """Return one line per interval and instant, by time; empty rate if meaningless."""
+    """Return a CSV line for each interval and each instant, in order of time; the rate
+    is empty for kinds that have none.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)

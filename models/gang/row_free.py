@@ -155,7 +155,7 @@ class RowFreeModel:
         return values
 
     def counts(self, point: Sequence[int]) -> dict[int, int]:
-        """Return the number of rows of every option that a solution takes."""
+        """Return, for each option that a solution takes, its number of rows."""
         return {o: point[at] for o, at in enumerate(self.rows) if point[at]}
 
 
@@ -171,7 +171,9 @@ class ReplicatedModel(RowFreeModel):
             self.add_columns(self.add_row_counts())
 
     def add_row_counts(self) -> list[list[tuple[int, int]]]:
-        """Add z[o,k] with (7); return (variable, tasks) of remote options by k."""
+        """Add the variables z[o,k] and constraints (7); return, for each k, the
+        variable and the number of tasks of every remote option.
+        """
         levels = self.question.levels
         program = self.program
         counted: list[list[tuple[int, int]]] = [[] for _ in range(levels)]

@@ -423,8 +423,8 @@ class TransferBound(WorkflowBound):
     def _tail(
         self, k: int, c: int, tails: list[dict[int, float]], tail: list[float]
     ) -> float:
-        """Return what follows *k* on a node of kind *c*: readers of its files there, or
-        the files leave.
+        """Return the least seconds that must follow the end of *k* on a node of kind
+        *c*: its output files are read there, or first sent elsewhere.
         """
         problem = self.problem
         byte = self.problem.replica_seconds_per_byte

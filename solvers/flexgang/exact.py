@@ -137,7 +137,7 @@ def _prefer_baseline(ranked: list[Ranked]) -> None:
         return
     gains = [a - b for a, b in zip(ranked[0].values, baseline.values)]
     mean, error = mean_and_standard_error(gains)
-    # The difference is within the noise between seeds.
+    # If the difference is within the noise between seeds, the baseline goes first.
     if mean <= CERTAIN * (error or 0.0):
         ranked.remove(baseline)
         ranked.insert(0, baseline)

@@ -232,7 +232,8 @@ class Search:
         modes: tuple[bool, ...] = (False, True),
         until: Deadline | None = None,
     ) -> None:
-        """Run one point, first without admission; make it the best if it is not worse.
+        """Simulate one point without admission control, and with it if that run gets
+        stuck; keep the point as the best unless the best so far is better.
 
         The run is given up at the search's deadline, or earlier at *until*.
         """

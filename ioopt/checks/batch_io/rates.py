@@ -59,8 +59,8 @@ def is_conservative(terms: Terms) -> bool:
 
 
 def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Check that the first grant of each request is between the start and the end of
-    the request, at the instant when its first recorded rate begins.
+    """Check that the first grant of each request lies within the request, and that the
+    first recorded rate of the request begins then.
     """
     for record in view.requests:
         text = _false_grant(view, record)

@@ -95,7 +95,9 @@ class GangPolicy(Protocol):
 
     @property
     def rules(self) -> Rules | None:
-        """Return the rules of the phases."""
+        """Return the choices for the phases of an update; None if they do not describe
+        this policy.
+        """
         ...
 
     def update(self, state: State) -> State:

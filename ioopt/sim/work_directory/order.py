@@ -40,8 +40,8 @@ def _uses(problem: WorkDirectoryProblem, order: Sequence[int]) -> list[int]:
 def reference_order(
     problem: WorkDirectoryProblem, deadline: Deadline | None = None
 ) -> list[int]:
-    """Return the order with the least sequential peak of :data:`ORDERS`, ties the
-    first.
+    """Return the order among :data:`ORDERS` with the least sequential peak; of equals,
+    the first.
 
     Past the *deadline* no further order is tried once one keeps the quota.
     """

@@ -48,7 +48,7 @@ class _Room:
         ]
 
     def _fits(self, needs: Iterable[int]) -> bool:
-        """Return whether the amounts *needs* are left of all resources."""
+        """Return whether at least the amount in *needs* is free of every resource."""
         return all(need <= have for need, have in zip(needs, self._free))
 
     def take(self, name: str) -> None:

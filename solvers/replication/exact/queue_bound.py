@@ -269,8 +269,8 @@ def filled(path: Path, used: int, first: float, work: float) -> float:
 
 
 def bytes_left(inst: Instance, st: State, path: Path) -> float:
-    """Bound the end by the bytes that must still cross the link, by each file's
-    tail.
+    """Bound the end from below: for each file, it and all files with a tail at least as
+    long must still cross the link, and then its tail follows.
     """
     now = st.clock[0]
     whole = 0.0

@@ -248,7 +248,7 @@ class _WhenIdle(_Planner):
 
 
 class _InFileOrder(_WhenIdle):
-    """Assign tasks in file order, without copies in advance."""
+    """Assign tasks in the order of the instance, without copies in advance."""
 
     def _copy(self, f: int, number: int) -> None:
         """Copy nothing: this planner never copies in advance."""
