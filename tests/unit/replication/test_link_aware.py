@@ -511,7 +511,7 @@ def test_auto_on_real_workflows_with_a_third_of_the_bytes_on_disk() -> None:
     machine = Machine.model_validate({"disk": "33.34%"})
     for path in WORKFLOWS:
         problem = read_wfformat(str(path), machine, flatten=True)
-        result = ioopt.solve(problem, time_limit=4)
+        result = ioopt.solve(problem, time_limit=6)
         minmin = ioopt.solve(problem, "minmin").metrics["makespan_seconds"]
         assert result.violations == (), path.stem
         assert result.metrics["makespan_seconds"] <= minmin * 1.001, path.stem
