@@ -32,10 +32,10 @@ from ioopt.statements import Statements, false_schedule, false_settings
 
 class Judgement(NamedTuple):
     """The findings about a result: false statements, the names of statements that
-    nothing recomputes, and excused violations.
+    cannot be recomputed, and excused violations.
 
-    ``excused`` are the rules of the machine that the result's own solver, a reference,
-    breaks by design.
+    ``excused`` are the rules of the machine that the result's own solver breaks by
+    design, because it is a reference to compare with.
     """
 
     violations: list[Violation]
@@ -52,11 +52,11 @@ def check(
     """Return the violations of a result (or bare plan) against an instance; an empty
     list when there are none.
 
-    Without *result* only the instance is read. Every statement of a Result is checked
-    too. *settings* are the settings, such as ``{"loop": "open"}``, that the result may
-    add to its instance; any other added setting is a violation. *link* is ``{"link":
-    link}``. Raises InstanceError for invalid input and for an instance that no plan can
-    serve.
+    Without *result*, only the instance is checked. Every statement of a Result is
+    checked, not only its plan. *settings* are the settings, such as ``{"loop":
+    "open"}``, that the result may add to its instance; any other added setting is a
+    violation. *link* is short for the setting ``{"link": link}``. Raises InstanceError
+    for invalid input and for an instance that no plan can serve.
     """
     problem = load(source)
     require_servable(problem)
@@ -72,8 +72,8 @@ def check(
 
 
 def require_servable(problem: Any) -> None:
-    """Raise UnsolvableInstanceError, before any solving, for an instance that no plan
-    can serve.
+    """Raise UnsolvableInstanceError for an instance that no plan can serve, such as one
+    with a task larger than every disk; nothing is solved.
     """
     if hasattr(problem, "require_room"):
         problem.require_room()
@@ -85,8 +85,8 @@ def judge(
     name: str,
     expected: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[list[Violation], list[str]]:
-    """Return the violations of *given*, and the names of its statements that nothing
-    recomputes.
+    """Return (violations, unjudged) of the document *given*; the second list has the
+    names of its statements that cannot be recomputed.
     """
     return judgement(problem, given, name, expected)[:2]
 
@@ -100,9 +100,9 @@ def judgement(
     """Judge every statement of *given*, called *name* in messages.
 
     *given* is a result, an object with ``plan`` or ``schedule``, or a plan. A schedule
-    that follows from its plan is compared with a replay of the plan, and so are the
-    metrics that only a replay computes. Settings that *given* adds to the instance must
-    equal those *expected*.
+    that the plan determines is compared with a replay of the plan, and so are the
+    metrics that only a replay computes. The settings that *given* adds to the instance
+    must equal *expected*.
     """
     data = _document(given, name)
     kind = registry.kind_of_problem(problem)
@@ -143,8 +143,8 @@ def judgement(
 def _expected_settings(
     kind: Kind, problem: Any, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the settings that *given* may add to the instance; UsageError for a key
-    that no result of the kind can add.
+    """Return those settings of *given* that differ from the instance; raise UsageError
+    for a key that no result of the kind can add.
     """
     usual = kind.beyond(problem, None, None)
     for key in given:
@@ -159,8 +159,9 @@ def _expected_settings(
 def _report(
     kind: Kind, problem: Any, plan: Any, data: Mapping[str, Any]
 ) -> CheckReport:
-    """Return the checker's report; add a replay of the plan when the schedule follows
-    from it or the result states metrics that only a replay computes.
+    """Return the checker's report. A replay of the plan is added to it when the plan
+    determines the schedule, or when the result states metrics that only a replay
+    computes.
     """
     schedule = data.get("schedule")
     report = check_plan(kind, problem, plan, schedule)
@@ -177,8 +178,8 @@ def _report(
 
 
 def _states_bounds(data: Mapping[str, Any]) -> bool:
-    """Return whether *data* states a bound, or a metric that is a bound of another
-    one.
+    """Return whether the result *data* states a bound of its objective, or a metric
+    that bounds another metric.
     """
     return data.get("bound") is not None or any(
         "_bound" in key for key in data.get("metrics") or ()
@@ -217,7 +218,9 @@ def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]
 def replayed(
     kind: Kind, problem: Any, plan: Any, schedule: Json | None, report: CheckReport
 ) -> CheckReport:
-    """Return *report*, completed by a replay of the plan when one is needed."""
+    """Replay the plan, and return *report* with the metrics of the replay and a
+    violation for every difference between the replay and *schedule*.
+    """
     told = schedule or {}
     how = validate(Measured, told.get("measured") or {}, "schedule.measured")
     options = how.model_dump(exclude_none=True)

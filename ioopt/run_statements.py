@@ -1,5 +1,5 @@
-"""Check the statements of a result about its run: options, seed, seconds, why it ended,
-its trace.
+"""Check the statements of a result about its run: options, seed, seconds, the reason
+for ending, and the trace.
 
 None of these statements can be recomputed. They are compared with each other and with
 the registry row of the solver that the result names.
@@ -60,8 +60,8 @@ def leaves_out_copies(kind: Kind, data: Mapping[str, Any]) -> bool:
 
 
 def stated_of_run(data: Mapping[str, Any]) -> list[str]:
-    """Return the names of the statements about the run; ``solver`` is among them when
-    the plan does not name the solver.
+    """Return the names of the statements in the result *data* about its run; ``solver``
+    is among them when the plan does not name a policy.
     """
     if data.get("stop") is None:
         return []  # a plan, or a replay of one
@@ -118,7 +118,7 @@ def _options(options: Json, seed: object) -> Iterator[Violation]:
 
 def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
     """Check that the named solver has the stated backend and settings, and that the
-    plan agrees with them.
+    plan agrees with these settings.
     """
     options = data.get("options") or {}
     backend = options.get("backend")
@@ -147,8 +147,8 @@ def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
 def _by_settings(
     row: SolverSpec, settings: Json, data: Mapping[str, Any]
 ) -> Iterator[Violation]:
-    """Check that the settings in the plan equal the stated ones, unless the plan is of
-    another solver.
+    """Check that the settings stored in the plan equal the stated ones; a plan by
+    another solver is not compared.
     """
     plan = data.get("plan")
     policy = settings.get("policy", row.name)
