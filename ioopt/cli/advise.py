@@ -1,5 +1,5 @@
-"""``ioopt advise``: which setting or I/O policy shortens the jobs of a log, on one
-page.
+"""``ioopt advise``: answer on one page which setting or I/O policy shortens the jobs of
+a log.
 """
 
 from __future__ import annotations
@@ -45,15 +45,13 @@ Without --io-fraction, and without Darshan logs of most jobs, the answer is the 
 fraction from which a change pays.
 """
 STAGES = 2
-"""The number of steps before the replays: one for reading the log, one for preparing
-the jobs.
-"""
+"""The number of steps before the replays: reading the log, and preparing the jobs."""
 LOG_SECONDS = 10.0
-"""Seconds between two lines of progress in a log file."""
+"""Seconds between two lines of progress when standard error is not a terminal."""
 
 
 def _refuse(context: click.Context, option: click.Parameter, given: Any) -> None:
-    """Raise UsageError for an option that was removed."""
+    """Raise UsageError for an option that was removed, if it is *given*."""
     if given is not None:
         raise UsageError(
             f"{option.opts[0]} is gone: every job starts when the log says, so advise "
@@ -77,7 +75,7 @@ GONE = together(
         )
     )
 )
-"""Options of the queue that earlier versions simulated."""
+"""Removed options of the batch queue, which earlier versions simulated."""
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
@@ -127,7 +125,7 @@ def advise(
     resamples: int,
     **trace: Any,
 ) -> None:
-    """Tell from the job log LOG (or -) which setting or I/O policy shortens its jobs,
+    """Find out which setting or I/O policy shortens the jobs of the job log LOG (or -),
     and from which I/O fraction and storage rate on.
     """
     from ioopt.advice import page, study
@@ -178,8 +176,8 @@ def _machine(words: tuple[str, ...]) -> MachineRule:
     """Return the machine that the words of ``--machine`` describe.
 
     Raises UsageError for keys of a queue that are typed on the command line, because
-    the user would expect them to have an effect. In a file they are allowed, because
-    several commands may read the same file.
+    the user would expect an effect. Such keys are allowed in a file, because several
+    commands may read the same file.
     """
     queue = {field.alias or name for name, field in QueueOptions.model_fields.items()}
     for word in words:

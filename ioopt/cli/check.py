@@ -71,9 +71,11 @@ def check(
     time_limit: float,
     form: str,
 ) -> int:
-    """Check FILE; with RESULT also its plan, its schedule and everything it states.
+    """Check FILE and, with RESULT, also its plan, its schedule and everything it
+    states.
 
-    One line a violation. What nothing recomputes is named on standard error.
+    Each violation is printed on a line. Statements that cannot be recomputed are named
+    on standard error.
     """
     problem = load(file)
     if explaining:
@@ -114,8 +116,8 @@ def check(
 
 
 def _value_of_plan(problem: Problem, data: Mapping[str, Any], result: str) -> str:
-    """Return what a plan is worth where the result states no objective, as text to
-    follow "no violation".
+    """Return the objectives of the plan, as text to follow "no violation"; empty if the
+    result states its objective.
     """
     if data.get("objective") is not None or data.get("plan") is None:
         return ""
@@ -128,7 +130,9 @@ def _value_of_plan(problem: Problem, data: Mapping[str, Any], result: str) -> st
 
 
 def _tell_unjudged(data: Mapping[str, Any], result: str, left: list[str]) -> None:
-    """Name on standard error the statements of the result that no check recomputes."""
+    """Name, on standard error, the statements of the result that cannot be
+    recomputed.
+    """
     names = [*left, *stated_of_run(data)]
     if not names:
         return
@@ -150,7 +154,9 @@ def _value(text: str) -> float | str:
 
 
 def _explain(problem: Problem, result: str, time_limit: float, form: str) -> None:
-    """Print five sentences about a plan, and the effect of more of each resource."""
+    """Print the explanation of a plan in five sentences, and a table of the effects of
+    10 % more of each resource.
+    """
     kind = registry.kind_of_problem(problem)
     solved = result_to_draw(read_result(result, kind), result)
     with printing_aside(), watching(f"{problem.name}: one solve a resource", None):

@@ -1,5 +1,5 @@
-"""``ioopt serve``: answer requests for decisions by schedulers not written in
-Python.
+"""``ioopt serve``: answer requests for decisions from schedulers that are not written
+in Python.
 """
 
 from __future__ import annotations
@@ -96,12 +96,12 @@ def serve(
     allow_own: bool,
     **batsim: Any,
 ) -> None:
-    """Answer a line of JSON with a line of JSON until the input
-    ends or SIGTERM arrives.
+    """Answer each line of JSON with a line of JSON until the input ends or SIGTERM
+    arrives.
 
-    See the page on embedding for the messages and the limits. On SIGTERM what has
-    arrived is still answered, for 3 seconds at most; Ctrl-C ends the service within
-    one. What a solver prints goes to standard error.
+    The page on embedding describes the messages and the limits. After SIGTERM, requests
+    that have arrived are still answered, for at most 3 seconds; Ctrl-C ends the service
+    within one second. Text that a solver prints goes to standard error.
     """
     from ioopt.embed.transport import (
         DRAIN_SECONDS,
