@@ -26,7 +26,7 @@ PARTS = ("nodes", "files", "tasks")
 
 class Batch:
     """Builder of a replication instance (``ioopt/replication``): tasks, files and
-    nodes. It is a batch, or a workflow if tasks write files.
+    nodes. The instance is a batch, or a workflow if tasks write files.
 
     Examples
     --------
@@ -138,7 +138,8 @@ class Batch:
         self, size: Size, name: str | None = None, *, keep: bool | None = None
     ) -> str:
         """Add a file and return its name. The file lies on remote storage at the start
-        unless a task writes it.
+        unless a task writes it. *keep* says whether a file that a task writes is saved
+        to remote storage.
         """
         return self._add("files", name, {"bytes": parse_bytes(size), "keep": keep})
 

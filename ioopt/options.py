@@ -30,8 +30,8 @@ DEFAULT_TIME_LIMIT_SECONDS: float = AtMost(60.0)
 OVERTIME = 0.05
 """The share of the time limit by which a replay and a check may exceed the limit."""
 OVERTIME_SECONDS = 0.8
-"""The seconds, added to that share, by which a replay and a check may exceed the
-limit.
+"""The seconds, in addition to the share ``OVERTIME``, by which a replay and a check may
+exceed the time limit.
 """
 now: Callable[[], float] = time.monotonic
 """The clock of deadlines; tests replace it by a clock that counts how often it is

@@ -19,8 +19,8 @@ from ioopt.options import Deadline
 ENDING_SECONDS = 0.4
 """The seconds reserved for printing an answer and ending the process."""
 AGAIN_SECONDS = 0.05
-"""The interval at which the timer repeats, in case code catches and ignores the
-exception.
+"""The seconds after which the timer fires again, in case code caught the exception and
+went on.
 """
 
 
