@@ -231,8 +231,8 @@ def check(
     link: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[Violation]:
-    """Return the violations of a result (or bare plan) against an instance; an empty
-    list when there are none.
+    """Check *result*, a result or a bare plan, against the instance *source*; return
+    the violations, an empty list if there are none.
 
     Without *result*, only the instance is checked. Every statement of a Result is
     checked, not only its plan. *settings* are the settings, such as ``{"loop":

@@ -99,7 +99,7 @@ class Batch:
             raise InstanceError(text) from None
         if name in ids:
             raise InstanceError(
-                f"instance: {part}[{count}] ({name}).id: {name!r} is there already"
+                f"instance: {part}[{count}] ({name}).id: {name!r} exists already"
             )
         ids.add(name)
         self.data[part].append(row)

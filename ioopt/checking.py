@@ -34,8 +34,8 @@ class Judgement(NamedTuple):
     """The findings about a result: false statements, the names of statements that
     cannot be recomputed, and excused violations.
 
-    ``excused`` are the rules of the machine that the result's own solver breaks by
-    design, because it is a reference to compare with.
+    ``excused`` are violations of the machine's rules that the result's own solver
+    commits by design, because it is a reference to compare with.
     """
 
     violations: list[Violation]
@@ -49,8 +49,8 @@ def check(
     link: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[Violation]:
-    """Return the violations of a result (or bare plan) against an instance; an empty
-    list when there are none.
+    """Check *result*, a result or a bare plan, against the instance *source*; return
+    the violations, an empty list if there are none.
 
     Without *result*, only the instance is checked. Every statement of a Result is
     checked, not only its plan. *settings* are the settings, such as ``{"loop":
@@ -150,7 +150,7 @@ def _expected_settings(
     for key in given:
         if key not in usual:
             raise UsageError(
-                f"--set {key}: a result of {kind.kind} says no {key!r}; "
+                f"--set {key}: a result of {kind.kind} cannot add {key!r}; "
                 f"{suggest(key, usual)}"
             )
     return {key: value for key, value in given.items() if value != usual[key]}
@@ -171,7 +171,7 @@ def _report(
         report = replayed(kind, problem, plan, schedule, report)
     repeated = follows and plan is not None
     if not repeated and report.metrics.get("matrix_checked") is False:
-        text = "has no updates (--set history=yes), and no plan that a check repeats"
+        text = "has no updates (--set history=yes), and no plan that a check can repeat"
         wrong = violation("schedule", problem.name, text)
         report = replace(report, violations=(wrong,))
     return report
@@ -206,7 +206,7 @@ def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]
                 return {"plan": given}
             for key in given.keys() - Result.model_fields.keys():
                 raise InstanceError(
-                    f"{name}: {key}: no part of a result, so that nothing reads it"
+                    f"{name}: {key}: is not a field of a result; remove it"
                 )
             return given
         given = result_from_dict(given, name)
@@ -218,8 +218,10 @@ def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]
 def replayed(
     kind: Kind, problem: Any, plan: Any, schedule: Json | None, report: CheckReport
 ) -> CheckReport:
-    """Replay the plan, and return *report* with the metrics of the replay and a
-    violation for every difference between the replay and *schedule*.
+    """Replay the plan, and return *report* with the metrics of the replay.
+
+    If *schedule* is given, a violation is added for its first difference from the
+    replay. Otherwise the schedule of the replay is checked.
     """
     told = schedule or {}
     how = validate(Measured, told.get("measured") or {}, "schedule.measured")

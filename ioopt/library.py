@@ -2,10 +2,10 @@
 
 Each instance is one JSON file. It has the recipe to generate the instance again, the
 measure, the best value, a proven bound, the plan, and the history of best values. The
-package contains the folder ``instances/library``. A second folder belongs to the user:
-the one given by ``--library``, else by ``IOOPT_LIBRARY``, else that of the checkout,
-else one in the user's data folder. Entries are written by ``scripts/tools/library.py``
-of a checkout.
+package contains the folder ``instances/library``. A second folder belongs to the user.
+It is named by ``--library`` or else by ``IOOPT_LIBRARY``; otherwise it is the folder of
+the checkout or, without a checkout, one in the user's data folder. Entries are written
+by ``scripts/tools/library.py`` of a checkout.
 
 Files published by others are not copied. An entry names such a file, which is looked
 for in the folders of ``IOOPT_SOURCES`` and in the folder ``sources`` of the library.

@@ -32,8 +32,8 @@ def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | Non
 
 
 class PairedRatio(NamedTuple):
-    """Geometric mean, over instances, of the ratio solver / baseline of one metric,
-    with its 95 % confidence interval.
+    """The ratio solver / baseline of one metric: its geometric mean over instances,
+    with the 95 % confidence interval.
 
     ``standard_error_of_log`` and the ends ``low`` and ``high`` of the interval are None
     if there are fewer than :data:`LEAST_PAIRS` pairs. The mean is None as well if a

@@ -1,5 +1,5 @@
-"""Define the options that all solvers share, deadlines, and how ``--set KEY=VALUE`` is
-converted to a solver's settings.
+"""Define the options that all solvers share and the class of deadlines, and convert
+``--set KEY=VALUE`` to the settings of a solver.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class SolveOptions:
 
 @dataclass(frozen=True)
 class Deadline:
-    """The time on a monotonic clock at which a solve must end; building the model
-    counts.
+    """The time on a monotonic clock at which a solve must end, including the time for
+    building the model.
 
     If this is the deadline of one part of a run, ``run_seconds`` is the time limit of
     the whole run. ``processor_started`` is the processor time that the thread had used
@@ -107,8 +107,8 @@ class Deadline:
         return self.remaining() <= 0.0
 
     def with_overtime(self, after_seconds: float = 0.0) -> Deadline:
-        """Return a later deadline for a replay, which leaves *after_seconds* for the
-        check and the report that follow it.
+        """Return a later deadline, for a replay. It leaves *after_seconds* for the
+        check and the report that follow the replay.
 
         A whole command may exceed its limit by a tenth of the limit plus one second,
         including its start-up.
@@ -176,8 +176,8 @@ RENAMED: dict[str, dict[str, str]] = {
 }
 """Renamed commands and options of the last version -> their present names.
 
-For one version, using an old name prints a line with the new one. The old names of
-solvers are in ``Kind.renamed``.
+For one version, ioopt answers an old name with a line that has the present name. The
+old names of solvers are in ``Kind.renamed``.
 """
 
 LEFT: dict[str, dict[str, str]] = {
@@ -195,7 +195,7 @@ LEFT: dict[str, dict[str, str]] = {
     },
     "instance": dict.fromkeys(
         ("buffer-12", "buffer-per-node-8"),
-        "left with burst buffers; take io-sets-12 or small-8",
+        "was removed with burst buffers; take io-sets-12 or small-8",
     ),
 }
 """Names of version 0.2 that were removed -> what to use instead: backends, classes of

@@ -1,7 +1,8 @@
 """Define what solvers and checkers take and return.
 
 Data flows one way: problem -> model -> solver -> :class:`Outcome` -> check -> simulate
--> Result. Each family has functions of these forms; :mod:`ioopt.families` names them.
+-> Result. Each family has its own functions of the types defined here;
+:mod:`ioopt.families` names them.
 """
 
 from collections.abc import Callable, Mapping

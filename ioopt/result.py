@@ -20,12 +20,14 @@ FormT = TypeVar("FormT", bound=BaseModel)
 Figure = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Span = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 SHOWN_LEAVES = 16
-"""A metric with values for more items than this is written only in the JSON form."""
+"""The largest number of items for which a metric is printed; a metric with more items
+is only in the JSON form.
+"""
 TINY = 1e-9
-"""The least magnitude relative to which a gap is computed."""
+"""A gap is never computed relative to a number smaller than this."""
 OPTIMAL_RELATIVE_GAP = 1e-9
-"""A bound whose difference from the value is at most this share of the larger of the
-two proves the value optimal.
+"""A bound proves a value optimal if the two differ by at most this share of the larger
+one.
 """
 
 
@@ -287,8 +289,8 @@ class Result(BaseModel):
         ]
 
     def _other_metrics(self) -> list[tuple[str, Any]]:
-        """Return one row for each item of the remaining metrics: without the measure,
-        the objective, the bounds left out and metrics of many items.
+        """Return the rows of the other metrics, one row for each item. The measure, the
+        objective, bounds of little use and metrics of many items are left out.
         """
         left_out = {self._own, self.measure}
         left_out |= resolve_name("ioopt.verdict:bounds_left_out")(self)

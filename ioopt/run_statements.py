@@ -97,16 +97,14 @@ def _options(options: Json, seed: object) -> Iterator[Violation]:
     """
     known = {field.name for field in fields(SolveOptions)}
     for key in options.keys() - known - {"settings"}:
-        yield violation(
-            "options", key, "is an option of no solver, and nothing reads it"
-        )
+        yield violation("options", key, "is not an option of any solver")
     given = {key: options[key] for key in known & options.keys()}
     for key, value in given.items():
         if value is None and key not in ("threads", "seed"):
             continue
         wrong = isinstance(value, bool) or not isinstance(value, _TYPES[key])
         if wrong or (isinstance(value, float) and not math.isfinite(value)):
-            yield violation("options", key, f"{value!r} is no value of it")
+            yield violation("options", key, f"has the invalid value {value!r}")
             return
     try:
         SolveOptions(**given)
@@ -159,7 +157,7 @@ def _by_settings(
     told = {**own, **plan}
     for key in sorted(settings.keys() & told.keys()):
         if settings[key] != told[key]:
-            text = f"is {settings[key]!r} by the options and {told[key]!r} in the plan"
+            text = f"is {settings[key]!r} in the options but {told[key]!r} in the plan"
             yield violation("options", f"settings.{key}", text)
 
 

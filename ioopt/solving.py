@@ -602,7 +602,7 @@ class _Replay(NamedTuple):
 def _replayed(
     problem: Problem, request: SolveRequest, outcome: Outcome, wanted: _Wanted
 ) -> _Replay:
-    """Return the replay that the solver gave, else replay its plan."""
+    """Return the replay that the solver gave; if it gave none, replay its plan."""
     if outcome.simulation is not None:
         return _Replay(outcome.simulation, outcome.simulation.notes)
     if not wanted.replay:
@@ -680,8 +680,8 @@ def _checked(
 def _known(
     solver: str, problem: Problem, claim: Claim, settings: Json
 ) -> Mapping[str, Known]:
-    """Return the best known plans of *problem*, to compare the claim of a user's own
-    solver with.
+    """Return the best known plans of *problem*, with which the claim of a user's own
+    solver is compared.
 
     For built-in solvers the tests make this comparison. The best known plans are plans
     of the unchanged instance, so that none is returned when *settings* were added.

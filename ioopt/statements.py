@@ -183,8 +183,8 @@ def false_settings(
     expected: Mapping[str, Any],
     stated: Mapping[str, Any] | None,
 ) -> Iterator[Violation]:
-    """Yield a violation for every setting that a result adds to its instance without
-    being asked.
+    """Yield a violation for every setting that a result adds to its instance although
+    the user did not ask for it.
 
     *told* are the settings found in plan and schedule, *expected* are those asked for,
     and *stated* are those that the result lists.
@@ -197,13 +197,13 @@ def false_settings(
             text = f"{expected[key]!r} was asked for"
         else:
             text = (
-                "is not what the instance says; "
-                f"--set {key}={told[key]} checks it all the same"
+                "differs from the instance; "
+                f"add --set {key}={told[key]} to check with this setting"
             )
         yield violation("settings", item, text)
     for key, value in (stated or {}).items():
         if not same(value, told.get(key)):
-            text = f"states {shown(value)}, which plan and schedule do not"
+            text = f"states {shown(value)}, unlike plan and schedule"
             yield violation("settings", key, text)
 
 
@@ -343,8 +343,8 @@ def _status(told: Statements) -> Iterator[Violation]:
 
 
 def _gap(told: Statements) -> Iterator[Violation]:
-    """Check that the stated gap is the one between the recomputed objective and the
-    stated bound, or 0 when this bound proves the objective optimal.
+    """Check that the stated gap is that of the recomputed objective to the stated
+    bound, or 0 when this bound proves the objective optimal.
     """
     gap = told.data.get("gap")
     bound = told.data.get("bound")

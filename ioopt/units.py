@@ -3,8 +3,8 @@ to people.
 
 Sizes are in bytes, times in seconds, and rates in bytes per second; 1 MB is 10^6 bytes,
 and 1 MiB is 2^20. ``B`` always means bytes and ``b`` bits: 100 Mb/s is 12.5 MB/s.
-Figures are shown with four digits, in a unit of the kind that their name implies and of
-a size that suits their values.
+Figures are shown with four digits. The name of a figure says whether it is a size, a
+time or a rate; its unit is scaled to its values.
 """
 
 import math
@@ -45,8 +45,8 @@ _TIME_UNITS: dict[str, int | Fraction] = {
     "d": 86400,
 }
 EXACT_INTEGERS = 2.0**53
-"""A float that is below this number and has no fraction is exactly the whole number in
-its text.
+"""Below this number, a float without a fraction represents exactly the whole number
+that its text shows.
 """
 
 
@@ -110,7 +110,7 @@ def _as_float(number: Fraction, text: str, what: str) -> float:
         return float(number)
     except OverflowError:
         raise UsageError(
-            f"{what} {text[:40]!r} is too large: at most 1.7e308 are read"
+            f"{what} {text[:40]!r} is too large: the largest number is 1.7e308"
         ) from None
 
 
@@ -186,9 +186,11 @@ def parse_seconds(text: str | int | float) -> float:
 
 
 Unit = tuple[float, str]
-"""A unit as (its size in basic units such as seconds or bytes, its name)."""
+"""A unit: its size in basic units (such as seconds or bytes), and its name."""
 NOISE = 1e-9
-"""Seconds, bytes and shares below this are rounding errors, and shown as 0."""
+"""Seconds, bytes and shares below this are regarded as rounding errors and shown as
+0.
+"""
 _TIMES = (
     (86400.0, "d"),
     (3600.0, "h"),
@@ -198,7 +200,9 @@ _TIMES = (
     (1e-6, "us"),
 )
 _TWO_UNITS = ("d", "h", "min")
-"""Units that are used only for at least two of them: 90 s, not 1.5 min."""
+"""Units that are used only for values of at least two of them: 90 s is not shown as 1.5
+min.
+"""
 _BYTES = tuple(
     (1000.0**k, unit)
     for k, unit in zip(range(5, -1, -1), ("PB", "TB", "GB", "MB", "kB", "B"))

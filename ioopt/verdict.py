@@ -225,8 +225,8 @@ class Claim:
         return Claim(measure)
 
     def proofs_beside(self, measure: Metric | None) -> dict[str, float]:
-        """Return {name of a metric: bound} for a bound that the solver proved of
-        another metric than *measure*; empty if it proved none.
+        """Return the bound that the solver proved of another metric than *measure*, as
+        {name of the bound: value}; empty if it proved none.
         """
         if self.by(measure) is self or self.bound is None:
             return {}
@@ -317,8 +317,8 @@ def _verdict(
 
 
 def _measurable(claim: Claim, found: Evidence) -> Claim:
-    """Return the claim. If its metric needs a replay and there was none, return a claim
-    about the kind's objective without a bound.
+    """Return the claim. If its metric needs a replay and there was none, return instead
+    a claim without a bound, about the kind's objective.
     """
     name = claim.metric.name
     told = found.replayed or name in found.report.objectives
@@ -372,8 +372,8 @@ def _bound(
 
 
 def _held_against_value(answer: Verdict) -> Verdict:
-    """Return the verdict after resolving a contradiction between bound and value: an
-    error or, if it is tiny, a bound that is dropped with a note.
+    """Return the verdict. If the plan's value contradicts the bound, the status becomes
+    an error; if it does so only by a rounding error, the bound is dropped with a note.
     """
     if answer.past is None:
         return answer
@@ -381,13 +381,16 @@ def _held_against_value(answer: Verdict) -> Verdict:
         note = f"bound {answer.bound!r} contradicts the plan's {answer.value!r}"
         return replace(answer, status=Status.ERROR, notes=(note,))
     # The backend's absolute tolerance is larger than such small values.
-    note = f"bound {answer.bound!r} of {answer.value!r} is rounding and left out"
+    note = (
+        f"bound {answer.bound!r} contradicts the plan's {answer.value!r} by a rounding "
+        "error only and is left out"
+    )
     return replace(answer, bound=None, gap=None, notes=(note,))
 
 
 class Contradiction(NamedTuple):
     """The fact that contradicts a bound, in words that follow the bound in a message,
-    and the amount by which it does.
+    and the amount of the contradiction.
     """
 
     message: str

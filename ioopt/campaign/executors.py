@@ -362,7 +362,7 @@ def _lost_on_cluster(future: DaskFuture, task: Task) -> Lost:
 
     error = future.exception() if future.status == "error" else None
     if error is not None and not isinstance(error, KilledWorker):
-        return Lost(f"it did not come back: {type(error).__name__}: {error}")
+        return Lost(f"no row arrived: {type(error).__name__}: {error}")
     causes = "a crash or too much memory"
     if task.hard_limit is not None:
         causes = f"a crash, too much memory or its hard limit of {task.hard_limit:g} s"

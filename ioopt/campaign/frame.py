@@ -286,7 +286,7 @@ def objects(frame: pd.DataFrame, name: str) -> list[tuple[str, Json]]:
 
 
 def versions(frame: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return pairs (package, version) for all packages that took part in making the
+    """Return pairs (package, version) for all packages that were used to make the
     rows.
     """
     pairs: set[tuple[str, str]] = set()

@@ -41,7 +41,7 @@ def _is_at(path: str, known: os.stat_result) -> bool:
 
 
 class Owner:
-    """The lock of the only sweep that writes to a store.
+    """The lock that lets only one sweep at a time write to a store.
 
     The lock is a file beside the store, and its text says which process holds it. The
     system releases the lock when that process ends, even if it is killed. The store
@@ -217,7 +217,7 @@ class Store(AbstractContextManager["Store"]):
     def __init__(self, path: str, must_be_new: bool = False) -> None:
         self.path = path
         if os.path.exists(path) and not os.path.isfile(path):
-            raise UsageError(f"{path}: not a file; a run store is one")
+            raise UsageError(f"{path}: not a regular file, as a run store is")
         with ExitStack() as undo:
             self._owner = Owner(path)
             undo.callback(self._owner.release)

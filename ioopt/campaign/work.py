@@ -185,7 +185,7 @@ def _identity(task: Task, source: Source | None) -> Row:
 
 
 def _without_result(status: str) -> Row:
-    """Return the columns of the result for a row that has no result, with its
+    """Return the result columns of a row that has no result: empty values, and the
     *status*.
     """
     unknown: Row = dict.fromkeys(RESULT_COLUMNS)

@@ -54,8 +54,8 @@ def _refuse(context: click.Context, option: click.Parameter, given: Any) -> None
     """Raise UsageError for an option that was removed, if it is *given*."""
     if given is not None:
         raise UsageError(
-            f"{option.opts[0]} is gone: every job starts when the log says, so advise "
-            "has no queue; leave it out"
+            f"{option.opts[0]} was removed: every job starts at the time in the log, "
+            "so advise simulates no queue; leave the option out"
         )
 
 
@@ -81,7 +81,8 @@ GONE = together(
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @click.argument("log", metavar="LOG", type=PATH)
 @output_option(
-    text="Write the page there: .html; else a table, or JSON with --format json."
+    text="Write the answer to FILE: a page if its name ends in .html, else a table, or "
+    "JSON with --format json."
 )
 @TRACE
 @machine_option
@@ -104,7 +105,7 @@ GONE = together(
     type=click.IntRange(min=100),
     default=1000,
     metavar="N",
-    help="Resamples of weeks and draws for the intervals.",
+    help="Number of resamples (of weeks and replays) from which intervals are made.",
 )
 @click.option(
     "--threads",
@@ -173,7 +174,8 @@ def advise(
 
 
 def _machine(words: tuple[str, ...]) -> MachineRule:
-    """Return the machine that the words of ``--machine`` describe.
+    """Return the machine that *words*, the values of the option ``--machine``,
+    describe.
 
     Raises UsageError for keys of a queue that are typed on the command line, because
     the user would expect an effect. Such keys are allowed in a file, because several
@@ -186,8 +188,8 @@ def _machine(words: tuple[str, ...]) -> MachineRule:
         for key in parse_assignments(word.split(","), "--machine"):
             if key in queue:
                 raise UsageError(
-                    f"--machine {key}=...: every job starts when the log says, so "
-                    "advise has no queue; leave it out"
+                    f"--machine {key}=...: every job starts at the time in the log, "
+                    "so advise simulates no queue; leave the key out"
                 )
     rule: MachineRule = batch_machine(words)["machine"]
     return rule

@@ -1,5 +1,5 @@
 """``ioopt budget``: find what a quota on a work directory costs, and which settings
-keep it.
+keep the quota.
 """
 
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def recorded(command: Any) -> Any:
             type=click.IntRange(min=1),
             default=1,
             metavar="N",
-            help="Copies of the recorded workflow, a sample each.",
+            help="Copies of the recorded workflow, one for each sample.",
         ),
     ):
         command = option(command)
@@ -103,7 +103,8 @@ def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryPro
     "--size-noise",
     type=click.FloatRange(0, 10),
     metavar="SIGMA",
-    help="The same for the sizes of files: shows how much space they need in addition.",
+    help="Also run with file sizes that differ from the estimates (the same 20 seeds); "
+    "shows how much more space they need.",
 )
 @click.option(
     "--nextflow",
@@ -144,7 +145,7 @@ def budget(
     if noise is not None or size_noise is not None:
         wrong = Noise(noise or 0.0, size_noise or 0.0)
     if problem.quota_bytes is None and (nextflow or wrong):
-        raise UsageError("--quota BYTES: --nextflow and --noise need one")
+        raise UsageError("--nextflow and --noise need a quota: give --quota BYTES")
     found = answer(problem, deadline, seed, nextflow is not None, wrong)
     if not quiet():
         for text in (*problem.warnings, *found["notes"]):
@@ -161,8 +162,8 @@ def budget(
 
 
 def _write_caps(nextflow: str, found: Json) -> bool:
-    """Write the caps for Nextflow in the answer *found*; return False when no caps keep
-    the quota.
+    """Write the caps for Nextflow that the answer *found* contains; return False when
+    no caps keep the quota.
     """
     from ioopt.budget.nextflow import nextflow_config
 
@@ -299,7 +300,9 @@ def _nextflow_cell(found: Json) -> str:
     caps = found["nextflow"]
     if caps["peak_bytes"] > found["quota_bytes"]:
         least = _size(caps["peak_bytes"])
-        return f"no caps tried keep the quota (least peak {least}): not written"
+        return (
+            f"none of the caps tried keeps the quota (least peak {least}): not written"
+        )
     forks = counted(len(caps["forks"]), "maxForks cap")
     return f"{_run(caps)}, with queueSize {caps['tasks']} and {forks}"
 

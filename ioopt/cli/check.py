@@ -74,17 +74,17 @@ def check(
     """Check FILE and, with RESULT, also its plan, its schedule and everything it
     states.
 
-    Each violation is printed on a line. Statements that cannot be recomputed are named
-    on standard error.
+    Each violation is printed on a line of its own. Statements that cannot be recomputed
+    are named on standard error.
     """
     problem = load(file)
     if explaining:
         if result is None:
-            raise UsageError("--explain wants a RESULT of FILE")
+            raise UsageError("--explain needs a RESULT of FILE")
         _explain(problem, result, time_limit, form)
         return ExitCode.ANSWER
     if form != "table":
-        raise UsageError(f"--format {form} belongs to --explain")
+        raise UsageError(f"--format {form} is only for --explain")
     require_servable(problem)
     if result is None:
         kind = registry.format_of_problem(problem).format
@@ -159,7 +159,10 @@ def _explain(problem: Problem, result: str, time_limit: float, form: str) -> Non
     """
     kind = registry.kind_of_problem(problem)
     solved = result_to_draw(read_result(result, kind), result)
-    with printing_aside(), watching(f"{problem.name}: one solve a resource", None):
+    with (
+        printing_aside(),
+        watching(f"{problem.name}: a solve for each resource", None),
+    ):
         found = explain(problem, solved, time_limit=time_limit)
     if form == "json":
         click.echo(dump_json(asdict(found)), nl=False)

@@ -1,5 +1,5 @@
-"""``ioopt compare``: run several solvers on one or more instances and print one table
-of their values of one measure.
+"""``ioopt compare``: run several solvers on one or more instances and compare them in
+one table by one measure.
 """
 
 from collections.abc import Sequence
@@ -109,8 +109,8 @@ def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
         other = registry.kind_of_problem(problem)
         if other is not kind:
             raise UsageError(
-                f"{name} is {other.kind} but {names[0]} is {kind.kind}; one comparison "
-                "takes one kind"
+                f"{name} is {other.kind} but {names[0]} is {kind.kind}; a comparison "
+                "takes instances of one kind"
             )
     return kind
 
@@ -174,8 +174,8 @@ def _render(
 def _document(
     rows: list[Row], kind: Kind, measure: Metric, baseline: str | None
 ) -> str:
-    """Return the comparison as JSON text; with a *baseline*, the ratios of all metrics
-    to it are included.
+    """Return the comparison as JSON text. If there is a *baseline*, the text includes
+    the ratios of all solvers to it, for all metrics.
     """
     document = {
         "format": "ioopt/comparison",

@@ -22,7 +22,9 @@ PROOF_NOTE = "proven optimal"
 
 
 class BareOption(click.Option):
-    """An option that may be given without a value, which is then *bare*."""
+    """An option that may be given without a value; its value is then that of the
+    keyword *bare*.
+    """
 
     def __init__(self, *args: Any, bare: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

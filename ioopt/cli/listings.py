@@ -108,8 +108,8 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
     """Print the best known plans of NAME, an instance of the library or its file;
     without NAME, a table of all instances of the library.
 
-    The table has the value, the proven bound and the solver that found the value, for
-    NAME with all earlier best values. JSON has the plan too.
+    The table has the value, the proven bound and the solver that found the value. With
+    NAME, it also has all earlier best values. JSON has the plan too.
     """
     if name is None:
         if output is not None:
@@ -317,7 +317,7 @@ def _tables(chosen: Sequence[SolverSpec], everything: bool) -> str:
         )
     hidden = sum(spec.variant_of is not None for spec in chosen)
     if hidden and not everything:
-        parts.append(f"{hidden} variants more: --all\n")
+        parts.append(f"{hidden} more variants: --all\n")
     return "\n".join(parts)
 
 

@@ -146,9 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """Run the command line and return its exit code; every error gets its exit code
-    here.
-    """
+    """Run the command line and return its exit code, also for every error."""
     # Schedules consist of millions of containers with almost no reference cycles; with
     # the default threshold, garbage collection takes a third of the time of a check.
     gc.set_threshold(200_000, 20, 100)

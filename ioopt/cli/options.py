@@ -58,8 +58,8 @@ def counting(
     transient: bool = False,
     every: float | None = None,
 ) -> Iterator[Callable[[int, int, str], None]]:
-    """Provide a function show(done, total, state) that shows these two numbers, a few
-    words on the state, and the remaining time on a terminal.
+    """Provide a function show(done, total, state), which shows the two numbers, the
+    words of *state* and the remaining time on a terminal.
 
     If standard error is not a terminal, the function writes the state every *every*
     seconds, or nothing if *every* is None.
@@ -80,8 +80,8 @@ def counting(
 
 @contextmanager
 def _logging(title: str, every: float) -> Iterator[Callable[[int, int, str], None]]:
-    """Provide the function of :func:`counting`; a separate thread writes the latest
-    state every *every* seconds.
+    """Provide such a function as :func:`counting` does; a separate thread writes the
+    latest state every *every* seconds.
     """
     state, over = ["begun"], threading.Event()
 
@@ -417,8 +417,8 @@ def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
 
 
 def measure_option(what: str = "that solvers optimise if they can") -> Callable[[F], F]:
-    """Return the option ``--measure NAME``; *what* continues the words "The metric" in
-    its help.
+    """Return the option ``--measure NAME``; *what* follows the words "The metric" in
+    its help text.
     """
     text = f"The metric {what}; default: the kind's, such as makespan_seconds."
     return click.option("--measure", metavar="NAME", help=text)

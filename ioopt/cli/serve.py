@@ -33,7 +33,10 @@ Examples:
     "--stdio", is_flag=True, help="Read standard input, answer on standard output."
 )
 @click.option(
-    "--socket", "path", metavar="PATH", help="Listen on a Unix socket, owner only."
+    "--socket",
+    "path",
+    metavar="PATH",
+    help="Listen on a Unix socket that only its owner can use.",
 )
 @click.option(
     "--max-bytes",
@@ -45,7 +48,7 @@ Examples:
     "--http",
     "address",
     metavar="[HOST:]PORT",
-    help="Serve HTTP; without a host this machine alone. Needs --token-file.",
+    help="Serve HTTP, without HOST only to this machine. Needs --token-file.",
 )
 @click.option(
     "--token-file",
@@ -56,7 +59,7 @@ Examples:
     "--allow-own",
     is_flag=True,
     help="With --http: callers may name functions of their own (module:function) as "
-    "solvers, and so run any code that is here.",
+    "solvers, and can thus run any code on this machine.",
 )
 @click.option(
     "--batsim",
@@ -118,7 +121,7 @@ def serve(
         )
     if allow_own and address is None:
         raise UsageError(
-            "--allow-own belongs to --http; elsewhere own solvers are served"
+            "--allow-own is only for --http; without --http own solvers are allowed"
         )
     server: SocketServer | StdioServer | BatsimServer | HttpServer
     if address is not None:

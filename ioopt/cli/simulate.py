@@ -107,7 +107,7 @@ def simulate(
             _require_option(name, file, kind)
     if (result is None) == (solver is None):
         raise UsageError(
-            "give either the RESULT to replay or a --solver to dispatch by"
+            "give either the RESULT to replay or a --solver that dispatches tasks"
         )
     how: Json = {"link": link} if link else {}
     how |= _actual(problem, sigma, seed, actual)
@@ -188,7 +188,7 @@ def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) ->
         raise UsageError("give either --actual-noise or --actual")
     times = read_json(source)
     if not isinstance(times, dict) or not all(map(is_number, times.values())):
-        raise UsageError(f"{source}: wanted an object of compute seconds by task")
+        raise UsageError(f"{source}: wanted an object {{task: compute seconds}}")
     return {"actual": times}
 
 

@@ -64,7 +64,9 @@ Examples:
     help="Run one of N equal parts of the grid (I from 1 to N), for job arrays.",
 )
 @click.option(
-    "--merge", is_flag=True, help="Merge the stores of parts into that of --store."
+    "--merge",
+    is_flag=True,
+    help="Merge the given stores of parts into the store of --store.",
 )
 @measure_option()
 @click.option("--dry-run", is_flag=True, help="Count the runs and stop.")

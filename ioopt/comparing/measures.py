@@ -31,9 +31,9 @@ def add_ratios(
 
     *shared* is a bound that holds for all plans. Each row takes the strongest bound
     that its own plan does not contradict. The ratio is 1 for the best row and greater
-    for worse rows; it is None when unknown and for references. A row whose plan has
-    other settings than the first row that has a value, such as ``loop=open``, solves
-    another problem. It becomes a reference, with a note.
+    for worse rows; it is None when unknown and for references. A plan with other added
+    settings (such as ``loop=open``) than the plan of the first row with a value solves
+    another problem. Its row becomes a reference, with a note.
     """
     _set_other_questions_apart(rows)
     for row in rows:

@@ -19,8 +19,8 @@ PROVEN = "proven bound"
 RATIO_TITLE = "one stroke per instance, geometric mean; 95 % interval of five or more"
 MOST_BARS = 30
 WIDE = 3.0
-"""Ratios whose greatest is more than this factor above the least are drawn on a
-logarithmic axis.
+"""If the greatest ratio is more than this factor times the least, the axis of ratios is
+logarithmic.
 """
 
 

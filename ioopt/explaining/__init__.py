@@ -131,7 +131,7 @@ class _Trials:
         """Return the solver's answer for the instance *data*, started from the given
         plan; None when the solver cannot take the instance.
 
-        *seeds_later* is added to the seed.
+        *seeds_later* is added to the seed of the given result.
         """
         if self.spec is None:
             return None
@@ -153,8 +153,8 @@ class _Trials:
         return found
 
     def replayed(self, data: Json) -> list[float]:
-        """Return the values of the measure when the plans found so far are replayed on
-        *data*, without plans that are not sound there.
+        """Replay all plans found so far on the instance *data*; return the measure's
+        value for each sound replay.
 
         The replays end at the time limit, but not before one of them was sound.
         """
@@ -332,7 +332,7 @@ def _helped(measure: Metric, knobs: Sequence[Knob], noise: float = 0.0) -> str:
     if more:
         text += f" ({', '.join(more)})"
     elif not unsure:
-        text += "; the others hardly"
+        text += "; the other resources would hardly help"
     if unsure:
         text += f"; {doubt}"
     return f"{text}."

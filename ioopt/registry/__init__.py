@@ -67,9 +67,9 @@ def _plugins(
 ) -> list[Row]:
     """Return the kinds or solvers that plugins register in *group*.
 
-    *row_of* makes such a row from the object that an entry point names; it raises
-    UsageError when it cannot. A plugin that cannot be loaded, or whose name is *taken*,
-    is recorded in :data:`BROKEN`.
+    *row_of* makes a kind or a solver from the object that an entry point names; it
+    raises UsageError when it cannot. A plugin that cannot be loaded, or whose name is
+    *taken*, is recorded in :data:`BROKEN`.
     """
     found: list[Row] = []
     for entry in entry_points(group):
@@ -91,8 +91,8 @@ def _plugins(
 
 
 def _meet(row: Kind | SolverSpec, other: Kind | SolverSpec) -> bool:
-    """Return whether two kinds have the same name, or two solvers that take a common
-    kind do.
+    """Return whether two kinds, or two solvers that take a common kind, have the same
+    name.
     """
     if isinstance(row, SolverSpec) and isinstance(other, SolverSpec):
         return row.name == other.name and not {*row.kinds}.isdisjoint(other.kinds)
@@ -117,7 +117,7 @@ def _plugin_kind(named: object) -> Kind:
     for word in ("kind", "family", "default_solver"):
         given: object = getattr(kind, word)
         if not isinstance(given, str):
-            raise UsageError(f"{word}: wanted a text, not {shown(given)}")
+            raise UsageError(f"{word}: wanted text, not {shown(given)}")
     metrics: object = kind.metrics
     if not isinstance(metrics, tuple) or not metrics:
         raise UsageError(f"metrics: wanted a tuple of Metric, not {shown(metrics)}")
@@ -134,7 +134,7 @@ def _plugin_solver(named: object) -> SolverSpec:
     if not isinstance(named, SolverSpec):
         raise UsageError(f"wanted a SolverSpec, not {type(named).__name__}")
     if not isinstance(named.name, str):
-        raise UsageError(f"name: wanted a text, not {shown(named.name)}")
+        raise UsageError(f"name: wanted text, not {shown(named.name)}")
     for kind in named.kinds:
         if kind not in KINDS:
             raise UsageError(f"kinds: there is no {kind!r}; {suggest(kind, KINDS)}")
@@ -409,7 +409,9 @@ def named_policy(name: str, kind: Kind, settings: Mapping[str, object]) -> MadeP
     """
     spec = solver(name, kind)
     if spec.policy is None:
-        raise UsageError(f"{name} tries policies on whole instances; name one of them")
+        raise UsageError(
+            f"{name} tries several policies on whole instances; name one of these"
+        )
     chosen = settings_for(spec, settings)
     return MadePolicy(spec.make_policy(chosen), chosen)
 

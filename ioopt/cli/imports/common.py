@@ -24,7 +24,9 @@ Reader = Callable[..., Problem]
 options.
 """
 Described = Callable[[tuple[str, ...]], Mapping[str, Any]]
-"""A function that converts the words of ``--machine`` to keywords of the reader."""
+"""A function that converts the values of the option ``--machine`` to keywords of the
+reader.
+"""
 
 
 def import_command(
@@ -79,15 +81,15 @@ machine_option = click.option(
     "machine",
     multiple=True,
     metavar="FILE|KEY=VALUE[,...]",
-    help="The machine, where the source does not say it: a TOML or JSON file, or keys "
-    "of one; may be given again, the last one counts. Keys: the page on formats, "
-    "Machines.",
+    help="The machine, if the source does not describe it: a TOML or JSON file, or "
+    "keys of such a file; may be given again, and the last value of a key counts. "
+    "The page on formats lists the keys in section Machines.",
 )
 
 
 def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
-    """Return, for each of *classes*, those of its keys that the *words* of
-    ``--machine`` state.
+    """Return, for each of *classes*, those of its keys that *words*, the values of the
+    option ``--machine``, state.
 
     A file may state keys of any machine. Text on the command line may state only keys
     of *classes*.

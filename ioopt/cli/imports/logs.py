@@ -66,14 +66,14 @@ TRACE = together(
         type=float,
         default=0.1,
         metavar="F",
-        help="Mean share of run time that is I/O, of jobs without a Darshan log.",
+        help="Mean share of the run time that is I/O, for jobs without a Darshan log.",
     ),
     click.option(
         "--io-period",
         type=float,
         default=3600.0,
         metavar="S",
-        help="Seconds of run time to each I/O phase.",
+        help="Seconds of run time for each I/O phase.",
     ),
     click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N"),
     click.option(
@@ -126,7 +126,7 @@ def import_swf(
         chosen = parse_settings(Settings, settings, "import swf --family gang")
         return gang_from_swf(read_swf(source, skip_bad), chosen, seed, max_jobs=jobs)
     if settings:
-        raise UsageError("--set belongs to --family gang")
+        raise UsageError("--set is only for --family gang")
     return _batch_io(
         source, kind="swf", jobs=jobs, seed=seed, skip_bad=skip_bad, **batch_io
     )
@@ -140,7 +140,7 @@ def import_swf(
     help="Zone of times without an offset, such as Europe/Stockholm (default: UTC).",
 )
 @click.option(
-    "--cluster", metavar="NAME", help="Which cluster to read, of several in SOURCE."
+    "--cluster", metavar="NAME", help="The cluster to read if SOURCE has several."
 )
 def import_sacct(source: str, **batch_io: Any) -> BatchIoProblem:
     """Make a batch-io instance from the output of Slurm's sacct -a -P --noconvert.

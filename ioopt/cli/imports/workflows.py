@@ -57,7 +57,7 @@ def import_wfformat(source: str, flatten: bool, machine: Machine) -> Replication
 @click.option(
     "--graph",
     metavar="NAME|N",
-    help="Which graph of the file: its name, or its place from 0.",
+    help="The graph to read from the file: its name, or its position from 0 on.",
 )
 @click.option(
     "--keep", is_flag=True, help="Save files that no task reads to remote storage."
@@ -65,7 +65,7 @@ def import_wfformat(source: str, flatten: bool, machine: Machine) -> Replication
 @click.option(
     "--actual",
     metavar="FILE",
-    help="Write {task: seconds} of tasks that took other than expected.",
+    help="Write {task: seconds} for tasks that did not take the expected time.",
 )
 def import_estee(
     source: str, graph: str | None, keep: bool, actual: str | None, machine: Machine
@@ -101,7 +101,8 @@ def import_saga(source: str, machine: Machine) -> ReplicationProblem:
     "--read",
     type=click.Choice(["rchar", "read_bytes"]),
     default="rchar",
-    help="Column of the bytes read; the bytes written are its counterpart.",
+    help="Column of bytes read (rchar or read_bytes); the column of bytes written "
+    "follows from it.",
 )
 @skip_bad_option
 def import_nextflow_trace(
