@@ -212,7 +212,7 @@ def entry_of(source: str, folder: str | None = None) -> Entry:
     """Return the entry called *source*, or the entry for the instance in the file
     *source*.
 
-    Raises UsageError if there is none.
+    Raises UsageError if the library has no such entry.
     """
     known = entries(folder)
     if source in known:

@@ -325,7 +325,7 @@ def parse_settings(
     try:
         return cls.model_validate({key: _digits(value) for key, value in given.items()})
     except UsageError as error:
-        # A figure with a unit: the message begins with the name of the field.
+        # The error of a value with a unit begins with the name of the field.
         name, _, rest = str(error).partition(": ")
         field = cls.model_fields.get(name)
         alias = name if field is None or field.alias is None else field.alias

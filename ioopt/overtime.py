@@ -75,7 +75,7 @@ def cut_off(seconds: float, message: str, wall_clock: bool = False) -> Iterator[
         signal.setitimer(_timer_of(wall_clock), seconds, AGAIN_SECONDS)
         yield
     except Exception as error:
-        if rung and not isinstance(error, OutOfTime):  # a library has wrapped it
+        if rung and not isinstance(error, OutOfTime):  # wrapped by a library
             raise OutOfTime(message) from error
         raise
     finally:

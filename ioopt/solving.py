@@ -307,7 +307,7 @@ def solve(
     deadline = deadline or Deadline(limit)
     problem = load_within(source, deadline)
     kind = registry.kind_of_problem(problem)
-    measure_of(kind, measure)  # an error lists the measures there are
+    measure_of(kind, measure)  # raises an error that lists the kind's measures
     spec = registry.solver(solver, kind)
     registry.require_backend(spec, backend)
     chosen = registry.settings_for(spec, settings or {})

@@ -301,8 +301,8 @@ def verdict_on_plan(claim: Claim, measure: Metric | None, found: Evidence) -> Ve
 def _verdict(
     metric: Metric, bound: float | None, metrics: Metrics, found: Evidence
 ) -> Verdict:
-    """Return the verdict on the plan by *metric*, after comparing the plan's value with
-    *bound*.
+    """Return the verdict on the plan by *metric*; *bound* is compared with the plan's
+    value first.
     """
     value = _value(metric, found.report, metrics)
     if not found.sound:

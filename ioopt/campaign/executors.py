@@ -252,7 +252,7 @@ def _start(environment: dict[str, str], memory_bytes: int | None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for library in ("OMP", "OPENBLAS", "MKL"):  # the workers already use all cores
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
-    gc.set_threshold(200_000, 20, 100)  # as the command line does, for the same reason
+    gc.set_threshold(200_000, 20, 100)  # see ioopt.cli.main for the reason
     threading.Thread(target=_watch, args=(memory_bytes,), daemon=True).start()
 
 

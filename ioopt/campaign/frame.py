@@ -52,12 +52,12 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
     """Return the rows of all stores as one table in which each point occurs once.
 
     If several stores have a row for the same point, the row of the first store counts.
-    Columns are added. ``measure`` is the name of the metric by which rows of the kind
-    are compared: *measure* for kinds that have this metric, else the kind's own.
-    ``value``, ``bound`` and ``gap`` are those of that metric. ``standing`` says in
-    words how the run ended. ``variant`` is the solver with its settings.
-    ``synthetic_io`` is true for instances whose I/O was generated. Raises UsageError
-    for a measure that no kind in the stores has.
+    The table has additional columns. The column ``measure`` names the metric by which
+    rows of a kind are compared: the argument *measure* if the kind has such a metric,
+    else the kind's own measure. ``value``, ``bound`` and ``gap`` are those of that
+    metric. ``standing`` says in words how the run ended. ``variant`` is the solver with
+    its settings. ``synthetic_io`` is true for instances whose I/O was generated. Raises
+    UsageError for a measure that no kind in the stores has.
     """
     measures = measures_of(KINDS.values(), measure)
     parts = []

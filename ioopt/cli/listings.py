@@ -329,8 +329,8 @@ def _heading(kinds: Sequence[str]) -> str:
 
 
 def describe(spec: SolverSpec) -> Json:
-    """Return a solver as plain data: abilities, backends, and settings, keyed by name,
-    with type and default.
+    """Return a solver as plain data: its abilities, its backends, and for each of its
+    settings the type and the default.
     """
     settings = {}
     settings_class = spec.settings_class()
