@@ -475,11 +475,18 @@ def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
 
 
 def _takes_one(function: Callable[..., object]) -> bool:
-    """Return whether *function* has one parameter; False when that is not known."""
+    """Return whether *function* accepts the problem, but not the request beside it;
+    False when its parameters are not known.
+    """
     try:
-        return len(inspect.signature(function).parameters) == 1
+        parameters = inspect.signature(function)
     except ValueError:
         return False
+    try:
+        parameters.bind("problem", "request")
+    except TypeError:
+        return True
+    return False
 
 
 def _of_problem_alone(function: Callable[..., object]) -> Callable[..., object]:
