@@ -259,7 +259,8 @@ class _Study:
         setting = self.setting_at(shown)
         fraction = self._fraction_axis()
         storage = self._storage_axis()
-        span = float(workload.starts.max())
+        run_seconds = np.array(workload.run_seconds)
+        span = float((workload.starts + run_seconds).max())
         likely = workload.at(shown, scale=self.scales[shown])
         nodes = np.array(trace.allocated)
         groups = members(likely)
@@ -292,8 +293,7 @@ class _Study:
             span_seconds=span,
             nodes=trace.machine.nodes,
             node_rate=workload.node_rate,
-            node_utilisation=float(nodes @ np.array(workload.run_seconds))
-            / (trace.machine.nodes * span),
+            node_utilisation=float(nodes @ run_seconds) / (trace.machine.nodes * span),
             node_hours_above_machine=self._above_machine(SHARING),
             node_hours_above_machine_with_setting=self._above_machine(setting),
             scale=self.scales[shown],

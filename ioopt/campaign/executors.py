@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from distributed import Client
     from distributed import Future as DaskFuture
 
-DASK_RETRIES = 1
-"""The number of times that Dask itself repeats a task whose worker died."""
 WINDOW = 5000
 """The largest number of tasks that are with the Dask scheduler at the same time."""
 BATCH = 1000
@@ -98,7 +96,6 @@ def open_executor(
     from distributed import Client
 
     settings = {
-        "distributed.scheduler.allowed-failures": DASK_RETRIES,
         "distributed.comm.timeouts.connect": "30s",
         "logging.distributed": "critical",
     }
@@ -343,7 +340,8 @@ def perform_within_limit(task: Task, source: Source | None) -> Row:
     """Run a task on a Dask worker; end the worker when the hard limit is reached.
 
     Dask cannot stop a running task. When the worker has ended, the Dask process that
-    supervises it starts a new worker.
+    supervises it starts a new worker, and Dask runs the task again as often as the
+    setting ``distributed.scheduler.allowed-failures`` of its scheduler says.
     """
     if task.hard_limit is None:
         return perform(task, source)

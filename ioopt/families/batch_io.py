@@ -447,7 +447,7 @@ class IoRequests(Kind):
     fallback = "base-line"
     metrics = (
         Metric("granted_bytes_per_second", "max", objective=True),
-        Metric("granted_requests"),
+        Metric("granted_requests", "max"),
         Metric("partial_grants"),
     )
     compare_solvers = _COMPARED[1:]

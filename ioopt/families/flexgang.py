@@ -159,7 +159,7 @@ class FlexibleGang(Kind):
         Metric("cpu_utilisation", "max"),
         Metric("compute_progress", "max"),
         Metric("io_slowdown"),
-        Metric("floors_kept"),
+        Metric("floors_kept", "max"),
     )
     compare_solvers = ("flex-exact", "greedy", "strict-fill", "strict")
     follows = True

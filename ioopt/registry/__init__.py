@@ -487,13 +487,18 @@ def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
 
 
 def _takes_one(function: Callable[..., object]) -> bool:
-    """Return whether *function* has exactly one parameter; False if the number is
-    unknown.
+    """Return whether *function* takes the problem alone, without the request; False if
+    its parameters are unknown.
     """
     try:
-        return len(inspect.signature(function).parameters) == 1
+        parameters = inspect.signature(function)
     except ValueError:
         return False
+    try:
+        parameters.bind("problem", "request")
+    except TypeError:
+        return True
+    return False
 
 
 def _of_problem_alone(function: Callable[..., object]) -> Callable[..., object]:

@@ -326,7 +326,7 @@ def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatc
     words = ["advise", "a.swf", *FIFTH, "-o", "page.html"]
     monkeypatch.setattr("sys.argv", ["ioopt", *words])
     code, out, _ = run(*words)
-    assert code == 0 and "120 jobs in 39 d on 4 nodes" in out
+    assert code == 0 and "120 jobs in 39.02 d on 4 nodes" in out
     html = (tmp_path / "page.html").read_text()
     assert html.count("<svg") == 3 and "<h2>How to repeat it</h2>" in html
     assert not re.search(
@@ -343,8 +343,8 @@ def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatc
     assert found["answer"][0] == text.splitlines()[0]
     assert shlex.split(found["command"]) == ["ioopt", *words]
     assert found["policy"] == "fill" and found["groups"]["all jobs"] == 120
-    # 120 jobs of 2 nodes for 1,800 s: 432,000 of 4 nodes x 39 days.
-    assert found["node_utilisation"] == pytest.approx(432_000 / (4 * 39 * DAY))
+    # 120 jobs of 2 nodes for 1,800 s, of 4 nodes until the last one ends.
+    assert found["node_utilisation"] == pytest.approx(432_000 / (4 * (39 * DAY + 1800)))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(log().encode())))
     code, piped, _ = run("advise", "-", *FIFTH, "--format", "json")
     assert code == 0 and json.loads(piped)["switches"] == found["switches"]

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from conftest import ROOT
+from source_trees import syntax_tree
 
 import ioopt
 from ioopt import registry
@@ -54,7 +55,7 @@ def test_the_list_of_parameters_ends_a_docstring():
     """
     lists = 0
     for path in (ROOT / "ioopt").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(syntax_tree(path)):
             if not isinstance(node, ast.FunctionDef):
                 continue
             _, title, listed = (ast.get_docstring(node) or "").partition(

@@ -12,6 +12,7 @@ from functools import cache
 
 import pytest
 from conftest import ROOT
+from source_trees import parse
 
 RULES = ROOT / "docs" / "rules"
 PAPERS = {
@@ -119,9 +120,6 @@ def owner_of(named: str, family: str | None, kind: str = "") -> str:
         return "workflow"
     known = {"batch i/o": "batch-io", "gang scheduling": "gang"}
     return known.get(named.lower(), named or family or "")
-
-
-parse = cache(ast.parse)
 
 
 @cache

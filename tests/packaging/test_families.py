@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 from conftest import ROOT
+from source_trees import syntax_tree
 
 import ioopt
 from ioopt import registry
@@ -57,7 +58,7 @@ def sources():
             name = str(path.relative_to(ROOT))
             linked = ("ioopt/models/", "ioopt/solvers/", "ioopt/instances/")
             if not name.startswith(linked):
-                found[name] = ast.parse(path.read_text("utf-8"))
+                found[name] = syntax_tree(path)
     return found
 
 

@@ -7,6 +7,7 @@ from functools import cache
 
 import networkx
 from conftest import ROOT
+from source_trees import syntax_tree
 
 HEAVY = {
     "pandas",
@@ -126,7 +127,7 @@ LEAVES = PACKAGES - {name.rpartition(".")[0] for name in PACKAGES}
 def imported(path):
     """Every import of a file, at any depth: (module, name taken from it or None)."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(syntax_tree(path)):
         if isinstance(node, ast.Import):
             found += [(alias.name, None) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -268,7 +269,7 @@ FORMULATING = {
 
 def formulates(path):
     """The names of FORMULATING that a file takes, calls or looks up."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(syntax_tree(path)):
         called = node.func if isinstance(node, ast.Call) else None
         name = getattr(called, "attr", getattr(called, "id", None))
         owner = getattr(called, "value", None)

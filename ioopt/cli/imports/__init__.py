@@ -7,25 +7,38 @@ import click
 from ioopt.cli.lazy import IooptGroup
 from ioopt.registry import entry_points, origin
 
-_LOGS = "ioopt.cli.imports.logs:import_"
-_FLOWS = "ioopt.cli.imports.workflows:import_"
 COMMANDS = {
-    "swf": (_LOGS + "swf", "Batch traces in the Standard Workload Format."),
-    "sacct": (_LOGS + "sacct", "Job logs of Slurm, as sacct prints them."),
-    "pbs": (_LOGS + "pbs", "Accounting logs of PBS and Torque."),
-    "darshan": (_LOGS + "darshan", "Darshan logs and darshan-parser text."),
-    "wfformat": (_FLOWS + "wfformat", "Workflows in WfFormat 1.4 to 1.6."),
-    "estee": (_FLOWS + "estee", "Task graphs of Estee."),
-    "saga": (_FLOWS + "saga", "Task graphs of SAGA and DAGBench."),
+    "swf": (
+        "ioopt.cli.imports.logs:import_swf",
+        "Batch traces in the Standard Workload Format.",
+    ),
+    "sacct": (
+        "ioopt.cli.imports.logs:import_sacct",
+        "Job logs of Slurm, as sacct prints them.",
+    ),
+    "pbs": ("ioopt.cli.imports.logs:import_pbs", "Accounting logs of PBS and Torque."),
+    "darshan": (
+        "ioopt.cli.imports.logs:import_darshan",
+        "Darshan logs and darshan-parser text.",
+    ),
+    "wfformat": (
+        "ioopt.cli.imports.workflows:import_wfformat",
+        "Workflows in WfFormat 1.4 to 1.6.",
+    ),
+    "estee": ("ioopt.cli.imports.workflows:import_estee", "Task graphs of Estee."),
+    "saga": (
+        "ioopt.cli.imports.workflows:import_saga",
+        "Task graphs of SAGA and DAGBench.",
+    ),
     "nextflow-trace": (
-        _FLOWS + "nextflow_trace",
+        "ioopt.cli.imports.workflows:import_nextflow_trace",
         "Traces of Nextflow runs, with their DAG if given.",
     ),
     "work-directory": (
-        _FLOWS + "work_directory",
+        "ioopt.cli.imports.workflows:import_work_directory",
         "WfFormat or Nextflow traces on one machine with a work directory.",
     ),
-    "batsim": (_LOGS + "batsim", "Batsim workloads."),
+    "batsim": ("ioopt.cli.imports.logs:import_batsim", "Batsim workloads."),
 }
 
 _OUTSIDE = {
