@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 Solver = str | Callable[..., object]
-"""A solver's name, ``module:function``, or a function."""
+"""The name of a solver, ``module:function``, or a function that solves."""
 
 _LOADED_LATER = {
     "Batch": "ioopt.building",
@@ -51,14 +51,16 @@ _LOADED_LATER = {
     "StopReason": "ioopt.result",
     "Violation": "ioopt.result",
 }
-"""Public classes -> the modules that they are imported from on first use."""
+"""Names of public classes -> the modules from which they are imported on first use."""
 
 
 def load(source: Any) -> Any:
-    """Return a problem from a path, a bundled name, ``-``, a dict, a builder, or a
-    problem (as it is).
+    """Return the problem that *source* describes.
 
-    Raises InstanceError with one line that names the place when it is not valid.
+    *source* is a path, the name of a bundled instance, ``-`` (standard input), a
+    dictionary, a builder, or a problem, which is returned unchanged. Raises
+    InstanceError with one line that names the place of the fault when the instance is
+    not valid.
 
     >>> load("cycle3")
     <ReplicationProblem cycle3: 3 nodes, 1 file, 6 tasks>
@@ -87,18 +89,20 @@ def solve(
 ) -> Result:
     """Solve one instance and return a checked, simulated :class:`Result`.
 
-    *solver* is a name (None: the default of the kind), ``"module:function"``, or a
-    function of the problem, or of it and a :class:`~ioopt.protocols.SolveRequest`. The
-    function returns an Outcome, a plan or the plan's dictionary.
+    *solver* is a name (None: the default solver of the kind), ``"module:function"``, or
+    a function. The function takes the problem, or the problem and a
+    :class:`~ioopt.protocols.SolveRequest`. It returns an Outcome, a plan or the plan's
+    dictionary.
 
-    With *measure*, objective, bound and gap are of that metric, and solvers that can
-    optimise it do so. Without it they are of the solver's own objective. The time limit
-    is a number of seconds or text such as ``"2min"``; None is no limit. It counts from
-    this call, or from the time when the caller made *deadline*. *gap*, *threads*,
-    *seed*, *backend* and *log* are those of :class:`ioopt.options.SolveOptions`;
-    *settings* are the solver's own (``--set``). *warm_start* is a Result or a plan.
-    *progress* is called with the best plan so far. *bound* False computes no bound for
-    solvers that prove none, because that bound may need an integer program.
+    If *measure* is given, the objective, bound and gap of the result refer to that
+    metric, and solvers that can optimise it do so. Otherwise they refer to the solver's
+    own objective. The time limit is a number of seconds or text such as ``"2min"``;
+    None means no limit. It counts from this call, or from the time when the caller made
+    *deadline*. *gap*, *threads*, *seed*, *backend* and *log* are explained at
+    :class:`ioopt.options.SolveOptions`; *settings* are the solver's own settings
+    (``--set`` on the command line). *warm_start* is a Result or a plan. *progress* is
+    called with the best plan so far. If *bound* is False, no bound is computed for
+    solvers that prove none, because such a bound may need an integer program.
 
     Raises UsageError or InstanceError for bad input, BackendMissingError, and OutOfTime
     when *source* cannot be read in time. Infeasibility, other limits and failing
@@ -146,13 +150,13 @@ def compare(
     """Run *solvers* (default: the kind's own list) and return a DataFrame with one row
     for each solver.
 
-    *source* is an instance, or a list of them; for a list the index is (instance,
-    solver). A solver is a name, ``name:key=value``, ``module:function``, or a function.
-    The other keywords are those of :func:`solve`, for every solver; a setting goes to
-    the solvers that have it. The columns are the status, the measure (default: the
-    kind's first one) with its bound, its gap and its ratio to the best, the seconds of
-    building and solving, and two more metrics. With *wide* they are all keys of a
-    result and every metric.
+    *source* is an instance, or a list of them; for a list the index of the DataFrame is
+    (instance, solver). A solver is a name, ``name:key=value``, ``module:function``, or
+    a function. The other keywords are those of :func:`solve` and apply to every solver;
+    a setting goes only to the solvers that have it. The columns are the status, the
+    measure (default: the kind's first one) with its bound, its gap and its ratio to the
+    best, the seconds of building and solving, and two more metrics. If *wide* is true,
+    the columns are all fields of a result and all metrics.
 
     >>> found = compare("cycle3", ["minmin", "job-data-present"])
     >>> found["makespan_seconds"].round(3).to_dict()
@@ -190,14 +194,16 @@ def simulate(
     seconds: float | None = None,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Replay a plan (or a Result; objects or dictionaries) on its kind's simulator.
+    """Replay *plan* on the simulator of the instance's kind; *plan* is a plan or a
+    Result, as an object or a dictionary.
 
     The keywords depend on the kind. Replication takes *link* (``shared``,
-    ``per-node``), *actual* (compute seconds by task) and *engine*; work directories
-    take *actual*; traces of batch I/O take *arithmetic*, *engine* and *rates*; quantum
-    selection takes *seed* and *seconds*; flexible gangs take *seeds* and *seconds*. A
-    replay that can be stopped early returns what it has at the *deadline*, with a note.
-    Raises SimulationError for a plan that cannot be carried out.
+    ``per-node``), *actual* (the actual compute seconds of each task) and *engine*. Work
+    directories take *actual*. Traces of batch I/O take *arithmetic*, *engine* and
+    *rates*. Quantum selection takes *seed* and *seconds*, and flexible gangs take
+    *seeds* and *seconds*. A replay that can be stopped early returns, at the
+    *deadline*, the part simulated so far and a note. Raises SimulationError for a plan
+    that cannot be carried out.
 
     >>> simulate("cycle3", solve("cycle3", "minmin").plan).metrics["remote_bytes"]
     64000000
@@ -225,14 +231,14 @@ def check(
     link: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[Violation]:
-    """Return the violations of a result (or bare plan) against an instance; an empty
-    list when there are none.
+    """Check *result*, a result or a bare plan, against the instance *source*; return
+    the violations, an empty list if there are none.
 
-    Without *result* only the instance is read. Every statement of a Result is checked
-    too. *settings* are the settings, such as ``{"loop": "open"}``, that the result may
-    add to its instance; any other added setting is a violation. *link* is ``{"link":
-    link}``. Raises InstanceError for invalid input and for an instance that no plan can
-    serve.
+    Without *result*, only the instance is checked. Every statement of a Result is
+    checked, not only its plan. *settings* are the settings, such as ``{"loop":
+    "open"}``, that the result may add to its instance; any other added setting is a
+    violation. *link* is short for the setting ``{"link": link}``. Raises InstanceError
+    for invalid input and for an instance that no plan can serve.
 
     >>> check("cycle3", solve("cycle3", "minmin"))
     []

@@ -1,8 +1,9 @@
-"""Check the arguments of calls on embedded objects, with errors of one line that name
-the value.
+"""Check the arguments of calls on the objects of :mod:`ioopt.embed`.
 
-A scheduler that passes None, NaN or a fraction gets an error from that call, and not
-from a later decision that fails because of the value.
+A wrong value is a UsageError of one line, which names the argument and the value. A
+scheduler that passes None, NaN or a fraction thus gets an error from that call, and not
+from a later decision that fails because of the value. In all functions *what* is the
+name of the argument in the message.
 """
 
 import math
@@ -16,7 +17,7 @@ from ioopt.options import shown
 K = TypeVar("K")
 
 SHORTEST_SECONDS = 1e-9
-"""The shortest length of time: queues divide by such times."""
+"""The shortest duration that is accepted, because durations are divisors."""
 
 
 def is_real(value: object) -> bool:
@@ -31,28 +32,36 @@ def is_real(value: object) -> bool:
 
 
 def seconds(value: object, what: str) -> float:
-    """Return a time as a float; UsageError unless it is a finite number."""
+    """Return *value*, a time in seconds, as a float; raise UsageError unless it is a
+    finite number.
+    """
     if not is_real(value) or not math.isfinite(value):  # type: ignore[arg-type]
         raise UsageError(f"{what}: wanted a number of seconds, not {shown(value)}")
     return float(value)  # type: ignore[arg-type]
 
 
 def duration(value: object, what: str) -> float:
-    """Return a length of time, which may be infinite; UsageError for less than 1 ns."""
+    """Return *value*, a duration in seconds that may be infinite, as a float; raise
+    UsageError if it is less than 1 ns.
+    """
     if not is_real(value) or not value >= SHORTEST_SECONDS:  # type: ignore[operator]
         raise UsageError(f"{what}: wanted at least 1e-9 seconds, not {shown(value)}")
     return float(value)  # type: ignore[arg-type]
 
 
 def number(value: object, what: str) -> float:
-    """Return a finite number of 0 or more as a float; UsageError for anything else."""
+    """Return *value* as a float; raise UsageError unless it is a finite number of 0 or
+    more.
+    """
     if not is_real(value) or not 0 <= value < math.inf:  # type: ignore[operator]
         raise UsageError(f"{what}: wanted a number of 0 or more, not {shown(value)}")
     return float(value)  # type: ignore[arg-type]
 
 
 def whole(value: object, what: str, least: int, most: int) -> int:
-    """Return a whole number from *least* to *most*; UsageError for anything else."""
+    """Return *value* as an int; raise UsageError unless it is a whole number from
+    *least* to *most*.
+    """
     good = isinstance(value, Integral) and not isinstance(value, bool)
     if not good or not least <= value <= most:  # type: ignore[operator]
         raise UsageError(
@@ -62,15 +71,15 @@ def whole(value: object, what: str, least: int, most: int) -> int:
 
 
 def name(value: object, what: str) -> str:
-    """Return a name; UsageError unless it is text."""
+    """Return *value*; raise UsageError unless it is non-empty text."""
     if not isinstance(value, str) or not value:
         raise UsageError(f"{what}: wanted a name, not {shown(value)}")
     return value
 
 
 def key(value: K, what: str) -> K:
-    """Return *value* if it can be an identifier; UsageError for None and for values
-    that cannot be keys of a dictionary.
+    """Return *value* if it can be an identifier; raise UsageError for None and for
+    values that cannot be keys of a dictionary.
     """
     try:
         hash(value)
@@ -83,8 +92,8 @@ def key(value: K, what: str) -> K:
 
 
 def deadline(value: object) -> float | None:
-    """Return a deadline in seconds, or None for no deadline; UsageError for anything
-    else.
+    """Return *value*, a deadline in seconds or None for no deadline; raise UsageError
+    for anything else.
     """
     if value is None:
         return None
@@ -96,8 +105,8 @@ def deadline(value: object) -> float | None:
 
 
 def usable_deadline(value: object) -> tuple[float | None, tuple[str, ...]]:
-    """Return a deadline for a call that must not raise, and notes; a bad deadline is
-    replaced by None with a note.
+    """Return (deadline, notes) for a call that must not raise; a bad deadline becomes
+    None, and a note says so.
     """
     try:
         return deadline(value), ()
@@ -106,7 +115,7 @@ def usable_deadline(value: object) -> tuple[float | None, tuple[str, ...]]:
 
 
 def names(values: Iterable[K], what: str) -> list[K]:
-    """Return several values as a list; UsageError for text and for a single value."""
+    """Return *values* as a list; raise UsageError for text and for a single value."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise UsageError(f"{what}: wanted a list, not {shown(values)}")
     return list(values)

@@ -25,8 +25,8 @@ PARTS = ("nodes", "files", "tasks")
 
 
 class Batch:
-    """Tasks, files and nodes (``ioopt/replication``): a batch, or a workflow where
-    tasks write files.
+    """Builder of a replication instance (``ioopt/replication``): tasks, files and
+    nodes. The instance is a batch, or a workflow if tasks write files.
 
     Examples
     --------
@@ -60,7 +60,9 @@ class Batch:
         load({**self.data, **self._beside({})})
 
     def build(self) -> ReplicationProblem:
-        """Return the problem; InstanceError with one line that names the fault."""
+        """Return the problem; raise InstanceError with one line that names the
+        fault.
+        """
         problem: ReplicationProblem = load(self.data)
         return problem
 
@@ -69,8 +71,8 @@ class Batch:
         return f"{type(self).__name__}({', '.join(told)})"
 
     def _beside(self, row: Json) -> Json:
-        """Return the other lists of a minimal instance, with all that is needed to
-        check *row* in it.
+        """Return the lists of a minimal instance in which *row* can be checked: one
+        node, no task, and the files that *row* names as far as they are known.
         """
         names = [*row.get("inputs", ()), *row.get("outputs", ())]
         files = [*self._ids["files"].intersection(names), *row.get("holds", ())]
@@ -81,8 +83,8 @@ class Batch:
         }
 
     def _add(self, part: str, name: str | None, row: Json) -> str:
-        """Check *row* in a minimal instance, append it to the list *part*, and return
-        its id.
+        """Check *row* in a minimal instance, append it to the list *part* of this
+        batch, and return its id.
         """
         count = len(self.data[part])
         ids = self._ids[part]
@@ -97,7 +99,7 @@ class Batch:
             raise InstanceError(text) from None
         if name in ids:
             raise InstanceError(
-                f"instance: {part}[{count}] ({name}).id: {name!r} is there already"
+                f"instance: {part}[{count}] ({name}).id: {name!r} exists already"
             )
         ids.add(name)
         self.data[part].append(row)
@@ -112,8 +114,8 @@ class Batch:
         speed: float = 1.0,
         holds: Iterable[str] = (),
     ) -> str:
-        """Add a compute node; *disk* None is unlimited. The files that it *holds* may
-        be added later.
+        """Add a compute node and return its name. *disk* is the size of its disk; None
+        means unlimited. The files in *holds* may be added later.
         """
         size = None if disk is None else parse_bytes(disk)
         row = {
@@ -125,7 +127,9 @@ class Batch:
         return self._add("nodes", name, row)
 
     def add_nodes(self, count: int, **like: Any) -> list[str]:
-        """Add *count* equal nodes, 1 or more."""
+        """Add *count* equal nodes (1 or more) and return their names; *like* are the
+        keywords of :meth:`add_node`.
+        """
         if count < 1:
             raise UsageError(f"add_nodes: count must be 1 or more, not {count}")
         return [self.add_node(**like) for _ in range(count)]
@@ -133,7 +137,10 @@ class Batch:
     def add_file(
         self, size: Size, name: str | None = None, *, keep: bool | None = None
     ) -> str:
-        """Add a file of *size* on remote storage or, if a task writes it, a product."""
+        """Add a file and return its name. The file lies on remote storage at the start
+        unless a task writes it. *keep* says whether a file that a task writes is saved
+        to remote storage.
+        """
         return self._add("files", name, {"bytes": parse_bytes(size), "keep": keep})
 
     def add_task(
@@ -146,8 +153,8 @@ class Batch:
         cores: int | None = None,
         release: Time | None = None,
     ) -> str:
-        """Add a task that reads *inputs*, computes, and writes *outputs*; the files of
-        both must have been added before.
+        """Add a task that reads *inputs*, computes, and writes *outputs*; return its
+        name. All these files must have been added before.
         """
         row = {
             "compute_seconds": parse_seconds(compute),
@@ -160,7 +167,7 @@ class Batch:
 
 
 def _listed(names: Iterable[str]) -> list[str] | str:
-    """Return *values* as a list; text unchanged, so that it is refused and not split
-    into letters.
+    """Return *names* as a list. Text is returned unchanged, so that it is refused and
+    not split into letters.
     """
     return names if isinstance(names, str) else list(names)

@@ -22,8 +22,8 @@ def root() -> Path:
 
 @cache
 def entries() -> dict[str, dict[str, Any]]:
-    """Return the catalog entry of each bundled instance by its name: file, kind,
-    provenance, best known objective and bound.
+    """Return the catalog entries of all bundled instances, keyed by the instance's
+    name: file, kind, provenance, best known objective and bound.
     """
     found: dict[str, dict[str, Any]] = {}
     for catalog in sorted(root().glob("*/catalog.json")):
@@ -36,11 +36,12 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 def resolve(source: str | os.PathLike[str]) -> str:
-    """Return the path of *source*: ``-`` or an existing file unchanged, else the
-    bundled instance of that name.
+    """Return the path of *source*, which is a path or the name of a bundled instance.
 
-    Raises InstanceError when it is neither but resembles a bundled name, which the
-    message suggests, and for a bundled instance of 0.2 that was removed.
+    ``-`` (standard input) and existing files are returned unchanged, and so is a name
+    that resembles no bundled instance. Raises InstanceError for a name that resembles a
+    bundled one, which the message suggests, and for a bundled instance of version 0.2
+    that was removed.
     """
     name = os.fspath(source)
     if name == "-" or os.path.exists(name):
@@ -60,8 +61,8 @@ def resolve(source: str | os.PathLike[str]) -> str:
 
 
 def bundled(name: str) -> dict[str, Any]:
-    """Return the catalog entry called *name*; UsageError with the nearest name where
-    there is none.
+    """Return the catalog entry called *name*; if there is none, raise UsageError, which
+    suggests the nearest name.
     """
     entry = entries().get(name)
     if entry is None and name in LEFT["instance"]:

@@ -32,10 +32,10 @@ from ioopt.statements import Statements, false_schedule, false_settings
 
 class Judgement(NamedTuple):
     """The findings about a result: false statements, the names of statements that
-    nothing recomputes, and excused violations.
+    cannot be recomputed, and excused violations.
 
-    ``excused`` are the rules of the machine that the result's own solver, a reference,
-    breaks by design.
+    ``excused`` are violations of the machine's rules that the result's own solver
+    commits by design, because it is a reference to compare with.
     """
 
     violations: list[Violation]
@@ -49,14 +49,14 @@ def check(
     link: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[Violation]:
-    """Return the violations of a result (or bare plan) against an instance; an empty
-    list when there are none.
+    """Check *result*, a result or a bare plan, against the instance *source*; return
+    the violations, an empty list if there are none.
 
-    Without *result* only the instance is read. Every statement of a Result is checked
-    too. *settings* are the settings, such as ``{"loop": "open"}``, that the result may
-    add to its instance; any other added setting is a violation. *link* is ``{"link":
-    link}``. Raises InstanceError for invalid input and for an instance that no plan can
-    serve.
+    Without *result*, only the instance is checked. Every statement of a Result is
+    checked, not only its plan. *settings* are the settings, such as ``{"loop":
+    "open"}``, that the result may add to its instance; any other added setting is a
+    violation. *link* is short for the setting ``{"link": link}``. Raises InstanceError
+    for invalid input and for an instance that no plan can serve.
     """
     problem = load(source)
     require_servable(problem)
@@ -72,8 +72,8 @@ def check(
 
 
 def require_servable(problem: Any) -> None:
-    """Raise UnsolvableInstanceError, before any solving, for an instance that no plan
-    can serve.
+    """Raise UnsolvableInstanceError for an instance that no plan can serve, such as one
+    with a task larger than every disk; nothing is solved.
     """
     if hasattr(problem, "require_room"):
         problem.require_room()
@@ -85,8 +85,8 @@ def judge(
     name: str,
     expected: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[list[Violation], list[str]]:
-    """Return the violations of *given*, and the names of its statements that nothing
-    recomputes.
+    """Return (violations, unjudged) of the document *given*; the second list has the
+    names of its statements that cannot be recomputed.
     """
     return judgement(problem, given, name, expected)[:2]
 
@@ -100,9 +100,9 @@ def judgement(
     """Judge every statement of *given*, called *name* in messages.
 
     *given* is a result, an object with ``plan`` or ``schedule``, or a plan. A schedule
-    that follows from its plan is compared with a replay of the plan, and so are the
-    metrics that only a replay computes. Settings that *given* adds to the instance must
-    equal those *expected*.
+    that the plan determines is compared with a replay of the plan, and so are the
+    metrics that only a replay computes. The settings that *given* adds to the instance
+    must equal *expected*.
     """
     data = _document(given, name)
     kind = registry.kind_of_problem(problem)
@@ -143,14 +143,14 @@ def judgement(
 def _expected_settings(
     kind: Kind, problem: Any, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the settings that *given* may add to the instance; UsageError for a key
-    that no result of the kind can add.
+    """Return those settings of *given* that differ from the instance; raise UsageError
+    for a key that no result of the kind can add.
     """
     usual = kind.beyond(problem, None, None)
     for key in given:
         if key not in usual:
             raise UsageError(
-                f"--set {key}: a result of {kind.kind} says no {key!r}; "
+                f"--set {key}: a result of {kind.kind} cannot add {key!r}; "
                 f"{suggest(key, usual)}"
             )
     return {key: value for key, value in given.items() if value != usual[key]}
@@ -159,8 +159,9 @@ def _expected_settings(
 def _report(
     kind: Kind, problem: Any, plan: Any, data: Mapping[str, Any]
 ) -> CheckReport:
-    """Return the checker's report; add a replay of the plan when the schedule follows
-    from it or the result states metrics that only a replay computes.
+    """Return the checker's report. A replay of the plan is added to it when the plan
+    determines the schedule, or when the result states metrics that only a replay
+    computes.
     """
     schedule = data.get("schedule")
     report = check_plan(kind, problem, plan, schedule)
@@ -170,15 +171,15 @@ def _report(
         report = replayed(kind, problem, plan, schedule, report)
     repeated = follows and plan is not None
     if not repeated and report.metrics.get("matrix_checked") is False:
-        text = "has no updates (--set history=yes), and no plan that a check repeats"
+        text = "has no updates (--set history=yes), and no plan that a check can repeat"
         wrong = violation("schedule", problem.name, text)
         report = replace(report, violations=(wrong,))
     return report
 
 
 def _states_bounds(data: Mapping[str, Any]) -> bool:
-    """Return whether *data* states a bound, or a metric that is a bound of another
-    one.
+    """Return whether the result *data* states a bound of its objective, or a metric
+    that bounds another metric.
     """
     return data.get("bound") is not None or any(
         "_bound" in key for key in data.get("metrics") or ()
@@ -205,7 +206,7 @@ def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]
                 return {"plan": given}
             for key in given.keys() - Result.model_fields.keys():
                 raise InstanceError(
-                    f"{name}: {key}: no part of a result, so that nothing reads it"
+                    f"{name}: {key}: is not a field of a result; remove it"
                 )
             return given
         given = result_from_dict(given, name)
@@ -217,7 +218,11 @@ def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]
 def replayed(
     kind: Kind, problem: Any, plan: Any, schedule: Json | None, report: CheckReport
 ) -> CheckReport:
-    """Return *report*, completed by a replay of the plan when one is needed."""
+    """Replay the plan, and return *report* with the metrics of the replay.
+
+    If *schedule* is given, a violation is added for its first difference from the
+    replay. Otherwise the schedule of the replay is checked.
+    """
     told = schedule or {}
     how = validate(Measured, told.get("measured") or {}, "schedule.measured")
     options = how.model_dump(exclude_none=True)

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """List the exit codes of the command line."""
+    """The exit codes of the command line."""
 
     ANSWER = 0
     INTERNAL = 1
@@ -28,7 +28,9 @@ class IooptError(Exception):
 
 
 class UsageError(IooptError):
-    """A command, option, setting or name that does not exist or does not fit."""
+    """A command, option, setting or name that does not exist, or that cannot be used
+    here.
+    """
 
     exit_code = ExitCode.USAGE
 
@@ -36,7 +38,8 @@ class UsageError(IooptError):
 class NotApplicableError(UsageError):
     """A solver that cannot take this instance, though others can.
 
-    It says nothing of the instance: that no plan exists is a result (``infeasible``).
+    The error does not mean that the instance has no plan; that would be a result with
+    the status ``infeasible``.
     """
 
 
@@ -83,8 +86,8 @@ MOST_NUMBERS = 50_000_000
 
 
 def require_numbers(count: float, what: str, remedy: str) -> None:
-    """Raise InstanceError when *what* needs more than ``MOST_NUMBERS`` numbers;
-    *remedy* tells the user what to do.
+    """Raise InstanceError when *count*, the number of values that *what* needs in
+    memory, exceeds ``MOST_NUMBERS``; *remedy* tells the user what to do.
     """
     if not count <= MOST_NUMBERS:
         raise InstanceError(
@@ -105,12 +108,12 @@ EXTRAS = {
     "snakemake": "embed",
     "darshan": "darshan",
 }
-"""Packages that some commands need -> the extra that installs them."""
+"""Packages that some commands need -> the extra of ioopt that installs them."""
 
 
 def missing(package: str, what: str = "this") -> BackendMissingError:
-    """Return the error that says that *what* needs *package* (its importable name), and
-    how to install it.
+    """Return an error that says that *what* needs *package*, given by its importable
+    name, and how to install the package.
     """
     extra = EXTRAS[package]
     return BackendMissingError(

@@ -53,8 +53,8 @@ def _said(error: BaseException) -> str:
 
 
 def _place(spec: SolverSpec, error: BaseException) -> str:
-    """Return ``file:line`` of the innermost call in the user's code, else the place
-    where the solver is defined.
+    """Return ``file:line`` of the innermost call in the user's code; if there is none,
+    the place where the solver is defined.
     """
     code = getattr(inspect.unwrap(spec.solve_function()), "__code__", None)
     frames = traceback.extract_tb(error.__traceback__)
@@ -67,8 +67,8 @@ def _place(spec: SolverSpec, error: BaseException) -> str:
 
 
 def _short(filename: str) -> str:
-    """Return the path relative to the working folder when it lies inside, else
-    unchanged.
+    """Return *filename* relative to the working folder if the file lies inside it, else
+    *filename* unchanged.
     """
     path = Path(filename)
     folder = Path.cwd()
@@ -99,8 +99,8 @@ def call_own(
 
 
 def _require_form(spec: SolverSpec, answer: Outcome) -> None:
-    """Raise InstanceError when the objective or bound of an outcome is not a finite
-    number, or its stop is not a StopReason.
+    """Raise InstanceError when the bound or the build time of an outcome is not a
+    finite number or None, or when its stop is not a StopReason.
     """
     for part, value in (
         ("bound", answer.bound),

@@ -1,4 +1,5 @@
-"""Compile kernels that span several modules, each by a run on a small input.
+"""Compile the kernels that span several modules; each function runs a small input,
+which compiles one group of kernels.
 
 :mod:`ioopt.compiled.choice` has the table of kernels.
 """
@@ -10,7 +11,9 @@ from ioopt.solving import load
 
 
 def compile_batch_io() -> None:
-    """Compile the simulator of traces and every policy of the registry."""
+    """Compile the simulator of batch I/O traces for every I/O policy of the
+    registry.
+    """
     from ioopt.families.batch_io import BatchIo
     from ioopt.registry.policies import io_policy
     from ioopt.sim.batch_io.simulate import compile_for
@@ -20,7 +23,7 @@ def compile_batch_io() -> None:
 
 
 def compile_enumeration() -> None:
-    """Compile the search for proofs of small batches."""
+    """Compile the enumeration that proves optimal plans of small batches."""
     from ioopt.models.replication.static import reduce
     from ioopt.solvers.replication.exact.enumeration import Enumeration
 
@@ -30,7 +33,9 @@ def compile_enumeration() -> None:
 
 
 def compile_laboratory() -> None:
-    """Compile the laboratory by running one application of each sort."""
+    """Compile the simulated laboratory by running one application of each sort in
+    it.
+    """
     from ioopt.measure.laboratory import Laboratory
 
     for name in ("table-1", "blocking", "table-2"):
@@ -40,7 +45,7 @@ def compile_laboratory() -> None:
 
 
 def compile_server() -> None:
-    """Compile the I/O server of loose processes."""
+    """Compile the server of I/O processes (:mod:`ioopt.measure.io_server`)."""
     import numpy as np
 
     from ioopt.measure.io_server import Windows, serve

@@ -1,4 +1,5 @@
-"""The best known value and the best known bound of a bundled instance, by measure.
+"""Find the best known value and the best known bound of each measure of a bundled
+instance.
 
 An instance counts as bundled when all of it except ``meta`` equals an instance of the
 catalog; an equal name is not enough.
@@ -17,8 +18,8 @@ from ioopt.verdict import strongest
 
 
 def known_plans(problem: Problem) -> dict[str, Known]:
-    """Return the best known value and bound by measure; empty for an instance that is
-    not bundled.
+    """Return the best known value and bound for each measure; empty if *problem* is not
+    a bundled instance.
     """
     entry = catalog.entries().get(problem.name)
     if entry is None or entry["kind"] != registry.format_of_problem(problem).kind:
@@ -43,15 +44,15 @@ def _same_content(one: Problem, other: Problem) -> bool:
 
 
 def _of_catalog(entry: Json) -> Iterator[tuple[str, Known]]:
-    """Yield the measure of a catalog entry, with the best known value and bound for
-    it.
+    """Yield (measure, best known value and bound) of a catalog entry; nothing if the
+    entry has no best known value.
     """
     if is_number(entry.get("best_objective")):
         yield entry["objective"], Known(entry["best_objective"], entry.get("bound"))
 
 
 def _of_library(name: str) -> Iterator[tuple[str, Known]]:
-    """Yield, by measure, the best value and bound in the library for the bundled
+    """Yield (measure, best known value and bound) of each library entry for the bundled
     instance *name*.
     """
     for path in sorted((catalog.root() / "library").glob("*.json")):
@@ -65,7 +66,7 @@ def _of_library(name: str) -> Iterator[tuple[str, Known]]:
 
 
 def _better(sense: Sense, one: Known | None, other: Known) -> Known:
-    """Return the better of two values, and the stronger of two bounds."""
+    """Return the better of two best known values, and the stronger of their bounds."""
     if one is None:
         return other
     gain = other.best - one.best if sense == "max" else one.best - other.best

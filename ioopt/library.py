@@ -1,13 +1,14 @@
-"""Read the library: instances of all families with the best known plan of each.
+"""Read the library: instances of all families, each with its best known plan.
 
-Each instance is one JSON file with the recipe to make it again, the measure, the best
-value, a proven bound, the plan, and the history of best values. The package contains
-the folder ``instances/library``; a folder of the user's is read as well (``--library``,
-else ``IOOPT_LIBRARY``, else the checkout's, else the one in the user's data folder).
-Entries are written by ``scripts/tools/library.py`` of a checkout.
+Each instance is one JSON file. It has the recipe to generate the instance again, the
+measure, the best value, a proven bound, the plan, and the history of best values. The
+package contains the folder ``instances/library``. A second folder belongs to the user.
+It is named by ``--library`` or else by ``IOOPT_LIBRARY``; otherwise it is the folder of
+the checkout or, without a checkout, one in the user's data folder. Entries are written
+by ``scripts/tools/library.py`` of a checkout.
 
-Files published by others are not copied. An entry names such a file, which is read from
-a folder of ``IOOPT_SOURCES`` or from the folder ``sources`` of the library.
+Files published by others are not copied. An entry names such a file, which is looked
+for in the folders of ``IOOPT_SOURCES`` and in the folder ``sources`` of the library.
 """
 
 import hashlib
@@ -33,7 +34,9 @@ SOURCES_VARIABLE = "IOOPT_SOURCES"
 
 
 class Source(Record):
-    """A published file: name, address, licence, digest, and the importer for it."""
+    """A file published by others: its name, address, licence and digest, and the
+    importer that reads it.
+    """
 
     file: str
     address: str
@@ -42,7 +45,9 @@ class Source(Record):
     importer: Literal["estee", "saga", "wfformat"]
 
     def _reader(self) -> Callable[..., Any]:
-        """Return the function that reads files of the importer."""
+        """Return the function that reads the file in the format named by
+        ``importer``.
+        """
         if self.importer == "estee":
             from ioopt.formats.estee.instance import read_estee
 
@@ -56,9 +61,10 @@ class Source(Record):
         return read_wfformat
 
     def problem(self, settings: Json, folder: str | None) -> Problem:
-        """Return the instance that the importer makes with *settings*.
+        """Return the instance that the importer builds from the file with *settings*.
 
-        Raises UsageError when the file is missing or has another digest.
+        The file is looked for in ``IOOPT_SOURCES`` and in the library *folder*. Raises
+        UsageError when it is missing or has another digest.
         """
         own = writable_folder(folder) / "sources"
         named = [*os.environ.get(SOURCES_VARIABLE, "").split(os.pathsep), str(own)]
@@ -86,8 +92,8 @@ class Source(Record):
 
 
 class Recipe(Record):
-    """The recipe of an instance: a bundled one, a file published by others, or a preset
-    with its settings and seed.
+    """The recipe of an instance: the name of a bundled instance, a file published by
+    others, or a preset with its settings and seed.
     """
 
     bundled: str | None = None
@@ -98,7 +104,7 @@ class Recipe(Record):
 
 
 class Found(Record):
-    """A best value, and how it was found."""
+    """A best value and its bound, and the run that found them."""
 
     best: float
     bound: float | None = None
@@ -127,7 +133,7 @@ class Entry(Record):
 
     @property
     def best(self) -> Found:
-        """Return the best known value."""
+        """Return the best known value, with the run that found it."""
         return self.history[-1]
 
     @property
@@ -136,8 +142,8 @@ class Entry(Record):
         return measure_of(registry.KINDS[self.kind], self.measure).sense
 
     def problem(self, folder: str | None = None) -> Problem:
-        """Make the instance again; files published by others are looked for in
-        *folder*.
+        """Generate or read the instance again; files published by others are looked for
+        in *folder*.
 
         Raises UsageError when such a file is missing.
         """
@@ -154,7 +160,9 @@ class Entry(Record):
         return made
 
     def betters(self, value: float) -> bool:
-        """Return whether *value* is better than the best by more than rounding."""
+        """Return whether *value* is better than the best known value by more than
+        rounding errors.
+        """
         gained = self.best.best - value
         if self.sense == "max":
             gained = -gained
@@ -169,8 +177,8 @@ def bundled_folder() -> Path:
 def writable_folder(given: str | None = None) -> Path:
     """Return the folder of the user's own entries.
 
-    It is *given*, else ``IOOPT_LIBRARY``, else in a checkout its own folder, else one
-    in the user's data folder.
+    It is *given*, else the folder in ``IOOPT_LIBRARY``, else the bundled folder of a
+    checkout, else a folder in the user's data folder.
     """
     chosen = given or os.environ.get(FOLDER_VARIABLE)
     if chosen:
@@ -183,7 +191,8 @@ def writable_folder(given: str | None = None) -> Path:
 
 
 def entries(folder: str | None = None) -> dict[str, Entry]:
-    """Return all entries by name; of two entries with the same name, the better one.
+    """Return all entries, keyed by name. If the package and the user's folder both have
+    an entry, the better one is returned.
 
     Raises InstanceError for a file that is not an entry.
     """
@@ -200,9 +209,10 @@ def entries(folder: str | None = None) -> dict[str, Entry]:
 
 
 def entry_of(source: str, folder: str | None = None) -> Entry:
-    """Return the entry called *source*, or that of the instance in the file *source*.
+    """Return the entry called *source*, or the entry for the instance in the file
+    *source*.
 
-    Raises UsageError where there is none.
+    Raises UsageError if the library has no such entry.
     """
     known = entries(folder)
     if source in known:

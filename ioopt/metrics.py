@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 from ioopt.result import measured
 
 LEAST_PAIRS = 5
-"""The least number of ratios for which an interval of their mean is computed."""
+"""The least number of ratios for which a confidence interval of their mean is
+computed.
+"""
 TIE = 1e-9
 """Ratios whose difference from 1 is less than this count as ties."""
 
@@ -30,12 +32,13 @@ def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | Non
 
 
 class PairedRatio(NamedTuple):
-    """Geometric mean over instances of solver / baseline for one metric, with its 95 %
-    interval.
+    """The ratio solver / baseline of one metric: its geometric mean over instances,
+    with the 95 % confidence interval.
 
     ``standard_error_of_log`` and the ends ``low`` and ``high`` of the interval are None
-    with fewer than :data:`LEAST_PAIRS` pairs. The mean is None as well when a ratio is
-    not above 0. A solver wins an instance when it is better by at least 10^-9.
+    if there are fewer than :data:`LEAST_PAIRS` pairs. The mean is None as well if a
+    ratio is 0 or negative. A solver wins an instance when it is better by more than a
+    share of 10^-9.
     """
 
     solver: str
@@ -51,8 +54,8 @@ class PairedRatio(NamedTuple):
 
 
 class GeometricMean(NamedTuple):
-    """Geometric mean of ratios, the ends of its 95 % interval, and the standard error
-    of its logarithm.
+    """Geometric mean of ratios, the ends of its 95 % confidence interval, and the
+    standard error of its logarithm.
     """
 
     mean: float | None
@@ -62,11 +65,11 @@ class GeometricMean(NamedTuple):
 
 
 def geometric_mean(ratios: Sequence[float]) -> GeometricMean:
-    """Return the geometric mean of *ratios* and its 95 % interval, by Student's t
-    distribution of their logarithms.
+    """Return the geometric mean of *ratios* and its 95 % confidence interval, from
+    Student's t distribution of the logarithms.
 
-    There is no interval for fewer than :data:`LEAST_PAIRS` ratios, and no mean when a
-    ratio is not above 0.
+    There is no interval for fewer than :data:`LEAST_PAIRS` ratios, and no mean if a
+    ratio is 0 or negative.
 
     >>> [round(end, 3) for end in geometric_mean([0.5, 0.5, 1.0, 2.0, 2.0])[:3]]
     [1.0, 0.423, 2.365]
@@ -83,7 +86,8 @@ def geometric_mean(ratios: Sequence[float]) -> GeometricMean:
 
 
 def mean_interval(values: Iterable[float]) -> tuple[float, float, float]:
-    """Return the mean and the ends of its 95 % interval, by Student's t distribution.
+    """Return the mean and the ends of its 95 % confidence interval, from Student's t
+    distribution.
 
     For one value all three are equal.
 
@@ -103,11 +107,11 @@ def mean_interval(values: Iterable[float]) -> tuple[float, float, float]:
 def ratios_to(
     rows: Sequence[Mapping[str, Any]], baseline: str, metric: str
 ) -> dict[str, list[float]]:
-    """Return each solver's *metric* divided by that of *baseline*, instance by
-    instance.
+    """Return, for each solver, the ratios of its *metric* to that of *baseline*, one
+    for each instance and seed.
 
-    Instances on which the baseline is not above 0 are left out. A row without a sound
-    plan, such as one with violations, has no ratio.
+    Instances on which the baseline's value is 0 or negative are left out. A row without
+    a sound plan, such as one with violations, has no ratio.
     """
     values: dict[str, dict[tuple[str, int | None], float]] = {}
     for row in rows:
@@ -130,10 +134,10 @@ def paired_ratios(
     metrics: Sequence[str],
     most: Collection[str] = (),
 ) -> list[PairedRatio]:
-    """Return the ratios to *baseline* for each of *metrics*, averaged over instances,
-    by solver.
+    """Return, for each solver and each of *metrics*, the mean ratio to *baseline* over
+    all instances.
 
-    For the metrics in *most*, more is better.
+    *most* names the metrics of which more is better.
     """
     found: dict[tuple[str, str], PairedRatio] = {}
     for metric in metrics:
@@ -151,7 +155,7 @@ def paired_ratios(
 def _paired_ratio(
     solver: str, metric: str, ratios: Sequence[float], more_is_better: bool
 ) -> PairedRatio:
-    """Return the mean of one solver's *ratios*, and the numbers of its wins and
+    """Return the mean of one solver's *ratios*, and the numbers of its wins, ties and
     losses.
     """
     above = sum(ratio - 1 > TIE for ratio in ratios)

@@ -1,5 +1,5 @@
-"""Define the options that all solvers share, deadlines, and how ``--set KEY=VALUE`` is
-converted to a solver's settings.
+"""Define the options that all solvers share and the class of deadlines, and convert
+``--set KEY=VALUE`` to the settings of a solver.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ DEFAULT_TIME_LIMIT_SECONDS: float = AtMost(60.0)
 OVERTIME = 0.05
 """The share of the time limit by which a replay and a check may exceed the limit."""
 OVERTIME_SECONDS = 0.8
-"""The seconds by which a replay and a check may exceed the limit in addition."""
+"""The seconds, in addition to the share ``OVERTIME``, by which a replay and a check may
+exceed the time limit.
+"""
 now: Callable[[], float] = time.monotonic
 """The clock of deadlines; tests replace it by a clock that counts how often it is
 read.
@@ -69,10 +71,11 @@ class SolveOptions:
 
 @dataclass(frozen=True)
 class Deadline:
-    """The time on a monotonic clock at which a solve must end, model building included.
+    """The time on a monotonic clock at which a solve must end, including the time for
+    building the model.
 
-    ``run_seconds`` is the time limit of the whole run when this is the deadline of a
-    part of it. ``processor_started`` is the processor time that the thread had used
+    If this is the deadline of one part of a run, ``run_seconds`` is the time limit of
+    the whole run. ``processor_started`` is the processor time that the thread had used
     before the run.
     """
 
@@ -104,11 +107,11 @@ class Deadline:
         return self.remaining() <= 0.0
 
     def with_overtime(self, after_seconds: float = 0.0) -> Deadline:
-        """Return a deadline for a replay that leaves *after_seconds* for its check and
-        report.
+        """Return a later deadline, for a replay. It leaves *after_seconds* for the
+        check and the report that follow the replay.
 
-        A command may exceed its limit by a tenth of the limit plus one second, start-up
-        included.
+        A whole command may exceed its limit by a tenth of the limit plus one second,
+        including its start-up.
         """
         if self.limit_seconds is None:
             return self
@@ -127,7 +130,7 @@ class Deadline:
         )
 
     def within(self, seconds: float) -> Deadline:
-        """Return a deadline *seconds* from now, or this one where it is earlier."""
+        """Return a deadline *seconds* from now, or this deadline if it is earlier."""
         left = min(seconds, self.remaining())
         if math.isinf(left):
             return self
@@ -173,8 +176,8 @@ RENAMED: dict[str, dict[str, str]] = {
 }
 """Renamed commands and options of the last version -> their present names.
 
-For one version, using an old name prints a line with the new one. The old names of
-solvers are in ``Kind.renamed``.
+For one version, ioopt answers an old name with a line that has the present name. The
+old names of solvers are in ``Kind.renamed``.
 """
 
 LEFT: dict[str, dict[str, str]] = {
@@ -192,11 +195,12 @@ LEFT: dict[str, dict[str, str]] = {
     },
     "instance": dict.fromkeys(
         ("buffer-12", "buffer-per-node-8"),
-        "left with burst buffers; take io-sets-12 or small-8",
+        "was removed with burst buffers; take io-sets-12 or small-8",
     ),
 }
-"""What 0.2 had and this version has not, with what to use instead: backends, classes of
-``ioopt.registry``, commands and bundled instances."""
+"""Names of version 0.2 that were removed -> what to use instead: backends, classes of
+``ioopt.registry``, commands and bundled instances.
+"""
 
 
 def refuse_left_backend(name: object) -> None:
@@ -222,7 +226,8 @@ shorter.
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is spelt most like *name*; None where none is near.
+    """Return the name in *known* that is spelt most like *name*; None if none is
+    similar.
 
     >>> nearest("minmax", ["ip", "minmin"]), nearest("mimmin", ["ip", "minmin"])
     ('minmin', 'minmin')
@@ -277,8 +282,8 @@ def shown(value: object) -> str:
 def parse_assignments(
     pairs: tuple[str, ...] | list[str], option: str = "--set"
 ) -> dict[str, str]:
-    """Split ``KEY=VALUE`` words into a mapping; UsageError for a word without ``=`` and
-    for a repeated key.
+    """Split words ``KEY=VALUE`` into a dictionary; raise UsageError for a word without
+    ``=`` and for a repeated key.
     """
     settings: dict[str, str] = {}
     for pair in pairs:
@@ -308,18 +313,19 @@ def _digits(value: object) -> object:
 def parse_settings(
     cls: type[SettingsT], given: Mapping[str, object], owner: str
 ) -> SettingsT:
-    """Return the settings *cls* of *owner* from the values that the user gave.
+    """Convert the values that the user gave for *owner*, such as a solver, into an
+    object of the class *cls*.
 
     *cls* is a frozen pydantic class with ``extra="forbid"``; text is converted to the
-    type of its field. Raises UsageError for unknown keys and bad values; the message
-    lists the valid ones.
+    type of the field. Raises UsageError for unknown keys, with the valid keys, and for
+    bad values, with the reason.
     """
     from pydantic import ValidationError
 
     try:
         return cls.model_validate({key: _digits(value) for key, value in given.items()})
     except UsageError as error:
-        # A figure with a unit: the message begins with the name of the field.
+        # The error of a value with a unit begins with the name of the field.
         name, _, rest = str(error).partition(": ")
         field = cls.model_fields.get(name)
         alias = name if field is None or field.alias is None else field.alias

@@ -1,9 +1,9 @@
 """End work that does not check the time limit itself.
 
-Long loops ask their deadline themselves and stop with the result they have. A timer
-ends the rest (one long step, a bound, a check, the reading of a large file, a solver of
-the user), so that a command with ``--time-limit T`` takes at most ``1.1 T + 1`` seconds
-of processor time.
+Long loops ask their deadline themselves and stop with the result they have. All other
+work (one long step, a bound, a check, the reading of a large file, a solver of the
+user) is ended by a timer. A command with ``--time-limit T`` therefore takes at most
+``1.1 T + 1`` seconds of processor time.
 """
 
 import signal
@@ -19,14 +19,17 @@ from ioopt.options import Deadline
 ENDING_SECONDS = 0.4
 """The seconds reserved for printing an answer and ending the process."""
 AGAIN_SECONDS = 0.05
-"""If the exception was swallowed, it is raised again after this many seconds."""
+"""The seconds after which the timer fires again, in case code caught the exception and
+went on.
+"""
 
 
 def processor_seconds_left(deadline: Deadline) -> float:
     """Return the processor seconds that this thread may still use in the run of
-    *deadline*.
+    *deadline*, overtime included.
 
-    Infinity without a limit, and for a deadline with its own clock, as tests use.
+    Infinity if the run has no limit, and for a deadline with a clock of its own, which
+    tests use.
     """
     if deadline.clock is not time.monotonic:
         return float("inf")
@@ -39,13 +42,14 @@ def cut_off(seconds: float, message: str, wall_clock: bool = False) -> Iterator[
     """Raise OutOfTime with *message* inside the block once its thread has worked for
     *seconds*.
 
-    Processor time of the thread is counted. On a busy machine, work that would have
-    been in time is therefore not lost, and a solver that waits for its own threads,
-    which ask the deadline, is not ended for their work. A block that may sleep is timed
-    by the *wall_clock* instead.
+    Only the processor time of this thread counts. A busy machine therefore does not end
+    work that would have been in time. The work of threads that a solver starts does not
+    count either, because those threads ask the deadline themselves. A block that may
+    sleep is timed by the *wall_clock* instead.
 
-    Only the main thread can be ended. Nothing is ended on Windows, inside another block
-    timed by the same clock, or when other code uses the signal.
+    Only a block in the main thread can be ended. Nothing is ended on Windows, inside
+    another block timed by the same clock, or when other code uses the signal of the
+    timer.
     """
     if seconds <= 0:
         raise OutOfTime(message)
@@ -71,7 +75,7 @@ def cut_off(seconds: float, message: str, wall_clock: bool = False) -> Iterator[
         signal.setitimer(_timer_of(wall_clock), seconds, AGAIN_SECONDS)
         yield
     except Exception as error:
-        if rung and not isinstance(error, OutOfTime):  # a library has wrapped it
+        if rung and not isinstance(error, OutOfTime):  # wrapped by a library
             raise OutOfTime(message) from error
         raise
     finally:
@@ -88,8 +92,8 @@ def _timer_of(wall_clock: bool) -> int:
 
 
 def _can_be_timed(seconds: float, wall_clock: bool) -> bool:
-    """Return whether a timer can be set here and no other code in this process uses
-    it.
+    """Return whether a timer can be set in this thread, and no other code in this
+    process uses that timer.
     """
     if seconds == float("inf") or not hasattr(signal, "setitimer"):
         return False

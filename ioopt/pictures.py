@@ -19,14 +19,16 @@ DEFAULT = "default"
 
 
 def _pictures(result: Result) -> Mapping[str, Callable[..., Any]]:
-    """Return, by the picture's name, the functions that draw results of this kind."""
+    """Return the functions that draw results of the kind of *result*, keyed by the name
+    of the picture.
+    """
     kind = KINDS.get(result.kind or result.family)
     return {} if kind is None else kind.pictures()
 
 
 def result_to_draw(data: Any, name: str) -> Result:
-    """Return the result in *data*, or in a replay; InstanceError when its parts do not
-    have the form of its kind.
+    """Return the result in *data*, the document of a result or a simulation; raise
+    InstanceError when its parts do not have the form of its kind.
     """
     if isinstance(data, Mapping) and data.get("format") == "ioopt/simulation":
         told = {"format": "ioopt/result", "status": "feasible", "stop": "finished"}
@@ -39,8 +41,8 @@ def result_to_draw(data: Any, name: str) -> Result:
 
 
 def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any:
-    """Draw one picture of a result and return its axes; a picture of one panel is drawn
-    into *axes*.
+    """Draw one picture of a result and return its axes. *axes*, if given, are used for
+    a picture that consists of one panel.
 
     Raises UsageError when there is no such picture, and when *axes* is given for a
     picture of several panels.
@@ -70,13 +72,15 @@ def drawn(result: Result) -> Iterator[tuple[str, Any]]:
 
 
 def gantt_of(result: Result) -> str:
-    """Return the name of the picture with one row for each node or job."""
+    """Return the name of the kind's Gantt chart, which has one row for each node or
+    job; if it has none, the name of its default picture.
+    """
     return "gantt" if "gantt" in _pictures(result) else DEFAULT
 
 
 def draw_beside(results: Sequence[Result]) -> Any:
-    """Draw the Gantt charts of *results* on one time scale; UsageError for a result
-    that has none.
+    """Draw the Gantt charts of *results* below each other on one time scale, and return
+    the last axes; raise UsageError for a result without a Gantt chart.
     """
     from matplotlib.figure import Figure
 
@@ -102,8 +106,8 @@ def draw_beside(results: Sequence[Result]) -> Any:
 
 
 def _last_end(result: Result) -> float:
-    """Return the time in seconds when the last task, transfer or job of its schedule
-    ends.
+    """Return the time in seconds at which the last task, transfer or job in the
+    schedule of *result* ends.
     """
     schedule = result.schedule or {}
     last = 0.0
@@ -124,7 +128,9 @@ def save_result(result: Result, path: str) -> None:
 
 
 def small_svg(result: Result) -> str:
-    """Return the Gantt chart as SVG for a notebook; empty when there is none."""
+    """Return a small picture of the result as SVG text for a notebook; empty if the
+    result has no picture.
+    """
     try:
         figure = draw_result(result, gantt_of(result)).figure
     except (UsageError, ModuleNotFoundError):

@@ -1,7 +1,8 @@
 """Define what solvers and checkers take and return.
 
 Data flows one way: problem -> model -> solver -> :class:`Outcome` -> check -> simulate
--> Result. Each family has functions of these forms; :mod:`ioopt.families` names them.
+-> Result. Each family has its own functions of the types defined here;
+:mod:`ioopt.families` names them.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,9 +18,11 @@ PlanT = TypeVar("PlanT")
 PlanT_contra = TypeVar("PlanT_contra", contravariant=True)
 SettingsT = TypeVar("SettingsT")
 Metrics = Mapping[str, Any]
-"""Figures by name: numbers, text, or tables of them."""
+"""Values keyed by the name of the metric: numbers, text, or tables of them."""
 Schedule = dict[str, Any]
-"""The ``schedule`` dictionary of results; the kind's schema has its form."""
+"""The ``schedule`` dictionary of a result; the JSON schema of the kind defines its
+form.
+"""
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,14 @@ class Simulation:
 class Outcome(Generic[PlanT]):
     """The answer of a solver. It has no objective: the checker computes that.
 
-    ``plan`` is the family's plan object, None when no plan was found. ``bound`` is
-    proven for the objective called ``objective_name`` (None: the one of the instance
-    kind). ``infeasible`` is set only with a proof. ``schedule`` and ``timeline`` are
-    given by solvers that simulate as they decide, so that nothing is simulated twice.
-    When the checker or the simulator computes one of ``metrics`` as well, their value
-    replaces it. ``trial`` is true when records were left out because the request asked
-    for it. ``failed`` is set when the solver raised; ``plan`` is then the last plan
-    that it had reported, if any.
+    ``plan`` is the family's plan object, or None when no plan was found. ``bound`` is
+    proven for the objective called ``objective_name`` (None: the objective of the
+    instance's kind). ``infeasible`` is set only with a proof. ``simulation`` is given
+    by solvers that simulate as they decide, so that nothing is simulated twice. When
+    the checker or the simulator computes one of ``metrics`` as well, their value
+    replaces it. ``trial`` is true when the solver left out records because the request
+    was for a trial. ``failed`` is set when the solver raised an error; ``plan`` is then
+    the last plan that it had reported, if any.
     """
 
     plan: PlanT | None
@@ -68,12 +71,12 @@ class CheckReport:
     """The findings of a checker: violations (none for a valid plan), objectives by
     name, metrics.
 
-    ``ranges`` are limits (least, most) of metrics that the schedule does not determine
-    exactly. ``rounding`` is the absolute error of recomputed values: a few units in the
-    last place of the times that are subtracted. ``limits`` are bounds by measure that
-    follow from the instance alone. ``excused`` are violations that a reference policy
-    commits by design; for any other solver they count. ``unjudged`` names the parts of
-    the schedule that were not checked.
+    ``ranges`` are the limits (least, most) of each metric that the schedule does not
+    determine exactly. ``rounding`` is the absolute error of recomputed values: a few
+    units in the last place of the times that are subtracted. ``limits`` are the bounds
+    of each measure that follow from the instance alone. ``excused`` are violations that
+    a reference policy commits by design; for any other solver they count as violations.
+    ``unjudged`` names the parts of the schedule that were not checked.
     """
 
     violations: tuple[Violation, ...]
@@ -100,9 +103,9 @@ class Incumbents(Generic[PlanT]):
     """The best plan so far, reported by a running solver.
 
     This plan is the answer when the solver is interrupted or fails. ``trace`` has pairs
-    (seconds since the start, objective as the solver computed it); more is better when
-    ``maximise``. ``objective_name`` names the metric of ``objective`` and ``bound``, as
-    in :class:`Outcome`.
+    (seconds since the start, objective as the solver computed it). If ``maximise`` is
+    true, more is better. ``objective_name`` names the metric of ``objective`` and
+    ``bound``, as in :class:`Outcome`.
     """
 
     deadline: Deadline
@@ -140,13 +143,13 @@ class Incumbents(Generic[PlanT]):
 class SolveRequest(Generic[SettingsT, PlanT]):
     """The input of a solver in addition to the problem.
 
-    ``settings`` is an instance of the solver's own settings class (None when it has
-    none); ``policy`` is the policy that its registry row builds from them; ``start`` is
-    a plan to begin from; ``incumbents`` receives better plans. ``measure`` is the
-    metric by which the answer will be compared (None: the solver's own objective); a
-    solver that can optimise it does so. ``trials`` is 0 for a single run, else the
-    number of trials of which this is one; a trial needs only the schedule and its
-    metrics.
+    ``settings`` is an instance of the solver's settings class, or None if the solver
+    has no settings. ``policy`` is the policy that the solver's registry row builds from
+    the settings. ``start`` is a plan to begin from; ``incumbents`` receives better
+    plans. ``measure`` is the metric by which the answer will be compared (None: the
+    solver's own objective); a solver that can optimise it does so. ``trials`` is 0 for
+    a single run, else the number of trials of which this run is one; a trial needs only
+    the schedule and its metrics.
     """
 
     options: SolveOptions
@@ -189,5 +192,7 @@ class Checker(Protocol[ProblemT_contra, PlanT_contra]):
         plan: PlanT_contra | None,
         schedule: Schedule | None,
     ) -> CheckReport:
-        """Judge a plan, and its replay if there is one; recompute the objective."""
+        """Return the report on a plan and, if given, on the schedule of its replay; the
+        objective is recomputed.
+        """
         ...

@@ -20,17 +20,19 @@ FormT = TypeVar("FormT", bound=BaseModel)
 Figure = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Span = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 SHOWN_LEAVES = 16
-"""A metric with values for more items than this is shown only in the JSON form."""
+"""The largest number of items for which a metric is printed; a metric with more items
+is only in the JSON form.
+"""
 TINY = 1e-9
-"""The least magnitude relative to which a gap is computed."""
+"""A gap is never computed relative to a number smaller than this."""
 OPTIMAL_RELATIVE_GAP = 1e-9
-"""A bound whose difference from the value is at most this share of the larger of the
-two proves the value optimal.
+"""A bound proves a value optimal if the two differ by at most this share of the larger
+one.
 """
 
 
 class Status(StrEnum):
-    """Say what is known about the answer; each member equals its text.
+    """The status of an answer: what is known about it. Each member equals its text.
 
     >>> Status.OPTIMAL == "optimal"
     True
@@ -48,7 +50,7 @@ class Status(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Say why the solver ended; each member equals its text.
+    """The reason why a solver ended. Each member equals its text.
 
     >>> StopReason.TIME == "time"
     True
@@ -91,11 +93,11 @@ def violation(
 def relative_gap(
     objective: float | None, bound: float | None, sense: Literal["min", "max"] = "min"
 ) -> float | None:
-    """Return ``|objective - bound|`` over the objective, or over the bound when
-    maximising; None if unknown.
+    """Return ``|objective - bound|`` divided by the objective or, when maximising, by
+    the bound; None if either is unknown.
 
-    A plan of value 0 is thus 100 % from the best. When objective and bound have
-    different signs, no percentage is meaningful, and the gap is None.
+    When maximising, a plan of value 0 thus has a gap of 100 %. When objective and bound
+    have different signs, no percentage is meaningful, and the gap is None.
 
     >>> relative_gap(10.0, 9.0), relative_gap(1.0, 1000.0, "max")
     (0.1, 0.999)
@@ -116,12 +118,13 @@ class Result(BaseModel):
     """A solved instance, checked and simulated. Unknown values are None.
 
     ``objective`` is recomputed by the family's checker, never taken from the solver.
-    ``bound`` is a proven limit of ``objective_name`` (a lower bound when minimising), a
-    finite number. ``gap`` follows :func:`relative_gap`. ``measure`` is the metric by
-    which results of the kind are compared, and ``value`` is its value for this answer;
-    when the user asked for a measure, the objective is that metric too. ``settings``
-    are those added to the instance, such as ``loop``. ``plan`` and ``schedule`` have
-    the shape of the family.
+    ``bound`` is a proven limit of the metric called ``objective_name``: a lower bound
+    when minimising. It is a finite number. ``gap`` is computed by :func:`relative_gap`.
+    ``measure`` is the metric by which results of the kind are compared, and ``value``
+    is the value of that metric for this answer. When the user asked for a measure, the
+    objective is that metric too. ``settings`` are those that the plan or the schedule
+    adds to the instance, such as ``loop``. ``plan`` and ``schedule`` have the form of
+    the family.
 
     >>> import ioopt
     >>> ioopt.solve("cycle3", "minmin").plan["eviction"]
@@ -191,7 +194,7 @@ class Result(BaseModel):
         return data
 
     def summary(self) -> Json:
-        """Return :meth:`to_dict` without plan and schedule: one row of a comparison."""
+        """Return one row of a comparison: :meth:`to_dict` without plan and schedule."""
         return self.to_dict({"plan", "schedule"})
 
     def plot(self, picture: str = "default", ax: Any = None) -> Any:
@@ -208,16 +211,16 @@ class Result(BaseModel):
         return self.plot(beside, ax)
 
     def save(self, path: str) -> None:
-        """Write the result (``.json``, ``.json.gz``) or its picture (``.png``,
-        ``.svg``, ``.pdf``, ``.html``).
+        """Write the result (``.json``, ``.json.gz``) or a picture of it (``.png``,
+        ``.svg``, ``.pdf``, ``.html``); the extension of *path* decides.
         """
         resolve_name("ioopt.pictures:save_result")(self, path)
 
     def to_frame(self) -> Any:
         """Return the schedule as a pandas DataFrame, one row for each task or job.
 
-        A schedule without tasks and jobs gives its first list; without a schedule the
-        frame is empty.
+        If the schedule has neither tasks nor jobs, its first list gives the rows.
+        Without a schedule the frame is empty.
         """
         import pandas as pd
 
@@ -228,7 +231,7 @@ class Result(BaseModel):
         return pd.DataFrame([])
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return the rows of the printed result: (name, value with its unit).
+        """Return the rows of the printed result as pairs (name, value with its unit).
 
         Tables of many values and bounds of little use are only in the JSON form.
         """
@@ -251,8 +254,8 @@ class Result(BaseModel):
         return self.objective_name or "objective"
 
     def _status(self) -> str:
-        """Return the status, with the reason why the solver ended or the objective that
-        is proven optimal.
+        """Return the status for people, with the reason why the solver ended, or with
+        the name of the objective that is proven optimal.
         """
         by_other = self.measure not in (None, self._own)
         if self.status is not Status.OPTIMAL or not by_other:
@@ -266,8 +269,8 @@ class Result(BaseModel):
         return f"{self.status} ({', '.join(about)})"
 
     def _answer(self) -> list[tuple[str, Any]]:
-        """Return the rows of the measure (unless it is the objective), the objective,
-        bound and gap.
+        """Return the rows of the measure, the objective, its bound and its gap; the
+        measure has no row of its own if it is the objective.
         """
         own = self._own
         objective, bound = column(own, [self.objective, self.bound])
@@ -286,8 +289,8 @@ class Result(BaseModel):
         ]
 
     def _other_metrics(self) -> list[tuple[str, Any]]:
-        """Return one row for each item of the remaining metrics: without the measure,
-        the objective, the bounds left out and metrics of many items.
+        """Return the rows of the other metrics, one row for each item. The measure, the
+        objective, bounds of little use and metrics of many items are left out.
         """
         left_out = {self._own, self.measure}
         left_out |= resolve_name("ioopt.verdict:bounds_left_out")(self)
@@ -317,8 +320,8 @@ class Result(BaseModel):
 
 
 def measured(row: Mapping[str, Any], measure: str) -> float | None:
-    """Return the value of the measure of a row with a sound plan; None for other
-    rows.
+    """Return the value of *measure* in a result's dictionary; None if the result has no
+    sound plan.
     """
     if row["status"] not in (Status.OPTIMAL, Status.FEASIBLE) or row.get("violations"):
         return None
@@ -330,8 +333,8 @@ def measured(row: Mapping[str, Any], measure: str) -> float | None:
 
 
 def plan_dict(plan: Any) -> Json | None:
-    """Return a plan as plain data: a dictionary unchanged, an object by its
-    ``to_dict``, else by pydantic.
+    """Return a plan as plain data. A dictionary is returned unchanged; an object is
+    converted by its ``to_dict`` or, without one, by pydantic.
     """
     if plan is None or isinstance(plan, dict):
         return plan
@@ -343,8 +346,8 @@ def plan_dict(plan: Any) -> Json | None:
 
 
 def _leaves(name: str, value: Any, item: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the items of a metric with names such as ``class LU``; lists are only in
-    the JSON form.
+    """Yield (name, value with its unit) for each item of a metric, with names such as
+    ``class LU``; lists are left out.
     """
     if isinstance(value, dict):
         for key, part in value.items():
@@ -356,7 +359,8 @@ def _leaves(name: str, value: Any, item: str = "") -> Iterator[tuple[str, Any]]:
 class ComparisonRow(Result):
     """A result without plan and schedule, with the value of the comparison's measure.
 
-    A ``reference`` breaks a rule of the machine and has no ratio.
+    ``reference`` is true for a solver that breaks a rule of the machine by design; such
+    a row has no ratio.
     """
 
     model_config = ConfigDict(extra="ignore")

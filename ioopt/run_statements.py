@@ -1,5 +1,5 @@
-"""Check the statements of a result about its run: options, seed, seconds, why it ended,
-its trace.
+"""Check the statements of a result about its run: options, seed, seconds, the reason
+for ending, and the trace.
 
 None of these statements can be recomputed. They are compared with each other and with
 the registry row of the solver that the result names.
@@ -60,8 +60,8 @@ def leaves_out_copies(kind: Kind, data: Mapping[str, Any]) -> bool:
 
 
 def stated_of_run(data: Mapping[str, Any]) -> list[str]:
-    """Return the names of the statements about the run; ``solver`` is among them when
-    the plan does not name the solver.
+    """Return the names of the statements in the result *data* about its run; ``solver``
+    is among them when the plan does not name a policy.
     """
     if data.get("stop") is None:
         return []  # a plan, or a replay of one
@@ -97,16 +97,14 @@ def _options(options: Json, seed: object) -> Iterator[Violation]:
     """
     known = {field.name for field in fields(SolveOptions)}
     for key in options.keys() - known - {"settings"}:
-        yield violation(
-            "options", key, "is an option of no solver, and nothing reads it"
-        )
+        yield violation("options", key, "is not an option of any solver")
     given = {key: options[key] for key in known & options.keys()}
     for key, value in given.items():
         if value is None and key not in ("threads", "seed"):
             continue
         wrong = isinstance(value, bool) or not isinstance(value, _TYPES[key])
         if wrong or (isinstance(value, float) and not math.isfinite(value)):
-            yield violation("options", key, f"{value!r} is no value of it")
+            yield violation("options", key, f"has the invalid value {value!r}")
             return
     try:
         SolveOptions(**given)
@@ -118,7 +116,7 @@ def _options(options: Json, seed: object) -> Iterator[Violation]:
 
 def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
     """Check that the named solver has the stated backend and settings, and that the
-    plan agrees with them.
+    plan agrees with these settings.
     """
     options = data.get("options") or {}
     backend = options.get("backend")
@@ -147,8 +145,8 @@ def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
 def _by_settings(
     row: SolverSpec, settings: Json, data: Mapping[str, Any]
 ) -> Iterator[Violation]:
-    """Check that the settings in the plan equal the stated ones, unless the plan is of
-    another solver.
+    """Check that the settings stored in the plan equal the stated ones; a plan by
+    another solver is not compared.
     """
     plan = data.get("plan")
     policy = settings.get("policy", row.name)
@@ -159,7 +157,7 @@ def _by_settings(
     told = {**own, **plan}
     for key in sorted(settings.keys() & told.keys()):
         if settings[key] != told[key]:
-            text = f"is {settings[key]!r} by the options and {told[key]!r} in the plan"
+            text = f"is {settings[key]!r} in the options but {told[key]!r} in the plan"
             yield violation("options", f"settings.{key}", text)
 
 

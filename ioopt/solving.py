@@ -1,10 +1,10 @@
-"""Solve an instance: load it, pick the solver, limit its time, solve, check, simulate,
-return.
+"""Solve an instance: load it, choose the solver, limit its time, solve, replay and
+check the plan, and return the result.
 
-Every result is checked: the objective and the violations come from the family's
-checker, the metrics from its simulator. A named solver that fails gives a result with
-status ``error``. The kind's fallback solver answers, with a note, for a default solver
-that fails and for a built-in solver that runs out of time.
+Every result is checked. The objective and the violations come from the family's
+checker, and the metrics from its simulator. A named solver that fails gives a result
+with status ``error``. The kind's fallback solver answers, with a note, if a default
+solver fails or a built-in solver runs out of time.
 """
 
 import math
@@ -63,8 +63,10 @@ limit is nearly over.
 
 
 def load(source: Any) -> Any:
-    """Return a problem from a path, a bundled name, ``-``, a dict, a builder, or a
-    problem (unchanged).
+    """Return the problem that *source* describes.
+
+    *source* is a path, the name of a bundled instance, ``-`` (standard input), a
+    dictionary, a builder, or a problem, which is returned unchanged.
 
     Raises InstanceError with one line that names the place of the fault.
 
@@ -85,7 +87,9 @@ def load(source: Any) -> Any:
 
 
 def load_within(source: Any, deadline: Deadline) -> Any:
-    """Load *source*; raise OutOfTime when reading alone takes too long."""
+    """Load *source*; raise OutOfTime when reading it takes longer than *deadline*
+    allows.
+    """
     with cut_off(
         processor_seconds_left(deadline), _ended_before("the instance was read")
     ):
@@ -93,7 +97,7 @@ def load_within(source: Any, deadline: Deadline) -> Any:
 
 
 def problem_from_dict(data: object, name: str) -> Any:
-    """Build the problem that plain *data* describes; *name* is used in messages."""
+    """Build the problem that plain *data* describes; messages call it *name*."""
     if not isinstance(data, Mapping):
         raise errors.InstanceError(
             f"{name}: an instance is a JSON object, not {type(data).__name__}"
@@ -137,7 +141,8 @@ def require_finite(data: Mapping[str, Any], name: str) -> None:
     """Raise InstanceError when a metric, option or setting of a result is not a finite
     number.
 
-    Plans, schedules and figures are checked by their own forms.
+    Numbers in plans, schedules and the other fields of a result are checked when these
+    are validated.
     """
     for part in ("metrics", "options", "settings"):
         told = data.get(part)
@@ -161,7 +166,9 @@ def _is_finite(value: object) -> bool:
 
 
 def plan_in(given: object) -> object:
-    """Return the plan of a Result or of its dictionary; a bare plan unchanged."""
+    """Return the plan of a Result or of a result's dictionary; a bare plan is returned
+    unchanged.
+    """
     if isinstance(given, Result):
         return given.plan
     if isinstance(given, Mapping) and "plan" in given:
@@ -170,7 +177,9 @@ def plan_in(given: object) -> object:
 
 
 def plan_of(kind: Kind, plan: object, name: str = "plan") -> Any:
-    """Return the plan object of a kind from its dictionary; an object unchanged."""
+    """Return the plan as an object of the kind's plan class, built from its dictionary;
+    an object is returned unchanged.
+    """
     plan_class = kind.plan_class()
     if plan is None or plan_class is None or isinstance(plan, plan_class):
         return plan
@@ -199,8 +208,8 @@ def require_form(kind: Kind, data: Mapping[str, object], name: str) -> None:
 def beyond(
     kind: Kind, problem: Problem, plan: object, schedule: Schedule | None
 ) -> Json:
-    """Return the settings in plan and schedule that are added to the instance, by
-    name.
+    """Return, by name, the settings that plan and schedule add to those of the
+    instance.
     """
     told = kind.beyond(problem, plan, schedule)
     usual = kind.beyond(problem, None, None)
@@ -210,7 +219,9 @@ def beyond(
 def check_plan(
     kind: Kind, problem: Problem, plan: object, schedule: Schedule | None
 ) -> CheckReport:
-    """Return the report of the kind's checker."""
+    """Return the report of the kind's checker on a plan and its schedule; a missing
+    plan is a violation.
+    """
     judged = kind.judged_by_schedule or kind.plan_class() is None
     if plan is None and not judged:
         missing = violation("plan", problem.name, "there is no plan to check")
@@ -221,7 +232,7 @@ def check_plan(
 def replay_plan(
     kind: Kind, problem: Problem, plan: object, **options: Any
 ) -> Simulation:
-    """Replay a plan object on its kind's simulator, under the policy that the plan
+    """Replay a plan object on the simulator of its kind, under the policy that the plan
     names.
     """
     policy = registry.policy_of_plan(kind, plan)
@@ -231,10 +242,10 @@ def replay_plan(
 
 
 def simulate(source: Any, plan: object, **options: object) -> Simulation:
-    """Replay a plan (or a Result; objects or dictionaries) on the
-    family's timeline simulator.
+    """Replay *plan* on the simulator of the instance's kind; *plan* is a plan or a
+    Result, as an object or a dictionary.
 
-    *options* are the simulator's. Raises SimulationError for a plan that
+    *options* are keywords of the simulator. Raises SimulationError for a plan that
     cannot be carried out.
 
     >>> simulate("cycle3", solve("cycle3", "minmin").plan).metrics["remote_bytes"]
@@ -269,16 +280,18 @@ def solve(
 ) -> Result:
     """Solve one instance and return a checked, simulated :class:`Result`.
 
-    Parameters are those of :class:`ioopt.options.SolveOptions` (the time limit also as
-    ``"2min"``); ``settings`` are the solver's own (``--set``), ``warm_start`` is a
-    Result or plan. With *measure*, objective, bound and gap are of that metric, and
-    solvers that can optimise it do so; without it they are of the solver's own
-    objective.
+    The parameters from *time_limit* to *log* are those of
+    :class:`ioopt.options.SolveOptions` (the time limit also as text, ``"2min"``).
+    *settings* are the solver's own settings (``--set`` on the command line), and
+    *warm_start* is a Result or a plan. If *measure* is given, the objective, bound and
+    gap of the result refer to that metric, and solvers that can optimise it do so.
+    Otherwise they refer to the solver's own objective.
 
-    *solver* may be ``"module:function"`` or a function of the problem, or of it and a
-    :class:`~ioopt.protocols.SolveRequest`, that returns an Outcome, a plan or the
-    plan's dictionary. *bound* False computes no bound for solvers that prove none,
-    because that bound may need an integer program. The time limit counts from this
+    *solver* is a name (None: the default solver of the kind), ``"module:function"``, or
+    a function. The function takes the problem, or the problem and a
+    :class:`~ioopt.protocols.SolveRequest`. It returns an Outcome, a plan or the plan's
+    dictionary. If *bound* is False, no bound is computed for solvers that prove none,
+    because such a bound may need an integer program. The time limit counts from this
     call, or from the time when the caller made *deadline*.
 
     Raises UsageError or InstanceError for bad input, BackendMissingError, and OutOfTime
@@ -294,7 +307,7 @@ def solve(
     deadline = deadline or Deadline(limit)
     problem = load_within(source, deadline)
     kind = registry.kind_of_problem(problem)
-    measure_of(kind, measure)  # an error lists the measures there are
+    measure_of(kind, measure)  # raises an error that lists the kind's measures
     spec = registry.solver(solver, kind)
     registry.require_backend(spec, backend)
     chosen = registry.settings_for(spec, settings or {})
@@ -327,8 +340,9 @@ def _result_in_time(
     notes: list[str],
     bound: bool,
 ) -> Result:
-    """Replay and check the plan; if both take too long, only check the plan; if the
-    check alone takes too long as well, return no plan.
+    """Return the result after replaying and checking the plan. If that takes too long,
+    the plan is only checked. If the check alone takes too long as well, the result has
+    no plan.
     """
     wanted = _Wanted(replay=kind.simulates, bound=bound)
     try:
@@ -359,9 +373,9 @@ def _ended_in_time(spec: SolverSpec, request: SolveRequest) -> Iterator[None]:
     """End a solver that runs past its deadline because it does not look at the
     deadline.
 
-    A part of the overtime is reserved for replay, check and report; the time limit
-    itself is left to the solver. A solver of the user may sleep, so it is timed by the
-    wall clock.
+    A part of the overtime is reserved for replay, check and report; the solver may use
+    the whole time limit. A solver of the user may sleep, so it is timed by the wall
+    clock.
     """
     deadline, limit = request.deadline, request.options.time_limit_seconds
     if spec.own:
@@ -379,7 +393,9 @@ def _ended_in_time(spec: SolverSpec, request: SolveRequest) -> Iterator[None]:
 
 
 def _start(kind: Kind, problem: Problem, given: object) -> tuple[object, list[str]]:
-    """Return the plan to start from; None and a note for one that breaks a rule."""
+    """Return the plan to start from, and notes. If the given plan breaks a rule, it is
+    replaced by None, and a note says so.
+    """
     start = plan_of(kind, plan_in(given))
     if start is None or kind.judged_by_schedule:
         return start, []
@@ -396,11 +412,12 @@ def _run(
     request: SolveRequest,
     named: bool,
 ) -> tuple[Outcome, list[str]]:
-    """Run the solver; when it is interrupted, answer with the best plan so far.
+    """Run the solver and return its outcome and notes; an interrupted solver answers
+    with the best plan so far.
 
-    When a solver that was *named* raises, no other solver answers in its place. The
-    kind's fallback answers for a default solver that fails, and for a built-in one that
-    runs out of time.
+    If the user *named* the solver and it raises an error, no other solver answers in
+    its place. The kind's fallback answers for a default solver that fails, and for a
+    built-in solver that runs out of time.
     """
     best = request.incumbents
     try:
@@ -440,8 +457,8 @@ def _answered_instead(
     note: str,
     stop: StopReason,
 ) -> tuple[Outcome, list[str]]:
-    """Return the best plan that the solver had reported, else the answer of the kind's
-    fallback.
+    """Return the best plan that the solver had reported or, if there is none, the
+    answer of the kind's fallback; *note* says why.
     """
     best = request.incumbents
     if best.plan is not None:
@@ -585,7 +602,7 @@ class _Replay(NamedTuple):
 def _replayed(
     problem: Problem, request: SolveRequest, outcome: Outcome, wanted: _Wanted
 ) -> _Replay:
-    """Return the replay that the solver gave, else replay its plan."""
+    """Return the replay that the solver gave; if it gave none, replay its plan."""
     if outcome.simulation is not None:
         return _Replay(outcome.simulation, outcome.simulation.notes)
     if not wanted.replay:
@@ -610,7 +627,9 @@ def _checked(
     values: Json,
     wanted: _Wanted,
 ) -> Result:
-    """Return the result for a plan: replayed, checked, and judged by the measure."""
+    """Return the result for a plan, which is replayed, checked, and judged by the
+    measure.
+    """
     begun = request.deadline.elapsed()
     replay = _replayed(problem, request, outcome, wanted)
     schedule = replay.simulation.schedule if replay.simulation else None
@@ -661,11 +680,11 @@ def _checked(
 def _known(
     solver: str, problem: Problem, claim: Claim, settings: Json
 ) -> Mapping[str, Known]:
-    """Return the best known plans, with which the claim of a user's own solver is
-    compared.
+    """Return the best known plans of *problem*, with which the claim of a user's own
+    solver is compared.
 
     For built-in solvers the tests make this comparison. The best known plans are plans
-    of the instance as it is, not with other *settings*.
+    of the unchanged instance, so that none is returned when *settings* were added.
     """
     if ":" not in solver or claim.bound is None or settings:
         return {}

@@ -57,7 +57,9 @@ class Statements:
 
     @cached_property
     def value(self) -> float | None:
-        """Return the objective as the checker recomputed it."""
+        """Return the value of the objective that the checker recomputed; None if there
+        is none.
+        """
         return checked_value(self.metric.name, self.report)
 
     @cached_property
@@ -68,8 +70,8 @@ class Statements:
         )
 
     def false(self, problem: Problem) -> Iterator[Violation]:
-        """Yield a violation for every statement that contradicts the report of the
-        checker or a known plan.
+        """Yield a violation for every statement that contradicts the checker's report
+        or the best known plan.
         """
         yield from _names(self.kind, problem, self.data)
         yield from _solver(self.kind, self.data)
@@ -82,8 +84,8 @@ class Statements:
         yield from false_metrics(self.metrics, self.report)
 
     def unjudged(self) -> list[str]:
-        """Return the names of the stated metrics, and of a stated objective, that the
-        report does not contain.
+        """Return the names of everything stated that the checker did not recompute:
+        metrics, the objective, and parts of the schedule.
         """
         report = self.report
         known = {*report.metrics, *report.objectives, *report.ranges}
@@ -94,8 +96,8 @@ class Statements:
         return sorted({*report.unjudged, *unknown})
 
     def bound_is_recomputed(self) -> bool:
-        """Return whether the checker or the best known plans prove the stated bound;
-        true when none is stated.
+        """Return whether the checker or the best known plan proves the stated bound;
+        true when no bound is stated.
         """
         bound = self.data.get("bound")
         if bound is None:
@@ -116,8 +118,8 @@ def _names(
 
 
 def _solver(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """Check that the solver belongs to the kind or to the user, and that the plan has
-    the solver's policy.
+    """Check that the solver belongs to the kind or to the user, and that the policy of
+    the plan is the solver's own.
     """
     name = data.get("solver")
     plan = data.get("plan")
@@ -153,15 +155,15 @@ def _plans_by(row: SolverSpec, plan: Mapping[str, Any]) -> bool:
 
 
 def _may_answer_with_another(row: SolverSpec) -> bool:
-    """Return whether a solver may return another solver's plan when that is better, as
-    ``auto`` and the exact solvers do.
+    """Return whether a solver may return a plan of another solver when that plan is
+    better, as ``auto`` and the exact solvers do.
     """
     return row.policy is None or EXACT in row.abilities
 
 
 def _ended(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """Check that the result does not state violations, and that its measure belongs to
-    the kind.
+    """Check that the result states no violations and no failure, and that its measure
+    belongs to the kind.
     """
     if data.get("violations"):
         count = len(data["violations"])
@@ -181,11 +183,11 @@ def false_settings(
     expected: Mapping[str, Any],
     stated: Mapping[str, Any] | None,
 ) -> Iterator[Violation]:
-    """Yield a violation for every setting that a result adds to its instance without
-    being asked.
+    """Yield a violation for every setting that a result adds to its instance although
+    the user did not ask for it.
 
-    *told* are the settings found in plan and schedule, *expected* those asked for,
-    *stated* those that the result names.
+    *told* are the settings found in plan and schedule, *expected* are those asked for,
+    and *stated* are those that the result lists.
     """
     for key in sorted({*told, *expected}):
         if told.get(key) == expected.get(key):
@@ -195,24 +197,24 @@ def false_settings(
             text = f"{expected[key]!r} was asked for"
         else:
             text = (
-                "is not what the instance says; "
-                f"--set {key}={told[key]} checks it all the same"
+                "differs from the instance; "
+                f"add --set {key}={told[key]} to check with this setting"
             )
         yield violation("settings", item, text)
     for key, value in (stated or {}).items():
         if not same(value, told.get(key)):
-            text = f"states {shown(value)}, which plan and schedule do not"
+            text = f"states {shown(value)}, unlike plan and schedule"
             yield violation("settings", key, text)
 
 
 def false_schedule(
     stated: Any, true: Any, rounding: float, where: str = "schedule"
 ) -> list[Violation]:
-    """Return the first part of a *stated* schedule that differs from the replay of its
-    plan; empty if there is none.
+    """Return a violation for the first part of a *stated* schedule that differs from
+    *true*, the replay of its plan; an empty list if all parts are equal.
 
-    Parts with an ``id`` are matched by it. Fields that are not stated are not compared,
-    but no part may be missing.
+    Parts that have an ``id`` are matched by the ``id``. Fields that are not stated are
+    not compared, but no item of a list may be missing.
     """
     if isinstance(stated, Mapping) and isinstance(true, Mapping):
         for key in stated:
@@ -238,7 +240,9 @@ def false_schedule(
 
 
 def _matched(stated: Sequence[Any], true: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
-    """Pair the parts of two lists by ``id`` when all have one, else by position."""
+    """Pair the items of two lists by ``id`` when all items have one, else by
+    position.
+    """
     for part in (*stated, *true):
         if not isinstance(part, Mapping) or "id" not in part:
             return zip(stated, true, strict=True)
@@ -267,8 +271,8 @@ def _objective(told: Statements) -> Iterator[Violation]:
 
 
 def _bound_metrics(told: Statements) -> Iterator[tuple[str, Metric]]:
-    """Yield each stated metric that bounds another one and is not recomputed, with the
-    metric that it bounds.
+    """Yield (name, metric) for each metric *name* that bounds *metric* and is not
+    recomputed.
     """
     recomputed = {*told.report.metrics, *told.report.ranges}
     for metric in dict.fromkeys([told.metric, *told.kind.metrics]):
@@ -278,8 +282,8 @@ def _bound_metrics(told: Statements) -> Iterator[tuple[str, Metric]]:
 
 
 def _bound_statements(told: Statements) -> Iterator[tuple[str, Metric, float]]:
-    """Yield every stated bound that is a number: its name, the metric that it bounds,
-    its value.
+    """Yield (name, metric that it bounds, value) for every stated bound that is a
+    number.
     """
     if is_number(told.data.get("bound")):
         yield "bound", told.metric, told.data["bound"]
@@ -339,8 +343,8 @@ def _status(told: Statements) -> Iterator[Violation]:
 
 
 def _gap(told: Statements) -> Iterator[Violation]:
-    """Check that the gap is the one between the recomputed objective and the stated
-    bound, or 0 when the bound proves the objective optimal.
+    """Check that the stated gap is that of the recomputed objective to the stated
+    bound, or 0 when this bound proves the objective optimal.
     """
     gap = told.data.get("gap")
     bound = told.data.get("bound")
@@ -358,7 +362,7 @@ def _gap(told: Statements) -> Iterator[Violation]:
 
 
 def _trace(told: Statements) -> Iterator[Violation]:
-    """Check that no plan of the trace was better than the answer."""
+    """Check that no plan of the trace is better than the answer."""
     worse: Sense = "min" if told.metric.sense == "max" else "max"
     for seconds, value in told.data.get("trace") or ():
         if past_bound(worse, told.value, value, told.report.rounding) is not None:

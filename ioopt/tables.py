@@ -24,7 +24,9 @@ EVERYTHING = 100_000
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal (``COLUMNS`` where set); 80 without one."""
+    """Return the number of columns of the terminal (``COLUMNS`` if set), at least 40;
+    80 without a terminal.
+    """
     return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
@@ -40,9 +42,9 @@ def render(
     """Render rows as text, Markdown or CSV; numbers are aligned right, None is shown as
     ``-`` (empty in CSV).
 
-    A text table has at most *width* columns of characters (None: no limit). To fit,
-    table columns from index *keep* on are dropped, the rightmost first (None: none is
-    dropped). Text in the last *wrap* columns continues on further lines; other text
+    A text table is at most *width* characters wide (None: no limit). If it does not
+    fit, the columns from index *keep* on are dropped, the rightmost first (None: none
+    is dropped). Text in the last *wrap* columns continues on further lines; other text
     that is too long ends in an ellipsis.
     """
     if form == "csv":
@@ -62,7 +64,9 @@ def render(
 def fitting(
     headers: Sequence[str], rows: Sequence[Row], width: int, keep: int | None
 ) -> int:
-    """Return how many of the columns fit into *width*, at least *keep*."""
+    """Return the number of leading columns that fit into *width* characters, at least
+    *keep*.
+    """
     count = len(headers)
     while keep is not None and count > keep:
         table = _table(headers[:count], [row[:count] for row in rows], "table", wrap=0)
@@ -74,8 +78,8 @@ def fitting(
 
 
 def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: int) -> Table:
-    """Return the table for rich: numbers aligned right, the last *wrap* columns
-    folded.
+    """Return the table as an object of the package rich: numbers are aligned right, and
+    text in the last *wrap* columns is wrapped.
     """
     from rich import box
     from rich.table import Table
@@ -100,7 +104,7 @@ def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: int) -
 
 
 def _text(table: Table, width: int) -> str:
-    """Return the text of a table of *width* columns at most."""
+    """Return the text of a table that is at most *width* characters wide."""
     from rich.console import Console
 
     text = io.StringIO()
@@ -123,8 +127,8 @@ def say(text: str) -> None:
 
 
 def percent(value: float | None) -> str | None:
-    """Return a ratio in per cent with one decimal, or two digits below 1 %; None stays
-    None.
+    """Return a ratio in per cent with one decimal, or with two significant digits below
+    1 %; None stays None.
 
     >>> percent(0.0123), percent(0.0012), percent(0.0), percent(1e-13)
     ('1.2 %', '0.12 %', '0 %', '0 %')

@@ -14,11 +14,11 @@ from typing import Any, Self
 
 @dataclass(frozen=True, order=True)
 class Interval:
-    """One use of a resource, from ``start`` to ``end`` seconds.
+    """One use of a resource, from ``start`` to ``end`` in seconds.
 
     ``kind`` is one of the family's words (``compute``, ``remote``, ``copy``, ``io``,
-    ...); ``label`` names the task, file or job; ``rate`` is in bytes per second, for
-    kinds that have a rate.
+    ...). ``label`` names the task, file or job. ``rate`` is in bytes per second; None
+    for kinds that have no rate.
     """
 
     start: float
@@ -43,8 +43,9 @@ class Timeline:
     evictions.
 
     ``resources`` fixes the order in which rows are drawn. ``marks`` are intervals of
-    length 0. ``flows`` are pairs of intervals, the second of which needs the output of
-    the first. ``counters`` are step functions by name: (time, value) at each change.
+    length 0. ``flows`` are pairs of intervals of which the second needs the output of
+    the first. ``counters`` are step functions keyed by name; each is a list of (time,
+    value), one for every change.
     """
 
     intervals: tuple[Interval, ...]
@@ -79,7 +80,9 @@ _interval_key = attrgetter("start", "end", "resource", "kind", "label")
 
 
 def steps_of(changes: Mapping[float, float]) -> list[list[float]]:
-    """Return [time, total] at each finite time of *changes*."""
+    """Return the running total of *changes* (time -> amount) as pairs [time, total],
+    one for each finite time.
+    """
     times = sorted(time for time in changes if time < inf)
     totals = accumulate(changes[time] for time in times)
     return [[time, total] for time, total in zip(times, totals, strict=True)]
@@ -105,11 +108,11 @@ def replication_timeline(
     sizes: Mapping[str, int] | None = None,
 ) -> Timeline:
     """Return the timeline of the ``schedule`` of a replication result: computing,
-    transfers and evictions; each node is a resource.
+    transfers and evictions. Each node is a resource.
 
-    A save is drawn as an interval of its sender. With *sizes* (bytes by file) every
-    core has its own intervals and transfers have rates; without, neighbouring cores
-    share one interval, and critical intervals are marked.
+    A save is drawn as an interval of its sender. If *sizes* (bytes of each file) are
+    given, every core has its own intervals, and transfers have rates. Otherwise
+    neighbouring cores share one interval, and critical intervals are marked.
     """
     found: list[Interval] = []
     for row in schedule["tasks"]:
@@ -127,15 +130,17 @@ def replication_timeline(
 
 
 def _critical(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the field that marks a critical task or transfer; nothing for others."""
+    """Return the field that marks a critical task or transfer; an empty dictionary for
+    others.
+    """
     if row.get("critical"):
         return {"critical": 1}
     return {}
 
 
 def _computing(row: Mapping[str, Any], together: bool) -> list[Interval]:
-    """Return the intervals of a task: one for each core, or with *together* one for
-    each group of neighbouring cores; marked if the task is critical.
+    """Return the intervals of a task, one for each core. If *together* is true,
+    neighbouring cores share an interval, which is marked if the task is critical.
     """
     cores = row.get("cores", ())
     if together:
@@ -174,8 +179,8 @@ def _transfer(row: Mapping[str, Any], sizes: Mapping[str, int] | None) -> Interv
 
 
 def core_runs(cores: Sequence[int]) -> list[dict[str, int]]:
-    """Return neighbouring cores as pairs ``core`` to ``last_core``; one empty entry
-    when no core is known.
+    """Group *cores* into runs of neighbouring numbers; return the first ``core`` and
+    the ``last_core`` of each run, or one empty entry if no core is known.
 
     >>> core_runs([0, 1, 3])
     [{'core': 0, 'last_core': 1}, {'core': 3, 'last_core': 3}]
@@ -192,8 +197,9 @@ def core_runs(cores: Sequence[int]) -> list[dict[str, int]]:
 def jobs_timeline(
     jobs: Iterable[Mapping[str, Any]], submits: Mapping[Any, float] | None = None
 ) -> Timeline:
-    """Return the timeline of ``schedule.jobs``, each job a resource; with *submits* it
-    also has the time in the queue, phases and changes of rates.
+    """Return the timeline of ``schedule.jobs``, in which each job is a resource. If
+    *submits* (submit time of each job in seconds) are given, the timeline also has the
+    time in the queue, phases and changes of rates.
     """
     rows = {f"{'' if submits is None else 'job '}{job['id']}": job for job in jobs}
     found: list[Interval] = []
@@ -208,7 +214,8 @@ def jobs_timeline(
 def _spans(job: Mapping[str, Any], name: str, closely: bool) -> Iterator[Interval]:
     """Yield the phases of a job in turn: computing, waiting for the storage, I/O.
 
-    I/O is one span with its pauses included, or with *closely* one span for each rate.
+    Each I/O is one span that includes its pauses or, if *closely* is true, one span for
+    each rate.
     """
     now, paused = job["start_seconds"], "suspended" if closely else "waiting"
     if "io" not in job:

@@ -1,9 +1,10 @@
 """Parse sizes, times and rates that people type, keep integers exact, and show figures
 to people.
 
-Sizes are bytes, times seconds, rates bytes per second; 1 MB is 10^6 bytes, 1 MiB is
-2^20. ``B`` is bytes and ``b`` bits, everywhere: 100 Mb/s is 12.5 MB/s. Figures are
-shown with four digits, in the unit that their name implies, scaled to the values.
+Sizes are in bytes, times in seconds, and rates in bytes per second; 1 MB is 10^6 bytes,
+and 1 MiB is 2^20. ``B`` always means bytes and ``b`` bits: 100 Mb/s is 12.5 MB/s.
+Figures are shown with four digits. The name of a figure says whether it is a size, a
+time or a rate; its unit is scaled to its values.
 """
 
 import math
@@ -44,7 +45,9 @@ _TIME_UNITS: dict[str, int | Fraction] = {
     "d": 86400,
 }
 EXACT_INTEGERS = 2.0**53
-"""A float below this and without a fraction is exactly the whole number in its text."""
+"""Below this number, a float without a fraction represents exactly the whole number
+that its text shows.
+"""
 
 
 def whole(value: Any) -> Any:
@@ -66,7 +69,7 @@ _QUANTITY = re.compile(
 
 
 def exact(value: int | float | Fraction | str) -> Fraction:
-    """Return the rational number that the decimal text of *value* means: ``0.1`` is
+    """Return the rational number that the decimal text of *value* denotes: ``0.1`` is
     1/10, not the nearest double.
 
     >>> exact(0.1)
@@ -94,24 +97,26 @@ def _amount(text: str, what: str, known: str) -> tuple[Fraction, str]:
 
 
 LONGEST_NUMBER = 400
-"""The most characters of a number that are read; the largest float has 309 digits."""
+"""The largest accepted number of characters of a number; the largest float has 309
+digits.
+"""
 
 
 def _as_float(number: Fraction, text: str, what: str) -> float:
-    """Return *number*, as typed in *text*, as a float; refuse a number that is too
-    large for a float.
+    """Return *number* as a float; raise UsageError if it is too large for a float. The
+    message quotes *text*, as the user typed it.
     """
     try:
         return float(number)
     except OverflowError:
         raise UsageError(
-            f"{what} {text[:40]!r} is too large: at most 1.7e308 are read"
+            f"{what} {text[:40]!r} is too large: the largest number is 1.7e308"
         ) from None
 
 
 def _data(text: str, what: str, unit_end: str = "") -> tuple[Fraction, bool]:
-    """Return the bytes or bits in *text*, and whether they are bits; *unit_end* is a
-    pattern such as ``/s``.
+    """Return the number of bytes or bits in *text*, and whether they are bits;
+    *unit_end* is a pattern such as ``/s`` that may follow the unit.
     """
     number, unit = _amount(re.sub(rf"{unit_end}\s*$", "", text), what, _KNOWN_DATA)
     found = _DATA_UNIT.fullmatch(unit)
@@ -126,8 +131,8 @@ def _data(text: str, what: str, unit_end: str = "") -> tuple[Fraction, bool]:
 
 
 def parse_bytes(text: str | float) -> int:
-    """Parse a size such as ``500MB`` or ``2GiB`` into bytes; UsageError for anything
-    else.
+    """Parse a size such as ``500MB`` or ``2GiB`` into bytes; raise UsageError for
+    anything else.
 
     A size in bits (``500Mb``) is refused, because ``500MB`` is nearly always meant.
 
@@ -181,9 +186,11 @@ def parse_seconds(text: str | int | float) -> float:
 
 
 Unit = tuple[float, str]
-"""The size of a unit in basic units, and its name."""
+"""A unit: its size in basic units (such as seconds or bytes), and its name."""
 NOISE = 1e-9
-"""Seconds, bytes and shares below this are rounding errors, and shown as 0."""
+"""Seconds, bytes and shares below this are regarded as rounding errors and shown as
+0.
+"""
 _TIMES = (
     (86400.0, "d"),
     (3600.0, "h"),
@@ -193,7 +200,9 @@ _TIMES = (
     (1e-6, "us"),
 )
 _TWO_UNITS = ("d", "h", "min")
-"""Units that are used only for at least two of them: 90 s, not 1.5 min."""
+"""Units that are used only for values of at least two of them: 90 s is not shown as 1.5
+min.
+"""
 _BYTES = tuple(
     (1000.0**k, unit)
     for k, unit in zip(range(5, -1, -1), ("PB", "TB", "GB", "MB", "kB", "B"))
@@ -212,8 +221,8 @@ def counted(count: int, noun: str) -> str:
 
 
 def title(name: str) -> str:
-    """Return a metric's name as a heading, without the unit, which stands with the
-    values.
+    """Return a metric's name as a heading, without its unit, which is written beside
+    the values.
 
     >>> title("mean_response_seconds"), title("remote_bytes"), title("cores_busy")
     ('mean response', 'remote bytes', 'core utilisation')
@@ -228,8 +237,8 @@ def title(name: str) -> str:
 def column(
     name: str, values: Sequence[Any], unit: Unit | None = None
 ) -> list[str | None]:
-    """Return the values of one metric in one unit (:func:`unit_for`) with equal
-    decimals; None stays None.
+    """Return the values of one metric as text, all in one unit (:func:`unit_for`) and
+    with equally many decimals; None stays None.
 
     >>> column("makespan_seconds", [552.752, 1350.15, None])
     ['9.21 min', '22.50 min', None]
@@ -256,8 +265,8 @@ def column(
 
 
 def quantity(name: str, value: Any, *beside: Any, unit: Unit | None = None) -> str:
-    """Return one value of a metric with its unit; if it is read next to the values
-    *beside*, the unit suits these as well.
+    """Return one value of a metric as text with its unit. The unit also suits the
+    values *beside*, next to which the text is read.
 
     >>> quantity("makespan_seconds", 9.748), quantity("remote_bytes", 64000000)
     ('9.748 s', '64 MB')
@@ -276,8 +285,8 @@ def quantity(name: str, value: Any, *beside: Any, unit: Unit | None = None) -> s
 
 
 def show(value: Any) -> str:
-    """Return the text of a table cell: six significant digits for fractions, ``-`` for
-    unknown, at most 15 digits.
+    """Return the text of a table cell: fractions have six significant digits, whole
+    numbers at most 15 digits, and an unknown value is ``-``.
 
     >>> show(5.184), show(None), show(1234567), show(0.00001)
     ('5.184', '-', '1234567', '1e-05')
@@ -302,7 +311,7 @@ def show(value: Any) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether *value* is a number; True and False are not."""
+    """Return whether *value* is a number; True and False do not count as numbers."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -321,8 +330,8 @@ def _units(name: str) -> tuple[tuple[float, str], ...]:
 
 
 def unit_for(name: str, largest: float) -> Unit:
-    """Return the unit in which *largest* is easy to read: how many seconds or bytes it
-    has, and its name.
+    """Return the unit in which the value *largest* of the metric *name* is easy to
+    read, as (size in basic units, name of the unit).
 
     >>> unit_for("makespan_seconds", 7200), unit_for("storage_bytes_per_second", 2.5e11)
     ((3600.0, 'h'), (1000000000.0, 'GB/s'))
@@ -337,13 +346,13 @@ def unit_for(name: str, largest: float) -> Unit:
 
 
 def is_time(name: str) -> bool:
-    """Return whether a metric is a time."""
+    """Return whether the metric *name* is a time."""
     return _units(name) is _TIMES
 
 
 def time_unit(seconds: Sequence[float]) -> Unit:
-    """Return one unit for all times of a table: seconds up to 9,999 of them, so that
-    short times stay readable.
+    """Return one unit for all times of a table: the smallest unit, from seconds on, in
+    which every time is below 10,000. Times below one second get a smaller unit.
 
     >>> time_unit([56.0, 120.667]), time_unit([60.0, 90_000.0]), time_unit([0.004])
     ((1.0, 's'), (60.0, 'min'), (0.001, 'ms'))

@@ -1,7 +1,7 @@
 """Judge an answer: its value, bound, gap and status for one metric.
 
 ``solve``, ``check``, ``compare`` and campaigns all use this module. Values are those of
-the family's checker. A bound is a finite number or None. It is kept only if it
+the family's checker. A bound is a finite number or None. A bound is kept only if it
 contradicts neither the plan, nor the checker's bound of the instance, nor the best
 known plan. No function changes its arguments.
 """
@@ -26,13 +26,13 @@ from ioopt.result import (
 from ioopt.units import is_number
 
 RELATIVE = 1e-6
-"""Two numbers are equal if they differ by at most this share of the larger one (plus
-the report's rounding).
+"""Two numbers count as equal if they differ by at most this share of the larger one,
+plus the rounding error that the checker reports.
 """
 SOLVER_TOLERANCE = 1e-6
 """The absolute tolerance of the backends; a bound may be wrong by this much."""
 MORE_BOUNDS = 2
-"""The number of bounds that a result shows to people in addition to the bound of its
+"""The number of bounds that a printed result shows besides the bound of its
 objective.
 """
 BEST_KNOWN = "the best known plan of this instance"
@@ -41,10 +41,11 @@ BEST_KNOWN = "the best known plan of this instance"
 def past_bound(
     sense: Sense, value: float | None, bound: float | None, rounding: float = 0.0
 ) -> float | None:
-    """Return how far *value* lies beyond *bound*, which should limit it.
+    """Return the amount by which *value* is better than *bound*, a proven limit of the
+    value.
 
-    None when the bound holds up to solvers' tolerances and *rounding*, or when one of
-    the two is unknown.
+    Return None when the bound holds up to the tolerances of solvers and *rounding*, or
+    when one of the two is unknown.
     """
     if value is None or bound is None:
         return None
@@ -56,10 +57,10 @@ def past_bound(
 
 
 def proves(sense: Sense, value: float | None, bound: float | None) -> bool:
-    """Return whether *bound* meets *value* (or passes it), so that no better plan
+    """Return whether *value* reaches *bound* or is better, so that no better plan
     exists.
 
-    False when one of the two is unknown.
+    Return False when one of the two is unknown.
     """
     if value is None or bound is None:
         return False
@@ -90,10 +91,10 @@ def strongest(sense: Sense, bounds: Iterable[float | None]) -> float | None:
 def strongest_sound(
     sense: Sense, value: float | None, bounds: Iterable[float | None]
 ) -> float | None:
-    """Return the strongest of several *bounds* that *value* does not contradict.
+    """Return the strongest of those *bounds* that *value* does not contradict.
 
-    The bounds may come from other solvers than the value, so only rounding is
-    tolerated.
+    The bounds may come from other solvers than the value does, so only a rounding error
+    is tolerated.
     """
     if value is None:
         return strongest(sense, bounds)
@@ -110,11 +111,12 @@ def strongest_sound(
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judgement on an answer, by the metric ``metric``.
+    """The judgement on an answer by the metric ``metric``.
 
-    ``past`` is by how much the bound contradicts the value (None: it does not).
-    ``proofs`` are the bounds, under names of metrics, that the solver proved for
-    another objective; ``notes`` say which claims were left out.
+    ``past`` is the amount by which the value contradicts the bound (None: no
+    contradiction). ``proofs`` are the bounds that the solver proved for another
+    objective, keyed by the name under which they become metrics. ``notes`` say which
+    claims were left out.
     """
 
     metric: Metric
@@ -132,7 +134,7 @@ def verdict_of(
 ) -> Verdict:
     """Return the verdict on a sound plan of *value* for which *bound* is claimed.
 
-    The plan is optimal where the bound meets its value; its gap is then 0.
+    The plan is optimal if *value* reaches *bound*; its gap is then 0.
     """
     past = past_bound(metric.sense, value, bound, rounding)
     gap = gap_to(metric.sense, value, bound, rounding)
@@ -144,7 +146,9 @@ def verdict_of(
 def gap_to(
     sense: Sense, value: float | None, bound: float | None, rounding: float = 0.0
 ) -> float | None:
-    """Return the gap of a sound plan to *bound*: 0 when the bound meets its value."""
+    """Return the relative gap between the value of a sound plan and *bound*; 0 when the
+    value reaches the bound, None when one is unknown.
+    """
     if value is None or bound is None:
         return None
     past = past_bound(sense, value, bound, rounding)
@@ -154,8 +158,8 @@ def gap_to(
 
 
 def checked_value(name: str, report: CheckReport) -> float | None:
-    """Return the checker's value of a metric: one of its objectives, or a metric that
-    is a number.
+    """Return the value that the checker computed for the metric *name*, an objective or
+    another metric; None unless it is a number.
     """
     value = report.objectives.get(name, report.metrics.get(name))
     return value if is_number(value) else None
@@ -166,7 +170,7 @@ def sound_bound(
 ) -> float | None:
     """Return the stronger of *bound* and the checker's own bound of the metric.
 
-    None for a bound that is unknown or not finite.
+    Return None if *bound* is unknown or not finite.
     """
     if bound is None or not math.isfinite(bound):
         return None
@@ -174,8 +178,8 @@ def sound_bound(
 
 
 def bounding_metrics(metric: Metric) -> tuple[str, ...]:
-    """Return the names of the metrics that are bounds of *metric*; the first that a
-    result contains is used.
+    """Return the names of the metrics that are bounds of *metric*, in the order in
+    which a result is searched for them.
     """
     if metric.bounded_by is None:
         return (metric.proof,)
@@ -183,8 +187,8 @@ def bounding_metrics(metric: Metric) -> tuple[str, ...]:
 
 
 def own_bound(row: Mapping[str, Any], metric: Metric) -> float | None:
-    """Return the bound of *metric* that the *row* (a result's dictionary) itself
-    proves.
+    """Return the bound of *metric* that the result *row* (a result's dictionary) itself
+    proves; None if it proves none.
     """
     if row["objective_name"] == metric.name and row["bound"] is not None:
         return float(row["bound"])
@@ -192,7 +196,9 @@ def own_bound(row: Mapping[str, Any], metric: Metric) -> float | None:
 
 
 def _bound_among(metrics: Metrics, metric: Metric) -> float | None:
-    """Return the bound of *metric* found among *metrics*."""
+    """Return the first bound of *metric* that *metrics* contain; None if they contain
+    none.
+    """
     for name in bounding_metrics(metric):
         if name in metrics:
             found: float | None = metrics[name]
@@ -202,25 +208,25 @@ def _bound_among(metrics: Metrics, metric: Metric) -> float | None:
 
 @dataclass(frozen=True)
 class Claim:
-    """The claim of a solver about its answer: the metric it optimised, and its
-    bound.
+    """The claim of a solver about its answer: the metric that it optimised, and the
+    bound of this metric.
     """
 
     metric: Metric
     bound: float | None = None
 
     def by(self, measure: Metric | None) -> "Claim":
-        """Return the claim as one about *measure* (None: the solver's own objective).
+        """Return the claim about *measure* (None: the solver's own objective).
 
-        It has no bound when the solver optimised another metric.
+        The claim has no bound when the solver optimised another metric.
         """
         if measure is None or measure.name == self.metric.name:
             return self
         return Claim(measure)
 
     def proofs_beside(self, measure: Metric | None) -> dict[str, float]:
-        """Return the bound, as a metric, that is proven for another objective than
-        *measure*.
+        """Return the bound that the solver proved of another metric than *measure*, as
+        {name of the bound: value}; empty if it proved none.
         """
         if self.by(measure) is self or self.bound is None:
             return {}
@@ -232,11 +238,11 @@ class Evidence:
     """The facts found about a plan, independent of its solver's claim.
 
     ``metrics`` are all known metrics; ``replayed`` says whether a replay computed some
-    of them. ``sound`` is false when the plan breaks a rule; ``failed`` is true when it
-    cannot be carried out or its solver failed. A ``reference`` breaks a rule of the
-    machine by design, so bounds for other plans do not hold for it. ``quick_bound``
-    computes the kind's own bound of its ``objective``; claims are compared with the
-    best known plans in ``known``.
+    of them. ``sound`` is false when the plan breaks a rule. ``failed`` is true when the
+    plan cannot be carried out or its solver failed. A ``reference`` breaks a rule of
+    the machine by design, so that bounds for other plans do not hold for it.
+    ``quick_bound`` computes the kind's own bound of its ``objective``. ``known`` are
+    the best known plans, with which claims are compared.
     """
 
     objective: Metric
@@ -253,7 +259,9 @@ class Evidence:
 def verdict_without_plan(
     claim: Claim, measure: Metric | None, infeasible: bool, failed: bool
 ) -> Verdict:
-    """Return the verdict on a run that ended without a plan."""
+    """Return the verdict on a run that ended without a plan; *infeasible* says that no
+    plan exists, *failed* that the solver failed.
+    """
     status = Status.INFEASIBLE if infeasible else Status.UNKNOWN
     if failed:
         status = Status.ERROR
@@ -266,8 +274,8 @@ def verdict_without_plan(
 
 
 def verdict_on_plan(claim: Claim, measure: Metric | None, found: Evidence) -> Verdict:
-    """Return the verdict on a checked plan by *measure*, or by its own objective
-    without one.
+    """Return the verdict on a checked plan by *measure* or, if that is None, by the
+    objective of its solver.
     """
     claim, notes = _not_refuted(_measurable(claim, found), found)
     claim = replace(claim, bound=sound_bound(claim.metric, claim.bound, found.report))
@@ -293,7 +301,9 @@ def verdict_on_plan(claim: Claim, measure: Metric | None, found: Evidence) -> Ve
 def _verdict(
     metric: Metric, bound: float | None, metrics: Metrics, found: Evidence
 ) -> Verdict:
-    """Return the verdict on the plan by *metric*, after comparing *bound* with it."""
+    """Return the verdict on the plan by *metric*; *bound* is compared with the plan's
+    value first.
+    """
     value = _value(metric, found.report, metrics)
     if not found.sound:
         value = None  # a plan that breaks a rule has no value
@@ -307,8 +317,8 @@ def _verdict(
 
 
 def _measurable(claim: Claim, found: Evidence) -> Claim:
-    """Return the claim; replace it by an empty claim about the kind's objective when
-    its metric needs a replay and there was none.
+    """Return the claim. If its metric needs a replay and there was none, return instead
+    a claim without a bound, about the kind's objective.
     """
     name = claim.metric.name
     told = found.replayed or name in found.report.objectives
@@ -318,8 +328,8 @@ def _measurable(claim: Claim, found: Evidence) -> Claim:
 
 
 def _not_refuted(claim: Claim, found: Evidence) -> tuple[Claim, tuple[str, ...]]:
-    """Return the claim, without its bound if the best known plan contradicts it, and a
-    note about that.
+    """Return the claim and notes. If the best known plan contradicts the claimed bound,
+    the bound is dropped, and a note says so.
     """
     best = found.known.get(claim.metric.name)
     if best is None or past_bound(claim.metric.sense, best.best, claim.bound) is None:
@@ -329,7 +339,9 @@ def _not_refuted(claim: Claim, found: Evidence) -> tuple[Claim, tuple[str, ...]]
 
 
 def _value(metric: Metric, report: CheckReport, metrics: Metrics) -> float | None:
-    """Return the value of *metric*: the checker's if it computes it."""
+    """Return the value of *metric*: the checker's, or the one among *metrics* if the
+    checker computes none; None unless it is finite.
+    """
     value = report.objectives.get(metric.name, metrics.get(metric.name))
     if isinstance(value, bool):
         return float(value)
@@ -341,8 +353,9 @@ def _value(metric: Metric, report: CheckReport, metrics: Metrics) -> float | Non
 def _bound(
     asked: Claim, value: float | None, metrics: Metrics, found: Evidence
 ) -> float | None:
-    """Return the solver's bound, else the kind's quick bound, else a metric that is a
-    bound; the replay and the checker may prove a stronger one, which then replaces it.
+    """Return the bound of the claimed metric: the solver's, else the kind's quick
+    bound, else a metric that is such a bound. A stronger bound that the replay or the
+    checker proves replaces it.
     """
     metric = asked.metric
     bound = asked.bound
@@ -359,20 +372,25 @@ def _bound(
 
 
 def _held_against_value(answer: Verdict) -> Verdict:
-    """Return the verdict on a plan whose value may contradict the bound."""
+    """Return the verdict. If the plan's value contradicts the bound, the status becomes
+    an error; if it does so only by a rounding error, the bound is dropped with a note.
+    """
     if answer.past is None:
         return answer
     if answer.past > SOLVER_TOLERANCE:
         note = f"bound {answer.bound!r} contradicts the plan's {answer.value!r}"
         return replace(answer, status=Status.ERROR, notes=(note,))
     # The backend's absolute tolerance is larger than such small values.
-    note = f"bound {answer.bound!r} of {answer.value!r} is rounding and left out"
+    note = (
+        f"bound {answer.bound!r} contradicts the plan's {answer.value!r} by a rounding "
+        "error only and is left out"
+    )
     return replace(answer, bound=None, gap=None, notes=(note,))
 
 
 class Contradiction(NamedTuple):
     """The fact that contradicts a bound, in words that follow the bound in a message,
-    and by how much it does.
+    and the amount of the contradiction.
     """
 
     message: str
@@ -382,8 +400,8 @@ class Contradiction(NamedTuple):
 def contradiction(
     metric: Metric, bound: float, report: CheckReport, known: Mapping[str, Known]
 ) -> Contradiction | None:
-    """Return the contradiction of a stated *bound* of *metric* by the plan, by the best
-    known plan, or by the checker's bound of the instance.
+    """Return how the plan, the best known plan or the checker's bound of the instance
+    contradicts the stated *bound* of *metric*; None if nothing does.
     """
     sense = metric.sense
     side = "below" if sense == "max" else "above"
@@ -408,7 +426,7 @@ def contradiction(
 def is_recomputed(
     metric: Metric, bound: float, report: CheckReport, known: Mapping[str, Known]
 ) -> bool:
-    """Return whether the checker or the best known plans prove *bound*."""
+    """Return whether the checker or the best known plan proves *bound* of *metric*."""
     proven = [report.limits.get(metric.name)]
     if metric.bounded_by is not None:
         proven.append(report.metrics.get(metric.bounded_by))
@@ -425,8 +443,9 @@ def is_recomputed(
 def bounds_left_out(result: Result) -> set[str]:
     """Return the metrics of *result* that are bounds of little use to a reader.
 
-    Beside the bound of the objective at most two are shown: those of the measure, then
-    of the other metrics of the kind, as far as the result contains them.
+    Beside the bound of the objective, at most :data:`MORE_BOUNDS` bounds are shown. The
+    bound of the measure comes first, then those of the kind's other metrics, as far as
+    the result contains them.
     """
     bounds = [name for name in result.metrics if "_bound" in name]
     kind = KINDS.get(result.kind or result.family)
@@ -445,16 +464,16 @@ def bounds_left_out(result: Result) -> set[str]:
 
 
 def defined_in(kind: str | None, name: str) -> str:
-    """Return the place where the paper of a *kind* defines the metric *name*; empty
-    when it does not.
+    """Return the place where the paper of *kind* defines the metric *name*; empty text
+    if the paper does not define it.
     """
     spec = KINDS.get(kind or "")
     return "" if spec is None else spec.metric(name).defined_in
 
 
 def is_reference(kind: str, policy: str | None) -> bool:
-    """Return whether *policy* breaks a rule of the machine by design, as a reference to
-    compare with.
+    """Return whether *policy* breaks a rule of the machine by design, because it is a
+    reference to compare with.
     """
     return any(
         row.name == policy and REFERENCE in row.abilities for row in solvers_for(kind)
@@ -462,10 +481,10 @@ def is_reference(kind: str, policy: str | None) -> bool:
 
 
 def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:
-    """Return whether a stated value equals the recomputed one; null is not a number.
+    """Return whether a stated value equals the recomputed value; None equals only None.
 
-    Whole numbers must be equal; others must agree within ``RELATIVE`` of their size or
-    within *rounding*.
+    Whole numbers must be equal; fractions must agree within ``RELATIVE`` of their size
+    or within *rounding*. Lists and dictionaries are compared item by item.
     """
     if isinstance(true, Mapping):
         if not isinstance(stated, Mapping):
@@ -491,7 +510,9 @@ def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:
 def false_metrics(
     stated: Mapping[str, Any], report: CheckReport
 ) -> Iterator[Violation]:
-    """Yield a violation for every metric of *stated* that differs from the report."""
+    """Yield a violation for every metric in *stated* that differs from the checker's
+    report.
+    """
     known = {**report.objectives, **report.metrics}
     for name, value in stated.items():
         said = f"the result says {shown(value)}, the plan"
@@ -505,7 +526,9 @@ def false_metrics(
 
 
 def _within(value: object, low: float, high: float, rounding: float) -> bool:
-    """Return whether *value* is a number from *low* to *high*, up to rounding."""
+    """Return whether *value* is a number from *low* to *high*, up to rounding
+    errors.
+    """
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return False
     least = low - RELATIVE * abs(low) - rounding

@@ -1,1 +1,3 @@
-"""Sweeps over instances, solvers and seeds."""
+"""Sweeps and studies: many runs over instances, solvers and seeds, stored in one
+file.
+"""

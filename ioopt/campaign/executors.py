@@ -1,9 +1,9 @@
-"""Executors: what runs the tasks of a sweep, here or on a cluster.
+"""Executors, which run the tasks of a sweep on this machine or on a cluster.
 
 An executor has one method, ``answers``. :class:`LocalExecutor` runs tasks in processes
-of this machine, supervised by pebble; :class:`DaskExecutor` runs them on the workers of
-a Dask scheduler. A task that ends its worker comes back as :class:`Lost`, with the
-reason, and disturbs no other task.
+of this machine, supervised by the package pebble; :class:`DaskExecutor` runs them on
+the workers of a Dask scheduler. For a task that ends its worker, the answer is a
+:class:`Lost` with the reason; other tasks are not affected.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ if TYPE_CHECKING:
     from distributed import Future as DaskFuture
 
 WINDOW = 5000
-"""The largest number of tasks that the Dask scheduler has at once."""
+"""The largest number of tasks that are with the Dask scheduler at the same time."""
 BATCH = 1000
-"""The number of tasks that are handed to the Dask scheduler together."""
+"""The number of tasks that are handed to the Dask scheduler in one call."""
 
 MEMORY_CHECK_SECONDS = 0.1
-"""Seconds between two measurements of a worker's memory, if that is limited."""
+"""Seconds between two measurements of the memory of a worker that has a memory
+limit.
+"""
 MEMORY_EXIT_STATUS = 76
 """Exit status of a worker process that used more than its memory limit."""
 TIME_EXIT_STATUS = 75
@@ -49,10 +51,10 @@ TIME_EXIT_STATUS = 75
 
 @dataclass(frozen=True)
 class Lost:
-    """What comes back for a task that ended its worker.
+    """The answer for a task that ended its worker.
 
-    ``process_died`` is False when the executor itself ended the worker, at the hard
-    limit of the task: another run would end in the same way.
+    ``process_died`` is False when the executor itself ended the worker at the hard
+    limit of the task; another run of the task would end in the same way.
     """
 
     reason: str
@@ -63,7 +65,7 @@ Answer = Row | Lost
 
 
 class Executor(Protocol):
-    """Whatever runs the tasks of a sweep."""
+    """An object that runs the tasks of a sweep."""
 
     def answers(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
@@ -71,7 +73,7 @@ class Executor(Protocol):
         """Yield each task with its row, or with the reason why it was lost, as results
         arrive.
 
-        *sources* maps the digest that a task names to its instance.
+        *sources* has the instances of the tasks, keyed by the digest that a task names.
         """
 
 
@@ -79,11 +81,12 @@ class Executor(Protocol):
 def open_executor(
     workers: int, scheduler: str | None = None, memory_limit: str | None = None
 ) -> Iterator[Executor]:
-    """Open the Dask scheduler at *scheduler*, else *workers* processes of this machine.
+    """Provide an executor: the Dask scheduler at the address *scheduler*, or, if that
+    is None, *workers* processes of this machine.
 
-    *memory_limit* (such as ``"4GB"``) applies to each process of this machine; on a
-    cluster, the workers have their own limits. UsageError when the scheduler cannot be
-    reached, BackendMissingError when a package is missing.
+    *memory_limit* (such as ``"4GB"``) applies to each process of this machine; the
+    workers of a cluster have their own limits. Raises UsageError when the scheduler
+    cannot be reached, and BackendMissingError when a package is missing.
     """
     if scheduler is None:
         with LocalExecutor(workers, memory_limit) as local:
@@ -108,11 +111,12 @@ def open_executor(
 
 
 class LocalExecutor(AbstractContextManager["LocalExecutor"]):
-    """At most *workers* processes of this machine, started at the first task.
+    """Executor with at most *workers* processes of this machine, which start with the
+    first task.
 
-    Each process has a pebble pool of its own. The processes of one pool share a pipe
-    and the lock of this pipe, so a process that is killed while it has the lock would
-    stop the other processes of its pool.
+    Each process has a pebble pool of its own. The processes of one pool would share a
+    pipe and its lock, and a process that is killed while it holds the lock would stop
+    the others.
     """
 
     def __init__(self, workers: int, memory_limit: str | None = None) -> None:
@@ -128,7 +132,7 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
                 raise missing("psutil", "memory_limit") from None
 
     def __exit__(self, *exc: object) -> None:
-        """End all processes, whatever they are doing."""
+        """End all processes, even while they run tasks."""
         for pool in self._pools:
             pool.stop()
         for pool in self._pools:
@@ -169,7 +173,7 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
             yield from answers
 
     def _answer(self, future: Future[Row], task: Task) -> Answer:
-        """Return the row of a finished task, or why there is none."""
+        """Return the row of a finished task, or the reason why it has none."""
         error = future.exception()
         if error is None:
             return future.result()
@@ -183,7 +187,9 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
         return Lost(f"its worker died: {_exit_in_words(error.exitcode)}")
 
     def _new_pool(self) -> ProcessPool:
-        """Return a pool of one process, which starts with its first task."""
+        """Return a pool of one process; the process starts with the first task of the
+        pool.
+        """
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([__name__, "ioopt.solving"])
         settings = (dict(os.environ), self._memory_bytes)
@@ -204,7 +210,9 @@ class LocalExecutor(AbstractContextManager["LocalExecutor"]):
 
 
 def _schedule(pool: ProcessPool, task: Task, source: Source | None) -> Future[Row]:
-    """Hand a task to the process of a pool, with its instance and its hard limit."""
+    """Hand a task to the process of *pool*, with its instance and its hard limit;
+    return its future.
+    """
     try:
         return pool.schedule(perform, args=(task, source), timeout=task.hard_limit)
     except RuntimeError as error:  # the process died while it was idle
@@ -214,7 +222,9 @@ def _schedule(pool: ProcessPool, task: Task, source: Source | None) -> Future[Ro
 
 
 def _exit_in_words(status: int) -> str:
-    """Say how a process ended, by the exit status that Python reports."""
+    """Return text that says how a process ended; *status* is the exit status that
+    Python reports.
+    """
     if status >= 0:
         return f"exit status {status}"
     try:
@@ -229,21 +239,24 @@ def _exit_in_words(status: int) -> str:
 def _start(environment: dict[str, str], memory_bytes: int | None) -> None:
     """Prepare a new worker process.
 
-    The worker takes over its parent's environment, which the fork server may not have,
-    ignores Ctrl-C (a terminal sends it to all processes; the parent decides), and ends
-    when its parent ends or when it uses more than *memory_bytes*.
+    The worker takes over the environment of its parent, which the fork server may not
+    have. It ignores Ctrl-C, because a terminal sends Ctrl-C to all processes and the
+    parent decides what to do. It ends when its parent ends, or when it uses more than
+    *memory_bytes*.
     """
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for library in ("OMP", "OPENBLAS", "MKL"):  # the workers already use all cores
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
-    gc.set_threshold(200_000, 20, 100)  # as the command line does, for the same reason
+    gc.set_threshold(200_000, 20, 100)  # see ioopt.cli.main for the reason
     threading.Thread(target=_watch, args=(memory_bytes,), daemon=True).start()
 
 
 def _watch(memory_bytes: int | None) -> None:
-    """End this process with its parent, or when it uses more than *memory_bytes*."""
+    """End this process when its parent ends, or when it uses more than
+    *memory_bytes*.
+    """
     parent = multiprocessing.parent_process()
     assert parent is not None
     if memory_bytes is None:
@@ -260,7 +273,7 @@ def _watch(memory_bytes: int | None) -> None:
 
 @dataclass
 class DaskExecutor:
-    """The workers of a Dask scheduler."""
+    """Executor that runs tasks on the workers of a Dask scheduler."""
 
     client: Client
 
@@ -294,10 +307,10 @@ class DaskExecutor:
     def _submit(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
     ) -> dict[DaskFuture, Task]:
-        """Hand *tasks* to the scheduler; return their futures.
+        """Hand *tasks* to the scheduler; return the future of each task.
 
-        Instances are sent as Dask tasks, so that Dask makes an instance again when the
-        worker that has it dies.
+        An instance is sent as the result of a Dask task, so that Dask sends it again
+        when the worker that has it dies.
         """
         stamp = f"{os.getpid()}-{time.monotonic_ns()}"
         instances: dict[str, DaskFuture] = {}
@@ -317,16 +330,18 @@ class DaskExecutor:
 
 
 def _same(source: Source) -> Source:
-    """Return *source*: the Dask task that brings an instance to the workers."""
+    """Return *source*; run as a Dask task, this function brings an instance to the
+    workers.
+    """
     return source
 
 
 def perform_within_limit(task: Task, source: Source | None) -> Row:
     """Run a task on a Dask worker; end the worker when the hard limit is reached.
 
-    Dask cannot stop a running task. When the worker has ended, its nanny starts a new
-    one, and Dask runs the task again as often as its scheduler's setting
-    ``distributed.scheduler.allowed-failures`` says.
+    Dask cannot stop a running task. When the worker has ended, the Dask process that
+    supervises it starts a new worker, and Dask runs the task again as often as the
+    setting ``distributed.scheduler.allowed-failures`` of its scheduler says.
     """
     if task.hard_limit is None:
         return perform(task, source)
@@ -340,12 +355,12 @@ def perform_within_limit(task: Task, source: Source | None) -> Row:
 
 
 def _lost_on_cluster(future: DaskFuture, task: Task) -> Lost:
-    """Return why a task of the cluster has no row."""
+    """Return the reason why a task on the cluster has no row."""
     from distributed.scheduler import KilledWorker
 
     error = future.exception() if future.status == "error" else None
     if error is not None and not isinstance(error, KilledWorker):
-        return Lost(f"it did not come back: {type(error).__name__}: {error}")
+        return Lost(f"no row arrived: {type(error).__name__}: {error}")
     causes = "a crash or too much memory"
     if task.hard_limit is not None:
         causes = f"a crash, too much memory or its hard limit of {task.hard_limit:g} s"

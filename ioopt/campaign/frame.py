@@ -1,4 +1,6 @@
-"""Read the rows of stores into a table, with ratios to the best of each instance."""
+"""Read the rows of run stores into a pandas table; each row gets its ratio to the best
+row of its instance.
+"""
 
 from __future__ import annotations
 
@@ -35,22 +37,27 @@ REPEATED = [
 UNSHOWN = ("bound", "gap", "simulate_seconds", "metrics", "notes", "versions")
 PLAIN = [*(name for name in COLUMNS if name not in UNSHOWN), "versions"]
 OBJECTS = ("settings", "labels", "versions")
-"""Columns of JSON objects."""
+"""The columns whose cells are JSON objects."""
 NUMBERS = ("numbers", "integer", "floating", "mixed-integer-float", "empty")
-"""Our name for a column of numbers, then pandas' names for its types."""
+"""Names for a column of numbers: first the word for messages, then pandas' names of
+such types.
+"""
 TEXT = ("text", "string", "empty")
-"""Our name for a column of text, then pandas' names for its types."""
+"""Names for a column of text: first the word for messages, then pandas' names of such
+types.
+"""
 
 
 def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame:
-    """Return all rows of the stores as a table, each point once.
+    """Return the rows of all stores as one table in which each point occurs once.
 
-    If several stores have a point, the row of the first store counts. The added columns
-    are: ``measure``, the name of the metric by which rows of the kind are compared
-    (*measure* for kinds that have it, else the kind's own); ``value``, ``bound`` and
-    ``gap`` of that metric; ``standing``, what became of the run; ``variant``, the
-    solver with its settings; ``synthetic_io``, true for instances whose I/O was
-    generated. UsageError for a measure that no kind in the stores has.
+    If several stores have a row for the same point, the row of the first store counts.
+    The table has additional columns. The column ``measure`` names the metric by which
+    rows of a kind are compared: the argument *measure* if the kind has such a metric,
+    else the kind's own measure. ``value``, ``bound`` and ``gap`` are those of that
+    metric. ``standing`` says in words how the run ended. ``variant`` is the solver with
+    its settings. ``synthetic_io`` is true for instances whose I/O was generated. Raises
+    UsageError for a measure that no kind in the stores has.
     """
     measures = measures_of(KINDS.values(), measure)
     parts = []
@@ -83,7 +90,9 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
 
 
 def require_sound(rows: pd.DataFrame, path: str) -> None:
-    """Raise InstanceError when a cell does not have the type of its column."""
+    """Raise InstanceError when a cell of *rows* does not have the type of its column;
+    *path* is the store to name.
+    """
     for name in rows.columns:
         wanted = TEXT if TYPES.get(str(name)) == "TEXT" else NUMBERS
         if pd.api.types.infer_dtype(rows[name], skipna=True) not in wanted:
@@ -103,10 +112,11 @@ def require_sound(rows: pd.DataFrame, path: str) -> None:
 
 
 def _measured_sql(measures: Mapping[str, Metric]) -> str:
-    """Return the SQL of the columns ``value`` and ``bound`` of each kind's measure.
+    """Return the SQL for the columns ``value`` and ``bound``, which depend on the
+    measure of the row's kind.
 
-    SQLite reads them from the JSON of ``metrics``: for a million rows, Python would be
-    too slow.
+    SQLite reads both from the JSON text of ``metrics``, because Python would be too
+    slow for a million rows.
     """
     values = []
     bounds = []
@@ -132,9 +142,9 @@ def _measured_sql(measures: Mapping[str, Metric]) -> str:
 def with_ratios(frame: pd.DataFrame, measures: Mapping[str, Metric]) -> pd.DataFrame:
     """Add the columns ``ratio``, ``won``, ``gap`` and ``standing``.
 
-    The ratio is 1 for the best row of the same instance and repeat, and more for worse
-    ones. Rows of failed runs, rows without a value and rows with violations are not
-    compared; references have no ratio.
+    The ratio is 1 for the best row of the same instance and repeat, and greater for
+    worse rows. Rows of failed runs, rows without a value and rows with violations are
+    not compared. References have no ratio.
     """
     sound = (frame["violations"] == 0) & frame["status"].isin(["optimal", "feasible"])
     frame["value"] = frame["value"].where(sound).astype(float)
@@ -156,8 +166,8 @@ def with_ratios(frame: pd.DataFrame, measures: Mapping[str, Metric]) -> pd.DataF
 
 
 def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
-    """Set ``bound`` to the tightest bound known for the instance, and ``gap`` to the
-    gap between the row's value and that bound.
+    """Set the column ``bound`` to the strongest bound known for the instance, and
+    ``gap`` to the gap between the row's value and that bound.
     """
     own = frame["bound"].astype(float).where(frame["status"] != "error")
     universal = {s.name for s in SOLVERS if BOUND in s.abilities and not s.fixed}
@@ -178,11 +188,11 @@ def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
 def _bound_and_gap(
     sense: Sense, value: float | None, own: float | None, shared: float | None
 ) -> tuple[float | None, float | None]:
-    """Return the strongest bound of a row, and the gap between its value and that
-    bound.
+    """Return the stronger of a row's *own* bound and the bound *shared* by the
+    instance, and the gap between *value* and that bound.
 
-    A *shared* bound that the value contradicts was proven under other rules, because
-    some settings change the rules.
+    A *shared* bound that the value contradicts is ignored: it was proven under other
+    rules, because some settings change the rules.
     """
     if value is None:
         return own, None
@@ -193,7 +203,9 @@ def _bound_and_gap(
 
 
 def _standings(frame: pd.DataFrame) -> pd.Series:
-    """Return the standing of each row (:func:`ioopt.comparing.measures.standing`)."""
+    """Return, for each row, how its run ended, in the words of
+    :func:`ioopt.comparing.measures.standing`.
+    """
     keys = ["status", "stop", "reference"]
     table = frame[keys].astype(object).where(frame[keys].notna(), None)
     table["gap"] = frame["gap"].eq(0.0).map({True: 0.0, False: None})
@@ -203,8 +215,8 @@ def _standings(frame: pd.DataFrame) -> pd.Series:
 
 
 def one_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return the rows of one kind; names that only other kinds use are dropped from its
-    categories.
+    """Return the rows of one kind. Names that occur only in other kinds are removed
+    from the categories of the columns.
     """
     rows = frame[frame["kind"] == kind].copy()
     for name in rows.select_dtypes("category"):
@@ -213,8 +225,8 @@ def one_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 
 def experiments(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return, for each study and function, how many runs there are, how many crashed,
-    and the seconds that they took.
+    """Return, for each study and function, the number of runs, the number of crashed
+    runs, and the total of their seconds.
     """
     table = frame.assign(
         crashed=frame["status"] == FAILED, seconds=frame["solve_seconds"], runs=1
@@ -224,11 +236,13 @@ def experiments(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with a row for each kind and variant: runs by standing, and means.
+    """Return a table with one row for each kind and variant: counts of runs by how they
+    ended, and means over instances.
 
-    Means are taken over the instances that every variant solved; variants that solved
-    none are ignored here. ``common`` is the number of these instances. ``mean_ratio``
-    is a geometric mean, ``low`` to ``high`` its 95 % interval (from five ratios on).
+    Means are taken over the instances that every variant solved; a variant that solved
+    none does not count here. ``common`` is the number of these instances.
+    ``mean_ratio`` is a geometric mean; ``low`` and ``high`` are the ends of its 95 %
+    interval, which needs five ratios.
     """
     answered = frame[frame["value"].notna()]
     variants = answered["variant"].nunique()
@@ -265,14 +279,16 @@ def _middle(ratios: pd.Series) -> GeometricMean:
 
 
 def objects(frame: pd.DataFrame, name: str) -> list[tuple[str, Json]]:
-    """Return each different cell of a column of JSON objects, as text and as an
-    object.
+    """Return the different cells of the column *name*, which contains JSON objects, as
+    pairs (text, object).
     """
     return [(text, json.loads(text)) for text in frame[name].unique()]
 
 
 def versions(frame: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return the packages, with their versions, with which the rows were made."""
+    """Return pairs (package, version) for all packages that were used to make the
+    rows.
+    """
     pairs: set[tuple[str, str]] = set()
     for _, found in objects(frame, "versions"):
         pairs |= set(found.items())

@@ -1,7 +1,9 @@
-"""The configuration of a sweep (docs/campaigns.md) and the grid of its points.
+"""The configuration of a sweep (docs/campaigns.md), and the grid of points that it
+describes.
 
-A grid is instances x solvers x seeds x repeats; a list in ``set`` expands to its
-values. Each point has a key that is the same on every machine.
+The grid contains all combinations of instances, solvers, seeds and repeats. A list in
+``set`` stands for each of its values. Each point has a key that is the same on every
+machine.
 """
 
 import glob
@@ -31,8 +33,8 @@ Scalar = bool | int | float | str
 
 
 class InstanceEntry(Record):
-    """One ``[[instances]]`` table; it has one of ``path``, ``bundled`` and
-    ``generate``.
+    """One table ``[[instances]]`` of the configuration. It has exactly one of the keys
+    ``path``, ``bundled`` and ``generate``.
     """
 
     path: str | None = None
@@ -46,7 +48,7 @@ class InstanceEntry(Record):
 
 
 class SolverEntry(Record):
-    """One ``[[solvers]]`` table."""
+    """One table ``[[solvers]]`` of the configuration."""
 
     name: str
     settings: dict[str, Scalar | list[Scalar]] = Field(
@@ -57,7 +59,7 @@ class SolverEntry(Record):
 
 
 class Config(Record):
-    """A whole CONFIG.toml."""
+    """The contents of a configuration file CONFIG.toml."""
 
     time_limit: float = Field(default=DEFAULT_TIME_LIMIT_SECONDS, gt=0)
     hard_limit: float | None = Field(default=None, gt=0)
@@ -71,10 +73,10 @@ class Config(Record):
 
 @dataclass(frozen=True)
 class Source:
-    """An instance of the grid: the text of its file, else how to generate it.
+    """An instance of the grid: the text of its file, or the recipe to generate it.
 
-    ``digest`` is the SHA-256 of the text, or of the recipe and the version of ioopt. So
-    a renamed file keeps its points.
+    ``digest`` is the SHA-256 of the text, or of the recipe and the version of ioopt.
+    The points of an instance therefore stay the same when its file is renamed.
     """
 
     name: str = field(compare=False)
@@ -85,7 +87,7 @@ class Source:
     labels: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def problem(self) -> Any:
-        """Read or generate the problem."""
+        """Read or generate the instance."""
         if self.text is not None:
             return problem_from_dict(json.loads(self.text), self.name)
         assert self.recipe is not None
@@ -94,8 +96,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Point:
-    """One solve of the grid. ``key`` is the same in every session and on every
-    machine.
+    """One run of one solver on one instance. ``key`` identifies the run in every
+    session and on every machine.
     """
 
     key: str
@@ -113,7 +115,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Grid:
-    """All points of a sweep in order, and the instances of the points by digest."""
+    """All points of a sweep in order, and their instances, keyed by digest."""
 
     points: tuple[Point, ...]
     sources: Mapping[str, Source]
@@ -121,19 +123,24 @@ class Grid:
 
     @property
     def digest(self) -> str:
-        """Return a hash of all points in order, equal for every part of the sweep."""
+        """Return a hash of all points in order, which is the same for every part of the
+        sweep.
+        """
         return content_key([point.key for point in self.points])
 
     def part(self, number: int, count: int) -> tuple[Point, ...]:
-        """Return every *count*-th point, from the one at *number* (from 1) on.
+        """Return every *count*-th point, beginning with point *number* (counted from
+        1).
 
-        The parts 1 to *count* are disjoint and together all points.
+        The parts 1 to *count* are disjoint and together contain all points.
         """
         return self.points[number - 1 :: count]
 
 
 def read_config(path: str) -> Config:
-    """Read CONFIG.toml; InstanceError names the file and the key or line at fault."""
+    """Read CONFIG.toml; raise InstanceError, which names the file and the key or line
+    at fault.
+    """
     config: Config = validate(Config, read_toml(path), path)
     for k, entry in enumerate(config.instances):
         choices = ("path", "bundled", "generate")
@@ -149,8 +156,8 @@ def read_config(path: str) -> Config:
 def build_grid(config: Config, folder: str = ".") -> Grid:
     """Pair every instance with every solver of its family.
 
-    Relative paths of instances start at *folder*. UsageError for unknown names or
-    settings, and for a solver that takes none of the instances.
+    Relative paths of instances start at *folder*. Raises UsageError for unknown names
+    or settings, and for a solver that takes none of the instances.
     """
     sources: dict[str, Source] = {}
     for instance in config.instances:
@@ -179,8 +186,8 @@ def build_grid(config: Config, folder: str = ".") -> Grid:
 
 
 def _serves(name: str, kind: Kind) -> bool:
-    """Return whether a solver takes instances of *kind*; a user's own solver takes
-    all.
+    """Return whether the solver *name* takes instances of *kind*; a user's own solver
+    takes every kind.
     """
     if ":" in name:
         return True
@@ -193,7 +200,9 @@ def _serves(name: str, kind: Kind) -> bool:
 def _points(
     config: Config, source: Source, kind: Kind, solver: SolverEntry, measure: str
 ) -> Iterator[Point]:
-    """Yield the points of one instance and solver: settings x seeds x repeats."""
+    """Yield the points of one instance and one solver: all combinations of settings,
+    seeds and repeats.
+    """
     spec = registry.solver(solver.name, kind)
     registry.require_backend(spec, solver.backend)
     for settings in _expand(solver.settings):
@@ -227,13 +236,15 @@ def _points(
 
 
 def content_key(value: object) -> str:
-    """Return the SHA-256 of a value's JSON, the same on every machine."""
+    """Return the SHA-256 of the JSON text of *value*, which is the same on every
+    machine.
+    """
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _expand(settings: Mapping[str, Any]) -> Iterator[Json]:
-    """Yield all combinations of the list values, the key written last varying first."""
+    """Yield all combinations of the values in lists; the last key varies fastest."""
     choices = []
     for value in settings.values():
         choices.append(value if isinstance(value, list) else [value])
@@ -242,7 +253,9 @@ def _expand(settings: Mapping[str, Any]) -> Iterator[Json]:
 
 
 def _sources(entry: InstanceEntry, folder: str) -> Iterator[Source]:
-    """Yield the instances of one table: files, a bundled one, or generated ones."""
+    """Yield the instances of one table ``[[instances]]``: files, a bundled instance, or
+    generated ones.
+    """
     if entry.generate is not None:
         yield from _generated(entry)
         return
@@ -266,7 +279,7 @@ def _sources(entry: InstanceEntry, folder: str) -> Iterator[Source]:
 
 
 def _generated(entry: InstanceEntry) -> Iterator[Source]:
-    """Yield one instance for each combination of settings and each seed."""
+    """Yield one generated instance for each combination of settings and each seed."""
     kind = registry.decided(registry.generator_of(entry.generate or ""))
     for settings in _expand(entry.settings):
         # Refuse wrong settings here, before the workers meet them in every single

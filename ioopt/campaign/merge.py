@@ -1,4 +1,4 @@
-"""Merge the stores of a sweep's parts into one."""
+"""Merge the stores of the parts of a sweep into one store."""
 
 import os
 from collections.abc import Sequence
@@ -8,23 +8,23 @@ from ioopt.campaign.store import COLUMNS, Store, StoreReader
 from ioopt.errors import InstanceError, UsageError
 
 NAMED = ("instance", "solver", "seed")
-"""Columns by which messages name a run."""
+"""The columns that identify a run in messages."""
 
 
 @dataclass(frozen=True)
 class Merged:
-    """The contents of a merged store: its runs, and the points of its grid."""
+    """The number of runs in a merged store, and the number of points of its grid."""
 
     runs: int
     points: int
 
 
 def merge_stores(paths: Sequence[str], target: str, resume: bool = False) -> Merged:
-    """Write the rows of the stores at *paths* into the one at *target*.
+    """Write the rows of the stores at *paths* into the store at *target*.
 
-    *target* must be new unless *resume*. Rows of the same key that are equal are
-    written once. Raises InstanceError, and writes nothing, when the stores are of
-    different sweeps or have different rows of the same key.
+    *target* must be a new file unless *resume* is true. Equal rows with the same key
+    are written once. Raises InstanceError, and writes nothing, when the stores are of
+    different sweeps, or when rows with the same key differ.
     """
     campaign = _common_campaign(paths)
     for path in paths:
@@ -48,8 +48,8 @@ def merge_stores(paths: Sequence[str], target: str, resume: bool = False) -> Mer
 
 
 def _common_campaign(paths: Sequence[str]) -> set[tuple[str, int]]:
-    """Return which grids wrote to the stores; InstanceError when the stores differ in
-    this.
+    """Return the grids that wrote to the stores, as (digest, number of points); raise
+    InstanceError when the stores have different grids.
     """
     common: set[tuple[str, int]] = set()
     for path in paths:
@@ -70,8 +70,8 @@ def _common_campaign(paths: Sequence[str]) -> set[tuple[str, int]]:
 
 
 def _copy(path: str, store: Store, others: Sequence[str]) -> None:
-    """Write the rows of the store at *path* to *store*; InstanceError for a row that
-    contradicts a row of another store.
+    """Write the rows of the store at *path* to *store*; raise InstanceError for a row
+    that differs from the row of another store with the same key.
     """
     with StoreReader(path) as reader:
         for cells in reader.cells():
@@ -86,7 +86,7 @@ def _copy(path: str, store: Store, others: Sequence[str]) -> None:
 
 
 def _holder(key: str, path: str, others: Sequence[str]) -> str:
-    """Return which store besides *path* has a row of *key*."""
+    """Return the path of a store, other than *path*, that has a row with *key*."""
     for other in others:
         if other == path or not os.path.exists(other):
             continue

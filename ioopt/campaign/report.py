@@ -1,4 +1,6 @@
-"""Write the report of stores: one HTML page of tables and pictures, without links."""
+"""Write the report of run stores: one HTML page of tables and pictures that loads no
+other file.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,10 @@ def draw_store(
     kind: str | None = None,
     measure: str | None = None,
 ) -> Any:
-    """Draw the picture of a report, ``ratios``; return its axes.
+    """Draw a picture of the stores at *paths* and return its axes; the only picture is
+    ``ratios``.
 
-    *kind* chooses the kind of instance when the stores have several kinds; *measure*
+    *kind* chooses the kind of instance when the stores contain several kinds. *measure*
     names the metric by which runs are compared.
     """
     if picture != RATIOS:
@@ -49,8 +52,8 @@ def _of_kind(rows: pd.DataFrame, kind: str | None) -> pd.DataFrame:
 
 
 def ratios(rows: pd.DataFrame) -> Any:
-    """Draw the ratio of each row to the best row of the same instance and repeat; all
-    rows are of one kind.
+    """Draw the ratio of each row to the best row of the same instance and repeat, and
+    return the axes; all rows are of one kind.
     """
     groups = rows[~rows["reference"]].groupby("variant", observed=True)["ratio"]
     found = {str(name): some.dropna().to_list() for name, some in groups}
@@ -59,7 +62,9 @@ def ratios(rows: pd.DataFrame) -> Any:
 
 
 def _instances(rows: pd.DataFrame) -> str:
-    """Say which instances the rows are of: their presets, else their names."""
+    """Return text that names the instances of the rows: their presets or, if none has a
+    preset, their names.
+    """
     names = [str(name) for name in rows["instance"].unique()]
     found = {labels.get("preset") for _, labels in frames.objects(rows, "labels")}
     presets = sorted(str(preset) for preset in found if preset)
@@ -70,7 +75,9 @@ def _instances(rows: pd.DataFrame) -> str:
 
 
 def metric_of(rows: pd.DataFrame) -> str:
-    """Return the metric by which rows of one kind are compared."""
+    """Return the name of the metric by which the rows, all of one kind, are
+    compared.
+    """
     return str(rows["measure"].iloc[0])
 
 
@@ -79,7 +86,9 @@ MOST_FAILURES = 200
 
 
 def report_html(paths: Sequence[str], measure: str | None = None) -> str:
-    """Return the report of the stores at *paths* as HTML, compared by *measure*."""
+    """Return the report of the stores at *paths* as HTML; *measure* names the metric by
+    which runs are compared.
+    """
     frame = frames.read_frame(paths, measure)
     parts = [f"<h1>Runs of {html.escape(', '.join(paths))}</h1>", _overview(frame)]
     for kind in sorted(frame["kind"].unique()):
@@ -95,7 +104,9 @@ def report_html(paths: Sequence[str], measure: str | None = None) -> str:
 
 
 def _overview(frame: pd.DataFrame) -> str:
-    """Return the table of counts over all kinds."""
+    """Return a table with the numbers of runs, instances and solvers of all kinds
+    together.
+    """
     machines = sorted(str(name) for name in frame["machine"].unique())
     facts = [
         ("runs", len(frame)),
@@ -111,7 +122,9 @@ def _overview(frame: pd.DataFrame) -> str:
 
 
 def _kind(frame: pd.DataFrame) -> Iterator[str]:
-    """Yield the section of one kind of instance: table and ratios."""
+    """Yield the parts of the section on one kind of instance: a table of solvers, and a
+    picture of ratios.
+    """
     metric = metric_of(frame)
     kind = frame["kind"].iloc[0]
     yield f"<h2>{html.escape(kind)}: solvers by {html.escape(metric)}</h2>"
@@ -166,7 +179,9 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
 
 
 def _experiments(frame: pd.DataFrame) -> str:
-    """Return the section of the studies' experiments."""
+    """Return the section on the experiments of studies: runs, crashes and time of each
+    function.
+    """
     headers = ("study", "function", "runs", "crashed", "computing time")
     lines = []
     for row in frames.experiments(frame).itertuples():
@@ -176,7 +191,7 @@ def _experiments(frame: pd.DataFrame) -> str:
 
 
 def _failures(frame: pd.DataFrame) -> str:
-    """Return the section of the runs that crashed or broke a rule, with reasons."""
+    """Return the section on the runs that crashed or broke a rule, with the reasons."""
     failed = frame[frame["status"].isin([FAILED, "error"])]
     if failed.empty:
         return "<h2>Failures</h2><p>None.</p>"
@@ -192,7 +207,7 @@ def _failures(frame: pd.DataFrame) -> str:
 
 
 def _known(value: Any) -> float | None:
-    """Return a cell as a number; None where pandas has no value."""
+    """Return a cell of a pandas table as a number; None if the cell has no value."""
     if value is None or value != value:
         return None
     return float(value)

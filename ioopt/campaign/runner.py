@@ -1,9 +1,9 @@
 """Run tasks on an executor and write their rows to a store.
 
-Only this process writes to the store, one row in one transaction, so a sweep that is
-killed loses at most the tasks that had not come back. A task that ended its worker is
-run again alone at the end; when it ends its worker every time, it is recorded as failed
-with the reason.
+Only this process writes to the store, each row in a transaction of its own. A sweep
+that is killed therefore loses at most the tasks whose rows had not arrived. A task that
+ended its worker is run again at the end, with no other task beside it. If it ends its
+worker every time, it is recorded as failed, with the reason.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,27 +16,31 @@ from ioopt.campaign.store import FAILED, Store
 from ioopt.campaign.work import Row, Task, failed_row
 
 TRIES_ALONE = 2
-"""How often a task that ended its worker is run again, with no other task beside it."""
+"""The number of times that a task that ended its worker is run again, with no other
+task beside it.
+"""
 
 Listener = Callable[[int, int, str], None]
-"""A function called with the finished tasks, all tasks, and words on the outcome so
-far.
+"""A function called with the number of finished tasks, the number of all tasks, and a
+few words on the outcome so far.
 """
 
 
 @dataclass
 class Tally:
-    """What became of the tasks that ran."""
+    """Counts of how the tasks of a run ended."""
 
     done: int = 0
     """The number of rows written, including those of crashed tasks."""
     crashed: int = 0
-    """The number of tasks without a result: the solver raised, or its worker died."""
+    """The number of tasks without a result, because the solver raised an error or its
+    worker died.
+    """
     with_violations: int = 0
-    """The number of results that break a rule of their instance."""
+    """The number of results whose plan breaks a rule of its instance."""
 
     def count(self, row: Row) -> None:
-        """Count one row."""
+        """Add one row to the counts."""
         self.done += 1
         if row["status"] == FAILED:
             self.crashed += 1
@@ -51,7 +55,7 @@ def run_tasks(
     sources: Mapping[str, Source] = MappingProxyType({}),
     listener: Listener | None = None,
 ) -> Tally:
-    """Run *tasks* and write each row as it comes back."""
+    """Run *tasks*, write each row to *store* as it arrives, and return the counts."""
     tally = Tally()
 
     def write(row: Row) -> None:
@@ -74,8 +78,8 @@ def run_tasks(
 
 
 def _run_alone(task: Task, executor: Executor, sources: Mapping[str, Source]) -> Row:
-    """Run once more, alone, a task that was lost; return its row, or a failed row when
-    it is lost every time.
+    """Run a lost task again, with no other task beside it; return its row, or a failed
+    row if it is lost every time.
     """
     reason = ""
     for _ in range(TRIES_ALONE):

@@ -1,10 +1,10 @@
 """The store of a sweep: an SQLite file with one row for each run.
 
 The application id marks a file as a store of ioopt; ``user_version`` is the version of
-its tables. For a file of another kind or version, and for a damaged file, the error is
-one clear line, and nothing is written to the file. One sweep at a time writes to a
-store. Its journal is SQLite's rollback journal, which needs no shared memory and so
-works in folders that several machines share.
+its tables. A file of another kind or version, or a damaged file, raises an error of one
+line, and nothing is written to it. Only one sweep at a time writes to a store. The
+store uses SQLite's rollback journal, which needs no shared memory and therefore works
+in folders that several machines share.
 """
 
 import json
@@ -41,11 +41,12 @@ def _is_at(path: str, known: os.stat_result) -> bool:
 
 
 class Owner:
-    """The lock of the one sweep that writes to a store.
+    """The lock that lets only one sweep at a time write to a store.
 
-    The lock is a file beside the store, which says what process has the lock; the
-    system releases the lock when the process ends, however that happens. The store
-    itself cannot be locked: closing a second handle on it would end SQLite's own locks.
+    The lock is a file beside the store, and its text says which process holds it. The
+    system releases the lock when that process ends, even if it is killed. The store
+    itself cannot be locked, because closing a second handle on it would end SQLite's
+    own locks.
     """
 
     def __init__(self, path: str) -> None:
@@ -69,7 +70,9 @@ class Owner:
             raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
     def _locked(self, store: str) -> int:
-        """Open and lock the file; UsageError where another process has it."""
+        """Open and lock the lock file; return its handle. Raise UsageError if another
+        process has the lock.
+        """
         try:
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
@@ -98,9 +101,9 @@ class Owner:
 
 
 APPLICATION_ID = 0x696F6F70
-"""The letters ``ioop``."""
+"""The application id of stores: the letters ``ioop``."""
 SCHEMA_VERSION = 4
-"""Version of the tables, as ioopt 0.2 writes them."""
+"""The version of the tables, which is that of ioopt 0.2."""
 
 DECLARATIONS = {
     "key": "TEXT PRIMARY KEY",
@@ -129,10 +132,10 @@ DECLARATIONS = {
     "error": "TEXT",
     "machine": "TEXT",
 }
-"""Columns of ``runs`` -> how SQL declares them."""
+"""Columns of the table ``runs`` -> their SQL declarations."""
 COLUMNS = tuple(DECLARATIONS)
 TYPES = {name: text.split()[0] for name, text in DECLARATIONS.items()}
-"""Columns of ``runs`` -> their types."""
+"""Columns of the table ``runs`` -> their SQL types."""
 JSON_COLUMNS = ("settings", "labels", "metrics", "notes", "versions")
 
 RUNS = ", ".join(f"{name} {text}" for name, text in DECLARATIONS.items())
@@ -145,7 +148,9 @@ TABLES = (
     "document TEXT NOT NULL, PRIMARY KEY (name, size))",
 )
 FAILED = "failed"
-"""Status of a run without a result: its worker died, or its solver raised."""
+"""Status of a run without a result, because its worker died or its solver raised an
+error.
+"""
 
 
 REMEDIES = {
@@ -154,12 +159,12 @@ REMEDIES = {
     "safe",
     sqlite3.SQLITE_CORRUPT: "; take a sound copy or another store",
 }
-"""Primary result codes of SQLite -> what to do."""
+"""Primary result codes of SQLite -> what the user can do, as the end of a message."""
 
 
 @contextmanager
 def clearly(path: str) -> Iterator[None]:
-    """Turn errors of SQLite, and errors in the contents of cells, into InstanceErrors
+    """Convert errors of SQLite, and errors in the contents of cells, to InstanceErrors
     of one line.
     """
     try:
@@ -172,9 +177,9 @@ def clearly(path: str) -> Iterator[None]:
 
 
 def _inspect(connection: sqlite3.Connection, path: str) -> bool:
-    """Return whether an open file has the tables of a store; False: it is empty.
+    """Return True if the open file is a store, and False if it is empty.
 
-    Raises InstanceError for anything else.
+    Raises InstanceError for a file that is neither, and for a store of another version.
     """
     with clearly(path):
         # One read transaction: a sweep may be creating the store at this moment.
@@ -202,16 +207,17 @@ def _inspect(connection: sqlite3.Connection, path: str) -> bool:
 
 
 class Store(AbstractContextManager["Store"]):
-    """A store open for writing by the one client of a sweep; use as a context manager.
+    """A store open for writing by one sweep; use it as a context manager.
 
-    Raises UsageError when another sweep has it, when it *must_be_new* and is not, or
-    when it cannot be opened, and InstanceError for a file that is not a store.
+    Raises UsageError when another sweep is writing to the store, when *must_be_new* is
+    true and the file exists, or when the file cannot be opened. Raises InstanceError
+    for a file that is not a store.
     """
 
     def __init__(self, path: str, must_be_new: bool = False) -> None:
         self.path = path
         if os.path.exists(path) and not os.path.isfile(path):
-            raise UsageError(f"{path}: not a file; a run store is one")
+            raise UsageError(f"{path}: not a regular file, as a run store is")
         with ExitStack() as undo:
             self._owner = Owner(path)
             undo.callback(self._owner.release)
@@ -237,7 +243,7 @@ class Store(AbstractContextManager["Store"]):
             undo.pop_all()
 
     def _prepare(self) -> None:
-        """Create the tables of a new store; refuse a damaged one."""
+        """Create the tables if the store is new; raise an error if it is damaged."""
         is_store = _inspect(self._connection, self.path)
         # A study reads single rows: it would find damage late or never, and would write
         # rows beside the damaged ones.
@@ -259,13 +265,15 @@ class Store(AbstractContextManager["Store"]):
         self.close()
 
     def close(self) -> None:
-        """Close the file; everything written is on disk."""
+        """Close the file and release its lock; all rows written so far are on disk."""
         self._connection.close()
         self._owner.release()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write all rows of the block together, or none when it raises."""
+        """Write all rows of the block together, or none if the block raises an
+        error.
+        """
         with clearly(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -278,7 +286,7 @@ class Store(AbstractContextManager["Store"]):
             raise
 
     def _write(self, statement: str, values: Sequence[object]) -> int:
-        """Execute *statement*; return how many rows it wrote."""
+        """Execute *statement*; return the number of rows that it wrote."""
         with clearly(self.path):
             try:
                 written = self._connection.execute(statement, values).rowcount
@@ -287,7 +295,7 @@ class Store(AbstractContextManager["Store"]):
         return written
 
     def _require_file(self) -> None:
-        """Raise UsageError when the file was removed or replaced."""
+        """Raise UsageError when the file of the store was removed or replaced."""
         if not _is_at(self.path, self._file):
             raise UsageError(
                 f"{self.path}: was removed or replaced while it was written; its rows "
@@ -299,19 +307,21 @@ class Store(AbstractContextManager["Store"]):
             return self._connection.execute(query, values).fetchall()
 
     def begin(self, grid: str, points: int) -> None:
-        """Note that a sweep of the grid with this digest writes to the store."""
+        """Record that a sweep writes to the store; *grid* is the digest of its grid,
+        *points* the number of points.
+        """
         if (grid, points) not in self.campaigns():
             moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             values = (moment, grid, points)
             self._write("INSERT INTO campaign VALUES (?, ?, ?)", values)
 
     def campaigns(self) -> set[tuple[str, int]]:
-        """Return digest and number of points of each grid that wrote to the store."""
+        """Return (digest, number of points) of each grid that wrote to the store."""
         return set(self._read(CAMPAIGNS))
 
     def done(self, retry_failed: bool = False) -> set[str]:
-        """Return the keys of all rows; the keys of failed rows are left out if these
-        are to be run again.
+        """Return the keys of all rows; with *retry_failed*, without the keys of failed
+        rows, so that these are run again.
         """
         rows = self._read("SELECT key, status FROM runs")
         if retry_failed:
@@ -319,25 +329,25 @@ class Store(AbstractContextManager["Store"]):
         return {key for key, _ in rows}
 
     def find(self, key: str, columns: Sequence[str]) -> tuple[Any, ...] | None:
-        """Return the *columns* of the row with *key*; None where there is no such
-        row.
-        """
+        """Return the *columns* of the row with *key*; None if there is no such row."""
         found = self._read(f"SELECT {', '.join(columns)} FROM runs WHERE key = ?", key)
         return found[0] if found else None
 
     def conclude(self, name: str, size: str, document: Mapping[str, Any]) -> None:
-        """Store the conclusion of a study of one size, in place of an earlier one."""
+        """Store the conclusion of the study *name* at one *size*; an earlier one is
+        replaced.
+        """
         values = (name, size, json.dumps(document))
         self._write("INSERT OR REPLACE INTO studies VALUES (?, ?, ?)", values)
 
     def conclusions(self) -> dict[tuple[str, str], Json]:
-        """Return the conclusion of each study of each size."""
+        """Return the conclusions of all studies, keyed by (name of the study, size)."""
         rows = self._read("SELECT name, size, document FROM studies ORDER BY 1, 2")
         with clearly(self.path):
             return {(name, size): json.loads(document) for name, size, document in rows}
 
     def put(self, row: Json) -> None:
-        """Write one row, in place of an earlier one of the same key."""
+        """Write one row; an earlier row with the same key is replaced."""
         values = []
         for name in COLUMNS:
             value = row[name]
@@ -345,10 +355,10 @@ class Store(AbstractContextManager["Store"]):
         self._write(f"INSERT OR REPLACE INTO runs VALUES ({PLACES})", values)
 
     def add(self, cells: tuple[Any, ...]) -> bool:
-        """Write one row as another store has it, unless this store has a row of the
-        same key.
+        """Write one row of another store, unless this store has a row with the same
+        key.
 
-        Returns False when the two rows differ.
+        Returns False when this store has such a row and the two rows differ.
         """
         if self._write(f"INSERT OR IGNORE INTO runs VALUES ({PLACES})", cells):
             return True
@@ -360,9 +370,11 @@ CAMPAIGNS = "SELECT config, points FROM campaign"
 
 
 def _open_for_reading(path: str) -> sqlite3.Connection:
-    """Open *path* read-only, after undoing what a killed sweep left half written.
+    """Open the store at *path* read-only. If a killed sweep left a half-written change,
+    it is undone first.
 
-    In a folder that cannot be written to, it is opened as a file that never changes.
+    In a folder where nothing can be written, the store is opened as a file that never
+    changes.
     """
     uri = Path(os.path.abspath(path)).as_uri()
     connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=30)
@@ -389,7 +401,9 @@ def _open_for_reading(path: str) -> sqlite3.Connection:
 
 
 def _needs_writing(connection: sqlite3.Connection) -> bool:
-    """Return whether SQLite must write beside a file or into it before it can read."""
+    """Return whether SQLite must first write to the file, or to a file beside it,
+    before it can read the file.
+    """
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
@@ -401,12 +415,12 @@ def _needs_writing(connection: sqlite3.Connection) -> bool:
 
 
 def _has_bytes(path: str) -> bool:
-    """Return whether there is a file at *path* that is not empty."""
+    """Return whether there is a non-empty file at *path*."""
     return os.path.exists(path) and os.path.getsize(path) > 0
 
 
 class StoreReader(AbstractContextManager["StoreReader"]):
-    """A store opened read-only; a sweep may be writing to it at the same time."""
+    """A store open for reading only; a sweep may be writing to it at the same time."""
 
     def __init__(self, path: str) -> None:
         if not os.path.exists(path):
@@ -422,12 +436,14 @@ class StoreReader(AbstractContextManager["StoreReader"]):
         self.connection.close()
 
     def campaigns(self) -> set[tuple[str, int]]:
-        """Return digest and number of points of each grid that wrote to the store."""
+        """Return (digest, number of points) of each grid that wrote to the store."""
         with clearly(self.path):
             return set(self.connection.execute(CAMPAIGNS))
 
     def cells(self) -> Iterator[tuple[Any, ...]]:
-        """Yield all rows as the file has them, by key."""
+        """Yield the rows in order of their keys, each as the tuple of cells that the
+        file has.
+        """
         with clearly(self.path):
             query = f"SELECT {', '.join(COLUMNS)} FROM runs ORDER BY key"
             yield from self.connection.execute(query)

@@ -1,7 +1,9 @@
-"""Studies: the values of many experiments, read from the store or computed and stored.
+"""Studies: the values of many experiments, which are read from a store, or computed and
+stored.
 
-A study asks for values as if they were computed now. When a killed study is run again,
-it finds the earlier values in the store and goes on from there::
+A study asks for all its values, as if nothing had been computed before. When a killed
+study is run again, it finds the earlier values in the store and computes only the
+others::
 
     with open_campaign("runs.sqlite", workers=2) as campaign:
         study = campaign.study("zhou")
@@ -36,7 +38,9 @@ class Campaign(NamedTuple):
 
 
 class Study:
-    """Values of experiments by target and settings."""
+    """The values of the experiments of one study, each identified by its function and
+    settings.
+    """
 
     def __init__(self, name: str, campaign: Campaign) -> None:
         self.name = name
@@ -45,10 +49,11 @@ class Study:
         self.num_run = 0
 
     def values(self, target: str, settings: Sequence[Mapping[str, Any]]) -> list[Json]:
-        """Return what ``module:function`` returns for each of *settings*, in order.
+        """Return the value of the function *target* (``module:function``) for each of
+        *settings*, in this order.
 
-        Missing values, and ones that failed earlier, are run together on the workers.
-        Raises IooptError with the reason when one fails now.
+        Values that are missing, or that failed in an earlier run, are computed together
+        on the workers. Raises IooptError with the reason if one of them fails now.
         """
         asked = [Experiment(self.name, target, each) for each in settings]
         missing = {item.key: item for item in asked if self._find(item.key) is None}
@@ -71,13 +76,15 @@ class Study:
 
     @property
     def seconds(self) -> float:
-        """Return the seconds of computing that the study's values took, in this run or
-        an earlier one.
+        """Return the computing seconds of all values of this study, whether computed in
+        this run or an earlier one.
         """
         return math.fsum(self._seconds.values())
 
     def _find(self, key: str) -> Json | None:
-        """Return a value of the store; None where it is missing or failed."""
+        """Return the value with *key* from the store; None if it is missing or
+        failed.
+        """
         store = self._campaign.store
         row = store.find(key, ("status", "metrics", "solve_seconds"))
         if row is None:
@@ -91,7 +98,7 @@ class Study:
         return metrics
 
     def _failure(self, item: Experiment) -> IooptError:
-        """Return the error that says why an experiment has no value."""
+        """Return an error that says why an experiment has no value."""
         row = self._campaign.store.find(item.key, ("error",))
         reason = row[0] if row else "no row"
         pairs = [f"{key}={value!r}" for key, value in item.settings.items()]
@@ -102,7 +109,7 @@ class Study:
 def open_campaign(
     path: str, workers: int, scheduler: str | None = None
 ) -> Iterator[Campaign]:
-    """Open the campaign of the store at *path*: a new one, or one to be continued."""
+    """Provide the campaign of the store at *path*, which is created or continued."""
     with ExitStack() as stack, Store(path) as store:
 
         @cache

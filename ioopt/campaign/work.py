@@ -1,9 +1,9 @@
-"""Run one task of a sweep and return its row of the store; never raise.
+"""Run one task of a sweep and return its row of the store; errors become failed rows.
 
-A task is a point (solving one instance with one solver) or an experiment, which calls a
-function of the user's own. An experiment goes through the same executor into the same
-store: ``family`` and ``kind`` are ``experiment``, ``instance`` is the study, ``solver``
-the function, ``settings`` its arguments and ``metrics`` what it returned.
+A task is a point (solving one instance with one solver) or an experiment (calling a
+function of the user). An experiment uses the same executor and the same store. In its
+row, ``family`` and ``kind`` are ``experiment``, ``instance`` is the name of the study,
+``solver`` the function, ``settings`` its arguments, and ``metrics`` its return value.
 """
 
 import json
@@ -24,14 +24,15 @@ from ioopt.solving import solve
 from ioopt.version import __version__
 
 FAMILY = "experiment"
-"""Family and kind of the rows of experiments, which belong to no family of problems."""
+"""Family and kind in the rows of experiments, which belong to no family of problems."""
 DONE = "done"
-"""Status of an experiment that returned."""
+"""Status of an experiment whose function returned a value."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One call: ``target`` is ``module:function``, importable on the workers.
+    """One call of a function of the user. ``target`` is ``module:function``, which the
+    workers can import.
 
     The function takes ``settings`` as keywords and returns a mapping that can be
     written as JSON.
@@ -42,21 +43,25 @@ class Experiment:
     settings: Mapping[str, Any]
     hard_limit: float | None = None
     source: ClassVar[str] = ""
-    """An experiment has no instance."""
+    """The digest of the instance of a task; empty, because an experiment has no
+    instance.
+    """
 
     @cached_property
     def key(self) -> str:
-        """A hash of target, settings and version, the same on every machine."""
+        """Return a hash of target, settings and version of ioopt, the same on every
+        machine.
+        """
         return content_key([FAMILY, self.target, self.settings, __version__])
 
     @property
     def seed(self) -> int:
-        """The setting ``seed`` (0 when the function takes none)."""
+        """Return the setting ``seed``, or 0 if there is none."""
         return int(self.settings.get("seed", 0))
 
 
 Row = Json
-"""One row of ``runs``: its columns and their values."""
+"""One row of the table ``runs``: column -> value."""
 Task = Point | Experiment
 
 RESULT_COLUMNS = (
@@ -73,14 +78,14 @@ RESULT_COLUMNS = (
     "notes",
     "versions",
 )
-"""Columns that are fields of the solver's result."""
+"""The columns that are copied from the fields of the solver's result."""
 
 
 def perform(task: Task, source: Source | None) -> Row:
     """Run one task and return its row.
 
-    An exception of the solver becomes a failed row, or one that says that the solver
-    does not apply to the instance.
+    An exception of the solver becomes a failed row. If the solver cannot take the
+    instance, the status of the row says that it does not apply.
     """
     try:
         if isinstance(task, Experiment):
@@ -148,7 +153,7 @@ def _call(experiment: Experiment) -> Row:
 
 
 def _identity(task: Task, source: Source | None) -> Row:
-    """Return the columns that say which task a row is of."""
+    """Return the columns of a row that identify its task."""
     known: Row = {
         "key": task.key,
         "settings": dict(task.settings),
@@ -180,7 +185,9 @@ def _identity(task: Task, source: Source | None) -> Row:
 
 
 def _without_result(status: str) -> Row:
-    """Return the columns of a row that has no result, with its status."""
+    """Return the result columns of a row that has no result: empty values, and the
+    *status*.
+    """
     unknown: Row = dict.fromkeys(RESULT_COLUMNS)
     return unknown | {
         "status": status,
@@ -193,5 +200,5 @@ def _without_result(status: str) -> Row:
 
 
 def failed_row(task: Task, source: Source | None, reason: str) -> Row:
-    """Return the row of a task that has no result, with the reason."""
+    """Return the row of a task that has no result; *reason* says why."""
     return _identity(task, source) | _without_result(FAILED) | {"error": reason}

@@ -1,1 +1,1 @@
-"""The command line: one click command per file."""
+"""The command line of ioopt: one click command in each file."""

@@ -1,5 +1,5 @@
-"""``ioopt advise``: which setting or I/O policy shortens the jobs of a log, on one
-page.
+"""``ioopt advise``: answer on one page which setting or I/O policy shortens the jobs of
+a log.
 """
 
 from __future__ import annotations
@@ -45,19 +45,17 @@ Without --io-fraction, and without Darshan logs of most jobs, the answer is the 
 fraction from which a change pays.
 """
 STAGES = 2
-"""The number of steps before the replays: one for reading the log, one for preparing
-the jobs.
-"""
+"""The number of steps before the replays: reading the log, and preparing the jobs."""
 LOG_SECONDS = 10.0
-"""Seconds between two lines of progress in a log file."""
+"""Seconds between two lines of progress when standard error is not a terminal."""
 
 
 def _refuse(context: click.Context, option: click.Parameter, given: Any) -> None:
-    """Raise UsageError for an option that was removed."""
+    """Raise UsageError for an option that was removed, if it is *given*."""
     if given is not None:
         raise UsageError(
-            f"{option.opts[0]} is gone: every job starts when the log says, so advise "
-            "has no queue; leave it out"
+            f"{option.opts[0]} was removed: every job starts at the time in the log, "
+            "so advise simulates no queue; leave the option out"
         )
 
 
@@ -77,13 +75,14 @@ GONE = together(
         )
     )
 )
-"""Options of the queue that earlier versions simulated."""
+"""Removed options of the batch queue, which earlier versions simulated."""
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @click.argument("log", metavar="LOG", type=PATH)
 @output_option(
-    text="Write the page there: .html; else a table, or JSON with --format json."
+    text="Write the answer to FILE: a page if its name ends in .html, else a table, or "
+    "JSON with --format json."
 )
 @TRACE
 @machine_option
@@ -106,7 +105,7 @@ GONE = together(
     type=click.IntRange(min=100),
     default=1000,
     metavar="N",
-    help="Resamples of weeks and draws for the intervals.",
+    help="Number of resamples (of weeks and replays) from which intervals are made.",
 )
 @click.option(
     "--threads",
@@ -127,7 +126,7 @@ def advise(
     resamples: int,
     **trace: Any,
 ) -> None:
-    """Tell from the job log LOG (or -) which setting or I/O policy shortens its jobs,
+    """Find out which setting or I/O policy shortens the jobs of the job log LOG (or -),
     and from which I/O fraction and storage rate on.
     """
     from ioopt.advice import page, study
@@ -175,11 +174,12 @@ def advise(
 
 
 def _machine(words: tuple[str, ...]) -> MachineRule:
-    """Return the machine that the words of ``--machine`` describe.
+    """Return the machine that *words*, the values of the option ``--machine``,
+    describe.
 
     Raises UsageError for keys of a queue that are typed on the command line, because
-    the user would expect them to have an effect. In a file they are allowed, because
-    several commands may read the same file.
+    the user would expect an effect. Such keys are allowed in a file, because several
+    commands may read the same file.
     """
     queue = {field.alias or name for name, field in QueueOptions.model_fields.items()}
     for word in words:
@@ -188,8 +188,8 @@ def _machine(words: tuple[str, ...]) -> MachineRule:
         for key in parse_assignments(word.split(","), "--machine"):
             if key in queue:
                 raise UsageError(
-                    f"--machine {key}=...: every job starts when the log says, so "
-                    "advise has no queue; leave it out"
+                    f"--machine {key}=...: every job starts at the time in the log, "
+                    "so advise simulates no queue; leave the key out"
                 )
     rule: MachineRule = batch_machine(words)["machine"]
     return rule

@@ -1,5 +1,5 @@
 """``ioopt budget``: find what a quota on a work directory costs, and which settings
-keep it.
+keep the quota.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,9 @@ Examples:
 
 
 def recorded(command: Any) -> Any:
-    """Add the options that say how to read a recorded workflow, and its machine."""
+    """Add to *command* the options that describe a recorded workflow and its
+    machine.
+    """
     for option in (
         skip_bad_option,
         click.option(
@@ -67,7 +69,7 @@ def recorded(command: Any) -> Any:
             type=click.IntRange(min=1),
             default=1,
             metavar="N",
-            help="Copies of the recorded workflow, a sample each.",
+            help="Copies of the recorded workflow, one for each sample.",
         ),
     ):
         command = option(command)
@@ -101,7 +103,8 @@ def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryPro
     "--size-noise",
     type=click.FloatRange(0, 10),
     metavar="SIGMA",
-    help="The same for the sizes of files: shows how much space they need in addition.",
+    help="Also run with file sizes that differ from the estimates (the same 20 seeds); "
+    "shows how much more space they need.",
 )
 @click.option(
     "--nextflow",
@@ -126,8 +129,8 @@ def budget(
     form: str,
     **told: Any,
 ) -> int:
-    """Say whether the workflow in FILE fits a quota on its work directory, and what
-    that costs.
+    """Say whether the workflow in FILE fits a quota on its work directory, and how much
+    time the quota costs.
 
     FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace.
     """
@@ -142,7 +145,7 @@ def budget(
     if noise is not None or size_noise is not None:
         wrong = Noise(noise or 0.0, size_noise or 0.0)
     if problem.quota_bytes is None and (nextflow or wrong):
-        raise UsageError("--quota BYTES: --nextflow and --noise need one")
+        raise UsageError("--nextflow and --noise need a quota: give --quota BYTES")
     found = answer(problem, deadline, seed, nextflow is not None, wrong)
     if not quiet():
         for text in (*problem.warnings, *found["notes"]):
@@ -159,7 +162,9 @@ def budget(
 
 
 def _write_caps(nextflow: str, found: Json) -> bool:
-    """Write the caps of *found*; return False when no caps keep the quota."""
+    """Write the caps for Nextflow that the answer *found* contains; return False when
+    no caps keep the quota.
+    """
     from ioopt.budget.nextflow import nextflow_config
 
     caps = found["nextflow"]
@@ -173,7 +178,7 @@ def _write_caps(nextflow: str, found: Json) -> bool:
 
 
 def _exit_code(found: Json) -> int:
-    """Return the exit code that fits the answer about the given quota."""
+    """Return the exit code for the answer *found*, which depends on the given quota."""
     if found["at_quota"]:
         if found["at_quota"]["status"] == "infeasible":
             return ExitCode.INFEASIBLE
@@ -197,13 +202,13 @@ def _run(metrics: Json) -> str:
 
 
 Row = tuple[str, str]
-"""A question in a few words, and its answer."""
+"""A row of the printed answer: a question in a few words, and its answer."""
 ASSUMED = "if tasks were independent"
 
 
 def _tables(found: Json) -> str:
-    """Return the answer *found* as a table of questions, and the curve as a second
-    table.
+    """Return the answer *found* as text: a table of questions and answers, then a table
+    of the curve of makespan over quota.
     """
     curve = [
         (
@@ -234,7 +239,9 @@ def _rows(found: Json) -> Iterator[Row]:
 
 
 def _workflow_rows(found: Json) -> Iterator[Row]:
-    """Yield the size of the workflow, the least quota, and the run without a quota."""
+    """Yield rows on the size of the workflow, on the least quota, and on the run
+    without a quota.
+    """
     counts = (counted(found[f"{what}s"], what) for what in ("task", "sample", "core"))
     yield "workflow", f"{found['instance']}: {', '.join(counts)}"
     bound = found["least"]["bound_bytes"]
@@ -251,7 +258,9 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
 
 
 def _quota_row(found: Json) -> Row:
-    """Return the cell on the best plan under the quota, or why there is none."""
+    """Return the row on the best plan under the quota, or on the reason why there is
+    none.
+    """
     best = found["at_quota"]
     quota = found["quota_bytes"]
     what = f"at {_size(quota)}"
@@ -268,7 +277,9 @@ def _quota_row(found: Json) -> Row:
 
 
 def _setting_rows(found: Json) -> Iterator[Row]:
-    """Yield the settings of the quickest safe run, also as flags of Snakemake."""
+    """Yield the settings of the quickest run that keeps the quota, for ioopt and as
+    flags of Snakemake.
+    """
     setting = found["setting"]
     policy = setting["policy"]
     cap = setting["in_flight"]
@@ -283,18 +294,22 @@ def _setting_rows(found: Json) -> Iterator[Row]:
 
 
 def _nextflow_cell(found: Json) -> str:
-    """Return the caps for Nextflow and their run, or why no file is written."""
+    """Return the text on the caps for Nextflow and the run under them, or why no file
+    is written.
+    """
     caps = found["nextflow"]
     if caps["peak_bytes"] > found["quota_bytes"]:
         least = _size(caps["peak_bytes"])
-        return f"no caps tried keep the quota (least peak {least}): not written"
+        return (
+            f"none of the caps tried keeps the quota (least peak {least}): not written"
+        )
     forks = counted(len(caps["forks"]), "maxForks cap")
     return f"{_run(caps)}, with queueSize {caps['tasks']} and {forks}"
 
 
 def _noise_cell(found: Json) -> str:
-    """Return the cell on the noisy runs: whether they keep the quota, and with which
-    quota to plan.
+    """Return the text on the noisy runs: their makespan and peak, and the quota with
+    which to plan.
     """
     noise = found["noise"]
     quota = found["quota_bytes"]

@@ -71,18 +71,20 @@ def check(
     time_limit: float,
     form: str,
 ) -> int:
-    """Check FILE; with RESULT also its plan, its schedule and everything it states.
+    """Check FILE and, with RESULT, also its plan, its schedule and everything it
+    states.
 
-    One line a violation. What nothing recomputes is named on standard error.
+    Each violation is printed on a line of its own. Statements that cannot be recomputed
+    are named on standard error.
     """
     problem = load(file)
     if explaining:
         if result is None:
-            raise UsageError("--explain wants a RESULT of FILE")
+            raise UsageError("--explain needs a RESULT of FILE")
         _explain(problem, result, time_limit, form)
         return ExitCode.ANSWER
     if form != "table":
-        raise UsageError(f"--format {form} belongs to --explain")
+        raise UsageError(f"--format {form} is only for --explain")
     require_servable(problem)
     if result is None:
         kind = registry.format_of_problem(problem).format
@@ -114,8 +116,8 @@ def check(
 
 
 def _value_of_plan(problem: Problem, data: Mapping[str, Any], result: str) -> str:
-    """Return what a plan is worth where the result states no objective, as text to
-    follow "no violation".
+    """Return the objectives of the plan, as text to follow "no violation"; empty if the
+    result states its objective.
     """
     if data.get("objective") is not None or data.get("plan") is None:
         return ""
@@ -128,7 +130,9 @@ def _value_of_plan(problem: Problem, data: Mapping[str, Any], result: str) -> st
 
 
 def _tell_unjudged(data: Mapping[str, Any], result: str, left: list[str]) -> None:
-    """Name on standard error the statements of the result that no check recomputes."""
+    """Name, on standard error, the statements of the result that cannot be
+    recomputed.
+    """
     names = [*left, *stated_of_run(data)]
     if not names:
         return
@@ -150,10 +154,15 @@ def _value(text: str) -> float | str:
 
 
 def _explain(problem: Problem, result: str, time_limit: float, form: str) -> None:
-    """Print five sentences about a plan, and the effect of more of each resource."""
+    """Print the explanation of a plan in five sentences, and a table of the effects of
+    10 % more of each resource.
+    """
     kind = registry.kind_of_problem(problem)
     solved = result_to_draw(read_result(result, kind), result)
-    with printing_aside(), watching(f"{problem.name}: one solve a resource", None):
+    with (
+        printing_aside(),
+        watching(f"{problem.name}: a solve for each resource", None),
+    ):
         found = explain(problem, solved, time_limit=time_limit)
     if form == "json":
         click.echo(dump_json(asdict(found)), nl=False)

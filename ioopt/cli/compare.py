@@ -1,5 +1,5 @@
-"""``ioopt compare``: run several solvers on one or more instances and print one table
-by one measure.
+"""``ioopt compare``: run several solvers on one or more instances and compare them in
+one table by one measure.
 """
 
 from collections.abc import Sequence
@@ -101,16 +101,16 @@ def compare(
 
 
 def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
-    """Return the kind that all *problems* have in common; UsageError when they are of
-    several kinds.
+    """Return the kind of all *problems*; raise UsageError when they are of several
+    kinds.
     """
     kind = registry.kind_of_problem(problems[0])
     for name, problem in zip(names, problems):
         other = registry.kind_of_problem(problem)
         if other is not kind:
             raise UsageError(
-                f"{name} is {other.kind} but {names[0]} is {kind.kind}; one comparison "
-                "takes one kind"
+                f"{name} is {other.kind} but {names[0]} is {kind.kind}; a comparison "
+                "takes instances of one kind"
             )
     return kind
 
@@ -118,10 +118,10 @@ def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
 def _baseline(
     kind: Kind, chosen: Sequence[Sequence[str]], given: str | None
 ) -> str | None:
-    """Return the baseline of the ratios: the solver *given*, else the kind's baseline
-    when there are several instances.
+    """Return the baseline of the ratios, or None. It is the solver *given* or, if there
+    are several instances, the kind's baseline.
 
-    UsageError for a solver that is not compared.
+    Raises UsageError for a solver that is not compared.
     """
     names: dict[str, None] = {}
     for some in chosen:
@@ -143,7 +143,9 @@ def _render(
     baseline: str | None,
     wide: bool,
 ) -> str:
-    """Return the comparison in one of its formats; JSON is ``ioopt/comparison``."""
+    """Return the comparison as text in the format *form*; JSON has the format
+    ``ioopt/comparison``.
+    """
     if form == "json":
         return _document(rows, kind, measure, baseline)
     if form == "csv":
@@ -172,7 +174,9 @@ def _render(
 def _document(
     rows: list[Row], kind: Kind, measure: Metric, baseline: str | None
 ) -> str:
-    """Return the comparison as JSON, with ratios of all metrics to *baseline*."""
+    """Return the comparison as JSON text. If there is a *baseline*, the text includes
+    the ratios of all solvers to it, for all metrics.
+    """
     document = {
         "format": "ioopt/comparison",
         "version": 1,
@@ -187,13 +191,15 @@ def _document(
 
 
 def _has_synthetic_io(row: Row) -> bool:
-    """Return whether a row states that the I/O of its instance was generated."""
+    """Return whether the notes of a row say that the I/O of its instance was
+    generated.
+    """
     return any(note.startswith(SYNTHETIC_IO) for note in row["notes"])
 
 
 def _tell(rows: Sequence[Row]) -> None:
-    """Print notes and violations on standard error; those of one solver that are equal
-    are printed once, with the number of instances.
+    """Print notes and violations on standard error. Equal notes of one solver are
+    printed once, and its violations on one line, with the number of instances.
     """
     said: dict[tuple[str, str], list[str]] = {}
     for row in rows:
@@ -220,7 +226,7 @@ def _tell(rows: Sequence[Row]) -> None:
 
 
 def _where(instances: Sequence[str]) -> str:
-    """Return the first of *instances*, and the number of the others."""
+    """Return the name of the first of *instances*, with the number of the others."""
     more = len(instances) - 1
     return f"{instances[0]} and {more} more" if more else instances[0]
 
@@ -228,8 +234,9 @@ def _where(instances: Sequence[str]) -> str:
 def _exit_code(rows: Sequence[Row]) -> int:
     """Return the exit code of the most serious row.
 
-    A failure of the user's own solver counts as a violation (exit 5; ``ioopt solve``
-    returns 2); that of a listed solver has its own exit code.
+    A failure of the user's own solver counts as a violation (exit code 5, whereas
+    ``ioopt solve`` returns 2). A failure of one of ioopt's solvers has its own exit
+    code.
     """
     if any(row["violations"] for row in rows):
         return ExitCode.VIOLATIONS

@@ -1,5 +1,5 @@
-"""``ioopt doctor``: list what is installed and what is missing; compile kernels in
-advance.
+"""``ioopt doctor``: list which parts are installed and which are missing, and compile
+kernels in advance.
 """
 
 import os
@@ -39,7 +39,7 @@ PARTS = {
     "snakemake": "the scheduler plugin for Snakemake",
     "darshan": "Darshan logs in binary form",
 }
-"""Importable packages that some commands need, and their purpose."""
+"""Importable packages that some commands need -> what they are needed for."""
 Row = tuple[str, str, str, str]
 
 
@@ -54,10 +54,10 @@ Row = tuple[str, str, str, str]
 def doctor(compiling: bool, form: str) -> None:
     """List backends, versions, optional parts, compiled kernels and plugins.
 
-    --compile is never needed: a run with a limit of a minute or more compiles what it
-    uses; a shorter one runs as plain Python while another process compiles for the next
-    run. Compiled code is kept beside the package, or in NUMBA_CACHE_DIR, and is loaded
-    in a second.
+    --compile is never necessary. A run with a time limit of a minute or more compiles
+    what it uses. A shorter run uses plain Python while another process compiles for the
+    next run. Compiled code is stored beside the package, or in NUMBA_CACHE_DIR, and is
+    loaded within a second.
     """
     if compiling:
         _compile()
@@ -100,8 +100,8 @@ def _here() -> Iterator[Row]:
 
 
 def _version(package: str) -> str:
-    """Return the version of the distribution with an importable *package*, or
-    ``missing``.
+    """Return the version of the distribution that contains the importable *package*;
+    ``missing`` if it is not installed.
     """
     if find_spec(package) is None:
         return "missing"

@@ -1,5 +1,5 @@
-"""``ioopt export``: write integer programs as LP or MPS, instances as WfFormat or
-Batsim.
+"""``ioopt export``: write integer programs as LP or MPS files, and instances as
+WfFormat or Batsim files.
 """
 
 from typing import Any
@@ -48,8 +48,8 @@ _model("mps")
 @click.argument("result", metavar="[RESULT]", required=False, type=PATH)
 @output_option(required=True)
 def batsim(file: str, result: str | None, output: str) -> None:
-    """Write the workload and its profiles as JSON; with a RESULT, the file _jobs.csv
-    that Batsim would write.
+    """Write the workload and its profiles as JSON. With a RESULT, write its jobs as the
+    CSV file _jobs.csv that Batsim would write.
     """
     problem, kind = _exported(file, "batsim")
     if result is None:
@@ -69,7 +69,9 @@ def batsim(file: str, result: str | None, output: str) -> None:
 @file_argument()
 @output_option(required=True)
 def wfformat(file: str, output: str) -> None:
-    """Write the workflow; name on standard error what the format has no place for."""
+    """Write the workflow; name on standard error the data that the format cannot
+    express.
+    """
     problem, _ = _exported(file, "wfformat")
     document = export_wfformat(problem)
     if not quiet():
@@ -81,8 +83,8 @@ def wfformat(file: str, output: str) -> None:
 
 
 def _exported(file: str, form: str) -> tuple[Any, Kind]:
-    """Return the instance in *file* and its kind; UsageError when it cannot be exported
-    as *form*.
+    """Return the instance in *file* and its kind; raise UsageError when it cannot be
+    exported as *form*.
     """
     problem = load(file)
     kind = registry.kind_of_problem(problem)

@@ -14,15 +14,17 @@ from contextlib import contextmanager
 from ioopt.errors import ExitCode
 
 GRACE_SECONDS = 0.3
-"""The seconds that the main thread has to end by itself and remove unfinished files."""
+"""The seconds in which the main thread may end by itself and remove unfinished
+files.
+"""
 
 
 @contextmanager
 def ending_soon() -> Iterator[None]:
     """End the process when the block does not end soon after SIGINT or SIGTERM.
 
-    Python raises KeyboardInterrupt only between two of its own instructions; a thread
-    learns of the signal at once.
+    Python raises KeyboardInterrupt only between two of its own instructions. A separate
+    thread is therefore used, which learns of the signal at once.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -44,8 +46,8 @@ def ending_soon() -> Iterator[None]:
 
 
 def _watch(read: int, over: threading.Event) -> None:
-    """Wait for a signal's number in the pipe; then end the process unless the command
-    ends in time.
+    """Wait until the number of a signal arrives in the pipe *read*; then end the
+    process unless the command ends within ``GRACE_SECONDS``.
     """
     while number := os.read(read, 1):
         if number[0] not in (signal.SIGINT, signal.SIGTERM):
@@ -60,7 +62,9 @@ def _watch(read: int, over: threading.Event) -> None:
 
 
 def _end_children() -> None:
-    """End the processes of a pool, which would otherwise continue their tasks."""
+    """End the processes of a process pool, which would otherwise continue their
+    tasks.
+    """
     loaded = sys.modules.get("multiprocessing")
     for process in loaded.active_children() if loaded else ():
         process.terminate()

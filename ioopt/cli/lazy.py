@@ -1,5 +1,5 @@
-"""Define the click groups and commands of ioopt: imported on first use, with -q, -v and
---traceback everywhere.
+"""Define the classes of ioopt's click groups and commands. Commands are imported on
+first use, and every command takes -q, -v and --traceback.
 
 Options that need only click are defined here too.
 """
@@ -18,11 +18,13 @@ from ioopt.units import parse_seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
 PROOF_NOTE = "proven optimal"
-"""Text that marks those notes of results that say how an optimum was proven."""
+"""Text that occurs in every note of a result that says how an optimum was proven."""
 
 
 class BareOption(click.Option):
-    """An option that may be given without a value; it then has the value *bare*."""
+    """An option that may be given without a value; its value is then that of the
+    keyword *bare*.
+    """
 
     def __init__(self, *args: Any, bare: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -30,8 +32,8 @@ class BareOption(click.Option):
 
 
 def with_values(params: Sequence[click.Parameter], words: list[str]) -> list[str]:
-    """Insert a value after each bare option in *words*, unless the next word is its
-    value: a number, and not an existing file.
+    """Return *words* with a value inserted after each bare option, unless the next word
+    is its value: a number that is not also the name of a file.
     """
     bare: dict[str, str] = {}
     for option in params:
@@ -69,7 +71,9 @@ class IooptCommand(click.Command):
         ]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse as click does; UsageError with the new name of a renamed option."""
+        """Parse *args* as click does; for an option that was renamed, raise UsageError
+        with the new name.
+        """
         try:
             return super().parse_args(ctx, with_values(self.params, args))
         except click.NoSuchOption as error:
@@ -97,8 +101,8 @@ EVERYWHERE: tuple[tuple[list[str], str, dict[str, bool]], ...] = (
 def _remember(
     context: click.Context, parameter: click.Parameter, value: object
 ) -> object:
-    """Store the value for :func:`quiet` and :func:`verbosity`, whether the option was
-    given to a group or to a command.
+    """Store the value where :func:`quiet` and :func:`verbosity` find it, whether the
+    option was given to a group or to a command.
     """
     if value:
         context.find_root().meta[f"ioopt.{parameter.name}"] = value
@@ -122,7 +126,8 @@ def verbosity() -> int:
 def is_printed(note: str) -> bool:
     """Return whether a note of a result is printed.
 
-    How an optimum was proven is printed with -v only: the status says that it was.
+    A note on how an optimum was proven is printed only with -v, because the status
+    already says "optimal".
     """
     return verbosity() > 0 or PROOF_NOTE not in note
 
@@ -140,10 +145,11 @@ def processor_started() -> float:
 
 
 class IooptGroup(click.Group):
-    """A group that imports its commands on use.
+    """A group that imports its commands on first use.
 
-    *lazy* is ``name -> (module:command, one-line help)``. ``--help`` lists that table
-    and imports no command.
+    The keyword *lazy* of the constructor is a dictionary name -> (``module:command``,
+    one-line help). ``--help`` lists the commands of this dictionary and imports none of
+    them.
     """
 
     command_class = IooptCommand
@@ -159,14 +165,16 @@ class IooptGroup(click.Group):
         self.params.extend(IooptCommand(None).params)
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
-        """Make click's context, and store in it the processor time used before."""
+        """Make click's context, and store in it the processor time used until now."""
         started = time.thread_time()
         context = super().make_context(*args, **more)
         context.find_root().meta.setdefault("ioopt.processor_started", started)
         return context
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the table's order, then those of other commands."""
+        """Return the names of the lazy commands in their order, then those of the other
+        commands.
+        """
         others = [name for name in self.commands if name not in self._lazy]
         return [*self._lazy, *others]
 
@@ -192,7 +200,7 @@ class IooptGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command as click does, or by the name that it had in the last version.
 
-        An unknown name is a UsageError that suggests the nearest one.
+        An unknown name raises a UsageError that suggests the nearest known name.
         """
         name = click.utils.make_str(args[0])
         known = self.list_commands(ctx)
@@ -210,7 +218,7 @@ class IooptGroup(click.Group):
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """List the commands with the help texts of the table."""
+        """Write the list of commands for ``--help``, each with its one-line help."""
         rows = [(name, text) for name, (_, text) in self._lazy.items()]
         rows += [
             (name, command.get_short_help_str(limit=80))
@@ -221,7 +229,9 @@ class IooptGroup(click.Group):
 
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Return several options as one decorator, in the order of ``--help``."""
+    """Return one decorator that adds several options, in the order in which ``--help``
+    lists them.
+    """
 
     def decorate(function: F) -> F:
         for option in reversed(options):
@@ -232,8 +242,8 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 def set_option(text: str, **more: Any) -> Callable[[F], F]:
-    """Return the option ``--set KEY=VALUE``, which may be given several times; the
-    command gets the mapping ``settings``.
+    """Return the option ``--set KEY=VALUE``, which may be given several times. The
+    command receives all pairs as the dictionary ``settings``.
     """
     return click.option(
         "--set",
@@ -247,7 +257,9 @@ def set_option(text: str, **more: Any) -> Callable[[F], F]:
 
 
 class Seconds(click.ParamType):
-    """A time as a number of seconds, or with a unit: 90, 90s, 1.5min."""
+    """Type of an option that is a time: a number of seconds, or text with a unit such
+    as 90s or 1.5min.
+    """
 
     name = "seconds"
 
@@ -257,7 +269,9 @@ class Seconds(click.ParamType):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> float:
-        """Return seconds; the command itself refuses a negative number."""
+        """Return the time in seconds; a negative number is refused later, by the
+        command.
+        """
         try:
             return value if isinstance(value, float) else float(value)
         except ValueError:

@@ -1,5 +1,5 @@
-"""``ioopt instances``: list bundled instances and best plans, generators, schemas and
-solvers.
+"""``ioopt instances``: list bundled instances and the best known plans; list or run
+generators; list schemas and solvers.
 """
 
 import os
@@ -28,8 +28,8 @@ from ioopt.units import quantity, title
 @click.group(cls=IooptGroup, invoke_without_command=True)
 @click.pass_context
 def instances(context: click.Context) -> None:
-    """List bundled instances, whose names any command takes as FILE; generators,
-    schemas, solvers.
+    """List bundled instances, whose names any command takes as FILE. Subcommands list
+    or generate other instances, and list best plans, schemas and solvers.
     """
     if context.invoked_subcommand is None:
         context.invoke(list_)
@@ -38,7 +38,9 @@ def instances(context: click.Context) -> None:
 @instances.command(name="list", cls=IooptCommand)
 @format_option("table", "json")
 def list_(form: str = "table") -> None:
-    """List all of them: kind, best objective, bound, what they show."""
+    """List all bundled instances: kind, best known objective, whether it is proven
+    optimal, and what the instance shows.
+    """
     if form == "json":
         click.echo(dump_json(list(entries().values())), nl=False)
         return
@@ -51,8 +53,8 @@ def list_(form: str = "table") -> None:
 
 
 def _best(entry: Mapping[str, Any]) -> str | None:
-    """Return the best known objective with its unit, and whether it is proven
-    optimal.
+    """Return the best known objective with its unit, and "proven" if it is optimal;
+    None if none is known.
     """
     value, bound = entry.get("best_objective"), entry.get("bound")
     if value is None:
@@ -61,7 +63,9 @@ def _best(entry: Mapping[str, Any]) -> str | None:
 
 
 def _short(text: str | None) -> str | None:
-    """Return text cut to a line or two; `ioopt instances show NAME` prints it all."""
+    """Return *text* cut to one or two lines; `ioopt instances show NAME` prints all of
+    it.
+    """
     if text is None or len(text) <= 72:
         return text
     return f"{text[:69]}..."
@@ -70,7 +74,7 @@ def _short(text: str | None) -> str | None:
 @instances.command(cls=IooptCommand)
 @click.argument("name", shell_complete=options.instances)
 def show(name: str) -> None:
-    """Show what is known about NAME."""
+    """Show the catalog entry of the bundled instance NAME."""
     click.echo(dump_json(bundled(name)), nl=False)
 
 
@@ -80,7 +84,9 @@ def show(name: str) -> None:
     text="Where to write the copy (default: its own file name in this folder)."
 )
 def copy(name: str, output: str | None) -> None:
-    """Copy the file of NAME; an existing file is not overwritten."""
+    """Copy the file of the bundled instance NAME; an existing file is not
+    overwritten.
+    """
     source = bundled(name)["path"]
     target = output or os.path.basename(source)
     if os.path.exists(target):
@@ -99,10 +105,11 @@ def copy(name: str, output: str | None) -> None:
 @format_option("table", "json")
 @output_option(text="Write the instance NAME there.")
 def best(name: str | None, library: str | None, form: str, output: str | None) -> None:
-    """Print the best plan known of NAME (an instance of the library, or its file), or a
-    table of all.
+    """Print the best known plans of NAME, an instance of the library or its file;
+    without NAME, a table of all instances of the library.
 
-    Value, proven bound, who found it and its history; JSON has the plan too.
+    The table has the value, the proven bound and the solver that found the value. With
+    NAME, it also has all earlier best values. JSON has the plan too.
     """
     if name is None:
         if output is not None:
@@ -143,9 +150,9 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
 @instances.command(cls=IooptCommand)
 @click.argument("name", required=False)
 def schema(name: str | None) -> None:
-    """Print the JSON Schema of NAME; without NAME, list the names.
+    """Print the JSON Schema called NAME; without NAME, list the names.
 
-    NAME is an instance kind, KIND-plan, KIND-schedule, or result.
+    NAME is a kind of instance, KIND-plan, KIND-schedule, or result.
     """
     classes = schema_classes()
     if name is None:
@@ -158,8 +165,8 @@ def schema(name: str | None) -> None:
 
 
 def schema_classes() -> dict[str, Callable[[], type[Any]]]:
-    """Return schema name -> function that returns the class, for all instance kinds,
-    their plans and schedules, and results.
+    """Return the names of all schemas, each with a function that returns its class: all
+    kinds of instances, their plans and schedules, and results.
     """
     classes: dict[str, Callable[[], Any]] = {
         spec.kind: spec.problem_class for spec in registry.FORMATS.values()
@@ -174,7 +181,9 @@ def schema_classes() -> dict[str, Callable[[], type[Any]]]:
 
 
 def json_schema(cls: type[Any]) -> Json:
-    """Return the JSON Schema (2020-12) of a pydantic class; ``format`` is required."""
+    """Return the JSON Schema (2020-12) of a pydantic class; a field ``format`` becomes
+    required.
+    """
     document: Json = cls.model_json_schema(by_alias=True)
     if "format" in document.get("properties", {}):
         document["required"] = ["format", *document.get("required", [])]
@@ -213,8 +222,8 @@ def generate(
     listing: bool,
     output: str | None,
 ) -> None:
-    """Make one instance of FAMILY (or of one of its kinds); the same seed gives the
-    same file.
+    """Generate one instance of FAMILY (a family or a kind of instance); the same seed
+    gives the same file.
     """
     kind = registry.generator_of(family)
     if listing:
@@ -227,7 +236,7 @@ def generate(
 
 
 def _presets(kind: Format) -> str:
-    """Return the table of presets with their settings and defaults."""
+    """Return the presets of a kind as a table with their settings and defaults."""
     rows = []
     for name, cls in kind.presets.items():
         fields = cls.model_fields.items()
@@ -262,7 +271,8 @@ Examples:
 )
 @format_option("table", "json")
 def solvers(name: str | None, family: str | None, everything: bool, form: str) -> None:
-    """List the solvers by family; an exact one proves its answer optimal, given time.
+    """List the solvers of each family. An exact solver proves its answer optimal if it
+    has enough time.
 
     JSON also gives settings, abilities and backends.
     """
@@ -283,8 +293,8 @@ def solvers(name: str | None, family: str | None, everything: bool, form: str) -
 
 
 def _tables(chosen: Sequence[SolverSpec], everything: bool) -> str:
-    """Return a table for each set of kinds that solvers take, and the number of hidden
-    solvers.
+    """Return the tables of solvers, one for each set of kinds that solvers take, and a
+    line with the number of variants not listed.
     """
     groups: dict[tuple[str, ...], list[SolverSpec]] = {}
     for spec in chosen:
@@ -307,7 +317,7 @@ def _tables(chosen: Sequence[SolverSpec], everything: bool) -> str:
         )
     hidden = sum(spec.variant_of is not None for spec in chosen)
     if hidden and not everything:
-        parts.append(f"{hidden} variants more: --all\n")
+        parts.append(f"{hidden} more variants: --all\n")
     return "\n".join(parts)
 
 
@@ -319,8 +329,8 @@ def _heading(kinds: Sequence[str]) -> str:
 
 
 def describe(spec: SolverSpec) -> Json:
-    """Return a solver as plain data: abilities, backends, and the settings by name with
-    type and default.
+    """Return a solver as plain data: its abilities, its backends, and for each of its
+    settings the type and the default.
     """
     settings = {}
     settings_class = spec.settings_class()

@@ -1,5 +1,5 @@
-"""Define the ``ioopt`` command: a lazy group, and the one place that turns errors into
-exit codes.
+"""Define the command ``ioopt``: a group that imports its commands on first use, and the
+only place where errors become exit codes.
 """
 
 import contextlib
@@ -72,8 +72,8 @@ COMMANDS = {
     ),
 }
 WRITES_WHEN_INTERRUPTED = ("solve", "compare", "sweep", "serve")
-"""Commands that, when interrupted, write the results that they have so far; all others
-end at once.
+"""Commands that, when interrupted, write the results that they have so far; all other
+commands end at once.
 """
 EPILOG = """\b
 Examples:
@@ -113,8 +113,8 @@ def _terminate(signum: int, frame: Any) -> None:
 
 @contextmanager
 def _failures_shown() -> Iterator[None]:
-    """Print ioopt's log messages, such as tracebacks of failed solvers, on standard
-    error.
+    """Print ioopt's log messages, such as tracebacks of failed solvers, to standard
+    error while the block runs.
     """
     import logging
 
@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """Run the command line, and choose the exit code of every error."""
+    """Run the command line and return its exit code, also for every error."""
     # Schedules consist of millions of containers with almost no reference cycles; with
     # the default threshold, garbage collection takes a third of the time of a check.
     gc.set_threshold(200_000, 20, 100)
@@ -185,7 +185,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _unexpected(error: Exception) -> ExitCode:
-    """Report an error that is not one of ioopt's own; return the exit code."""
+    """Report an error that ioopt did not raise on purpose; return the exit code."""
     if isinstance(error, OSError) and error.errno in _OF_THE_SYSTEM:
         if error.filename is None:
             _say(f"standard output: {error.strerror}")
@@ -210,15 +210,21 @@ _OF_THE_SYSTEM = {
     errno.EROFS,
     errno.ENAMETOOLONG,
 }
-"""Errors of files and devices that only the user can resolve, such as a full disk."""
+"""Numbers of the errors of files and devices that only the user can resolve, such as a
+full disk.
+"""
 
 
 def _discard_output() -> None:
-    """Point standard output at the null device, so that nothing is written at exit."""
+    """Redirect standard output to the null device, so that flushing it at exit raises
+    no error.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(message: str) -> None:
-    """Print one line on standard error; do nothing when it is closed or full."""
+    """Print one line to standard error; do nothing when standard error is closed or its
+    device is full.
+    """
     with contextlib.suppress(OSError):
         print("ioopt:", *message.split(), file=sys.stderr)

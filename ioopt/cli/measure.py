@@ -1,5 +1,5 @@
 """``ioopt measure``: run the measurements of Lee et al. (quantum models, perturbations
-and message counts), in which nothing is decided.
+and message counts), which decide nothing.
 """
 
 import time
@@ -94,7 +94,9 @@ def measure(
 
 
 def _table(found: Any) -> str:
-    """Return a table: a row for each point or application, then the totals."""
+    """Return the measurements as text: a table with one row for each point or
+    application, then a table of totals.
+    """
     columns = [
         column(name, [row[name] for row in found.rows]) for name in found.rows[0]
     ]

@@ -35,7 +35,9 @@ PATIENCE_SECONDS = 1
 
 
 def _bar(*columns: str, transient: bool = False) -> Progress:
-    """Return a progress bar with a title, these columns of rich, and its ``state``."""
+    """Return a progress bar of rich that shows a title, the bar, the named *columns* of
+    rich, and the text ``state``.
+    """
     from rich import console, progress
 
     shown: list[str | progress.ProgressColumn] = [
@@ -56,11 +58,11 @@ def counting(
     transient: bool = False,
     every: float | None = None,
 ) -> Iterator[Callable[[int, int, str], None]]:
-    """Provide a function that shows, on a terminal, the numbers done and in total,
-    words on the state, and the remaining time.
+    """Provide a function show(done, total, state), which shows the two numbers, the
+    words of *state* and the remaining time on a terminal.
 
-    Without a terminal it writes a line *every* so many seconds, or nothing if *every*
-    is None.
+    If standard error is not a terminal, the function writes the state every *every*
+    seconds, or nothing if *every* is None.
     """
     if not quiet() and every is not None and not sys.stderr.isatty():
         with _logging(title, every) as show:
@@ -78,7 +80,9 @@ def counting(
 
 @contextmanager
 def _logging(title: str, every: float) -> Iterator[Callable[[int, int, str], None]]:
-    """Write the latest state *every* so many seconds, from a separate thread."""
+    """Provide such a function as :func:`counting` does; a separate thread writes the
+    latest state every *every* seconds.
+    """
     state, over = ["begun"], threading.Event()
 
     def write() -> None:
@@ -101,8 +105,8 @@ def watching(
 ) -> Iterator[Callable[[Incumbents], None] | None]:
     """Show a bar with time, objective and bound on a terminal while the block runs.
 
-    It appears after a second, so that quick answers show none, and is removed at the
-    end.
+    The bar appears after one second, so that quick answers show none, and is removed at
+    the end.
     """
     if not quiet():
         choice.say = say
@@ -128,7 +132,8 @@ def printing_aside() -> Iterator[None]:
     """Send the output of solvers to standard error, because standard output is for the
     answer.
 
-    Output of compiled code and child processes to the descriptor is redirected too.
+    Output that compiled code and child processes write to the file descriptor is
+    redirected too.
     """
     stream = sys.stdout
     kept = _moved_aside()
@@ -146,8 +151,8 @@ def printing_aside() -> Iterator[None]:
 
 
 def _moved_aside() -> int | None:
-    """Redirect descriptor 1 to standard error; return a copy of the original, None when
-    it is closed.
+    """Redirect file descriptor 1 to standard error; return a copy of the original
+    descriptor, or None if it is closed.
     """
     if sys.stdout is None:
         return None
@@ -166,7 +171,9 @@ def _state(found: Incumbents) -> str:
 
 
 PATH = click.Path(readable=False)
-"""A file to read or write: the shell completes its name; the command checks it."""
+"""The type of a file to read or write. The shell completes its name, and the command
+checks it.
+"""
 SKIPPED_SHARE = "0.05"
 
 skip_bad_option = click.option(
@@ -177,14 +184,16 @@ skip_bad_option = click.option(
     type=click.FloatRange(0, 1),
     help=f"Leave out and count unreadable parts, up to this share ({SKIPPED_SHARE}).",
 )
-"""The option --skip-bad, for rows of a log or trace and for whole Darshan logs."""
+"""The option --skip-bad: it leaves out unreadable rows of a log or trace, or whole
+unreadable Darshan logs.
+"""
 
 
 def _completing(
     rows: Callable[[click.Context], Mapping[str, str]],
 ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Return click's completion function: it offers those of *rows* (word -> text) that
-    begin with the typed word.
+    """Return click's completion function. It offers those words of *rows* (word -> help
+    text) that begin with the typed text.
     """
 
     @wraps(rows)
@@ -203,26 +212,32 @@ def _completing(
 
 @_completing
 def instances(context: click.Context) -> dict[str, str]:
-    """Offer names of bundled instances; the shell adds files when none matches."""
+    """Offer the names of bundled instances; if none matches, the shell completes file
+    names.
+    """
     return {name: row["kind"] for name, row in entries().items()}
 
 
 def files(
     context: click.Context, parameter: click.Parameter, begun: str
 ) -> list[CompletionItem]:
-    """Offer files, and names of bundled instances."""
+    """Offer file names, and the names of bundled instances."""
     return [CompletionItem(begun, type="file"), *instances(context, parameter, begun)]
 
 
 def _kinds(context: click.Context) -> set[str]:
-    """Return the kinds of the bundled instances in the words typed before."""
+    """Return the kinds of those bundled instances whose names have been typed so
+    far.
+    """
     # The command line is incomplete during completion, so click has not parsed it.
     return {entries()[name]["kind"] for name in context.args if name in entries()}
 
 
 @_completing
 def known_solvers(context: click.Context) -> dict[str, str]:
-    """Offer solvers; if FILE is a bundled instance, only those that take it."""
+    """Offer the names of solvers; if FILE is a bundled instance, only of solvers that
+    take it.
+    """
     kinds = _kinds(context)
     rows = [row for row in registry.SOLVERS if not kinds or kinds & {*row.kinds}]
     return {row.name: row.summary for row in rows}
@@ -230,13 +245,13 @@ def known_solvers(context: click.Context) -> dict[str, str]:
 
 @_completing
 def families(context: click.Context) -> dict[str, str]:
-    """Offer families and kinds of instances."""
+    """Offer the names of families and of kinds of instances."""
     return dict.fromkeys([*registry.families(), *registry.FORMATS], "")
 
 
 @_completing
 def presets(context: click.Context) -> dict[str, str]:
-    """Offer presets of the family given, else of all."""
+    """Offer the presets of the given family or, if none is given, of all families."""
     given = {*context.args}
     found: dict[str, str] = {}
     for row in registry.FORMATS.values():
@@ -248,15 +263,17 @@ def presets(context: click.Context) -> dict[str, str]:
 def _target(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> str | None:
-    """Return the file to be written; refuse an unwritable one before any work."""
+    """Return the name of the file to be written; raise an error at once, before any
+    work, if it cannot be written.
+    """
     if value is not None and value != "-":
         check_writable(value)
     return value
 
 
 def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that every solver takes; the command gets them as ``how``, the
-    keywords of ``ioopt.solve``.
+    """Add the options that every solver takes. The command receives them as the
+    dictionary ``how``, whose keys are keywords of ``ioopt.solve``.
     """
 
     @wraps(command)
@@ -320,7 +337,9 @@ def check_threads(solver: str | None, kind: Kind, threads: int) -> None:
 
 
 def format_option(*choices: str) -> Callable[[F], F]:
-    """Add the option --format with the given choices, the first as default."""
+    """Return the option --format with the given choices, of which the first is the
+    default.
+    """
     return click.option(
         "--format",
         "form",
@@ -331,11 +350,11 @@ def format_option(*choices: str) -> Callable[[F], F]:
 
 
 def read_result(source: str, kind: Kind | None = None) -> Mapping[str, Any]:
-    """Read a RESULT argument as plain data: a result file, an object with ``plan``, or
-    a bare plan.
+    """Read the argument RESULT as plain data. It is a result file, an object with a
+    ``plan``, or a bare plan.
 
-    Raises InstanceError for data that have neither a plan nor a schedule; with *kind*,
-    also for data that do not have the form of that kind's results.
+    Raises InstanceError for data that have neither a plan nor a schedule. If *kind* is
+    given, it is also raised for data that do not have the form of that kind's results.
     """
     data = read_json(source)
     if not isinstance(data, Mapping):
@@ -373,18 +392,20 @@ UNTOLD = {
     "status": "unknown",
     "stop": "finished",
 }
-"""Keys of a result that are added where they are missing, so that the class of results
-can also read a part of a result.
+"""Values for required keys of a result. They are added where a key is missing, so that
+the class of results can also read a part of a result.
 """
 
 
 def file_argument(**options: Any) -> Callable[[F], F]:
-    """Add the argument FILE: an instance file, ``-`` or a bundled instance's name."""
+    """Return the argument FILE: an instance file, ``-``, or the name of a bundled
+    instance.
+    """
     return click.argument("file", metavar="FILE", shell_complete=files, **options)
 
 
 def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
-    """Add the option ``--solver NAME``."""
+    """Return the option ``--solver NAME`` with the help *text*."""
     return click.option(
         "--solver",
         *names,
@@ -396,7 +417,9 @@ def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
 
 
 def measure_option(what: str = "that solvers optimise if they can") -> Callable[[F], F]:
-    """Add the option ``--measure NAME``; *what* is the end of its help text."""
+    """Return the option ``--measure NAME``; *what* follows the words "The metric" in
+    its help text.
+    """
     text = f"The metric {what}; default: the kind's, such as makespan_seconds."
     return click.option("--measure", metavar="NAME", help=text)
 
@@ -413,7 +436,7 @@ library_option = click.option(
 def output_option(
     required: bool = False, text: str = "Where to write."
 ) -> Callable[[F], F]:
-    """Add the option ``-o FILE``; a command that fails leaves an existing file
+    """Return the option ``-o FILE``. A command that fails leaves an existing file
     unchanged (see :func:`ioopt.formats.native.write_bytes`).
     """
     return click.option(

@@ -1,4 +1,4 @@
-"""``ioopt plot``: draw a result or a comparison; write a report or a picture of run
+"""``ioopt plot``: draw a result or a comparison, or write a report or a picture of run
 stores.
 """
 
@@ -57,11 +57,11 @@ def plot(
     kind: str | None,
     measure: str | None,
 ) -> None:
-    """Draw RESULT: a Gantt chart, bandwidth, matrix or bars, whatever fits its family.
+    """Draw RESULT: a Gantt chart, bandwidth, a matrix or bars, depending on its family.
 
-    Of several results: their Gantt charts on one scale of time. Of run stores,
-    merged and opened read-only: tables and pictures as one page, all rows as a
-    table, or one picture.
+    Several results are drawn as Gantt charts on one scale of time. Run stores are
+    opened read-only and merged; they give a page with tables and pictures, a table of
+    all rows, or one picture.
     """
     stores = all(map(_is_store, sources))
     if stores and picture is None and Path(output).suffix.lower() in REPORTS:
@@ -96,7 +96,9 @@ def plot(
 
 
 def _report(stores: tuple[str, ...], output: str, measure: str | None) -> None:
-    """Write tables and pictures of the stores as a page, or their rows as a table."""
+    """Write the stores as a page with tables and pictures (.html), or their rows as a
+    table (.csv).
+    """
     if Path(output).suffix.lower() == ".html":
         with reading(", ".join(stores)):
             text = report_html(stores, measure)
@@ -106,7 +108,7 @@ def _report(stores: tuple[str, ...], output: str, measure: str | None) -> None:
 
 
 def _is_store(path: str) -> bool:
-    """Return whether a file is a run store."""
+    """Return whether the file *path* is a run store."""
     if not os.path.isfile(path):
         # A FIFO can be read only once, by the reader of results.
         return False
@@ -118,7 +120,9 @@ def _is_store(path: str) -> bool:
 
 
 def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
-    """Return the axes of the picture of a comparison or a result in JSON."""
+    """Draw a comparison or a result, given as the contents of its JSON file, and return
+    the axes.
+    """
     if data.get("format") == "ioopt/comparison":
         if picture is not None:
             raise UsageError(
@@ -133,7 +137,7 @@ def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
 
 
 def _comparison(document: Comparison) -> Any:
-    """Return the axes of the picture of a comparison, by its measure."""
+    """Draw a comparison by its measure, and return the axes."""
     first = document.rows[0]
     kind = registry.KINDS.get(first.kind or first.family)
     measure = document.measure

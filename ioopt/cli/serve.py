@@ -1,5 +1,5 @@
-"""``ioopt serve``: answer requests for decisions by schedulers not written in
-Python.
+"""``ioopt serve``: answer requests for decisions from schedulers that are not written
+in Python.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ Examples:
     "--stdio", is_flag=True, help="Read standard input, answer on standard output."
 )
 @click.option(
-    "--socket", "path", metavar="PATH", help="Listen on a Unix socket, owner only."
+    "--socket",
+    "path",
+    metavar="PATH",
+    help="Listen on a Unix socket that only its owner can use.",
 )
 @click.option(
     "--max-bytes",
@@ -45,7 +48,7 @@ Examples:
     "--http",
     "address",
     metavar="[HOST:]PORT",
-    help="Serve HTTP; without a host this machine alone. Needs --token-file.",
+    help="Serve HTTP, without HOST only to this machine. Needs --token-file.",
 )
 @click.option(
     "--token-file",
@@ -56,7 +59,7 @@ Examples:
     "--allow-own",
     is_flag=True,
     help="With --http: callers may name functions of their own (module:function) as "
-    "solvers, and so run any code that is here.",
+    "solvers, and can thus run any code on this machine.",
 )
 @click.option(
     "--batsim",
@@ -96,12 +99,12 @@ def serve(
     allow_own: bool,
     **batsim: Any,
 ) -> None:
-    """Answer a line of JSON with a line of JSON until the input
-    ends or SIGTERM arrives.
+    """Answer each line of JSON with a line of JSON until the input ends or SIGTERM
+    arrives.
 
-    See the page on embedding for the messages and the limits. On SIGTERM what has
-    arrived is still answered, for 3 seconds at most; Ctrl-C ends the service within
-    one. What a solver prints goes to standard error.
+    The page on embedding describes the messages and the limits. After SIGTERM, requests
+    that have arrived are still answered, for at most 3 seconds; Ctrl-C ends the service
+    within one second. Text that a solver prints goes to standard error.
     """
     from ioopt.embed.transport import (
         DRAIN_SECONDS,
@@ -118,7 +121,7 @@ def serve(
         )
     if allow_own and address is None:
         raise UsageError(
-            "--allow-own belongs to --http; elsewhere own solvers are served"
+            "--allow-own is only for --http; without --http own solvers are allowed"
         )
     server: SocketServer | StdioServer | BatsimServer | HttpServer
     if address is not None:

@@ -89,9 +89,9 @@ def simulate(
     output: str | None,
     form: str,
 ) -> None:
-    """Replay the plan of RESULT on FILE and print what happened.
+    """Replay the plan of RESULT on FILE and print the metrics of the replay.
 
-    Of a replication plan only `plan.order` and `plan.eviction` are needed.
+    Of a replication plan, only `plan.order` and `plan.eviction` are needed.
     """
     problem = load(file)
     kind = registry.kind_of_problem(problem)
@@ -107,7 +107,7 @@ def simulate(
             _require_option(name, file, kind)
     if (result is None) == (solver is None):
         raise UsageError(
-            "give either the RESULT to replay or a --solver to dispatch by"
+            "give either the RESULT to replay or a --solver that dispatches tasks"
         )
     how: Json = {"link": link} if link else {}
     how |= _actual(problem, sigma, seed, actual)
@@ -144,7 +144,9 @@ def simulate(
 
 
 def _require_option(option: str, file: str, kind: Kind) -> None:
-    """Raise UsageError when replays of the instance's kind do not have this option."""
+    """Raise UsageError when *option* does not exist for replays of the instance's
+    kind.
+    """
     if option in kind.replay_options:
         return
     able = [row.kind for row in registry.KINDS.values() if option in row.replay_options]
@@ -156,8 +158,8 @@ def _require_option(option: str, file: str, kind: Kind) -> None:
 def _replayed(
     problem: Any, kind: Kind, result: str, settings: Mapping[str, str], how: Json
 ) -> Simulation:
-    """Replay the plan in *result*, with *settings* that select options beyond the
-    rules.
+    """Replay the plan in the file *result*; *settings* switch on options that go beyond
+    the rules of replays.
     """
     plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
     if ("actual" in how or settings) and getattr(plan, "dispatches", None) is not None:
@@ -173,7 +175,9 @@ def _replayed(
 
 
 def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) -> Json:
-    """Return the option that replaces compute times, if the user asked for one."""
+    """Return the keyword of the simulator that replaces compute times; empty if the
+    user asked for none.
+    """
     from ioopt.sim.replication.simulate import noisy_seconds
 
     if sigma is None and source is None:
@@ -184,18 +188,18 @@ def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) ->
         raise UsageError("give either --actual-noise or --actual")
     times = read_json(source)
     if not isinstance(times, dict) or not all(map(is_number, times.values())):
-        raise UsageError(f"{source}: wanted an object of compute seconds by task")
+        raise UsageError(f"{source}: wanted an object {{task: compute seconds}}")
     return {"actual": times}
 
 
 def _table(metrics: Metrics) -> str:
-    """Return the metrics as a table, one line each."""
+    """Return the metrics as a table with one line for each metric."""
     cells = [(title(name), quantity(name, value)) for name, value in metrics.items()]
     return render(("metric", "value"), cells, width=terminal_width(), wrap=1)
 
 
 def _write_timeline(replayed: Simulation, target: str) -> None:
-    """Write the timeline in the format of the file extension of *target*."""
+    """Write the timeline to *target* in the format of its file extension."""
     if replayed.timeline is None:
         raise UsageError("this kind of instance has no timeline to write")
     ending = Path(target).suffix

@@ -1,4 +1,6 @@
-"""``ioopt solve``: solve an instance and print the checked and simulated result."""
+"""``ioopt solve``: solve an instance, check and simulate the plan, and print the
+result.
+"""
 
 import sys
 
@@ -40,7 +42,9 @@ EXIT_CODES = {
     Status.UNKNOWN: ExitCode.NO_ANSWER,
     Status.NOT_APPLICABLE: ExitCode.USAGE,
 }
-"""The exit code of a result without violations whose solver did not fail."""
+"""The exit code for each status of a result that has no violations and whose solver did
+not fail.
+"""
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
@@ -72,8 +76,8 @@ def solve(
     output: str | None,
     form: str,
 ) -> int:
-    """Solve FILE and print the answer: objective, bound, gap, why the solver
-    stopped, simulated metrics.
+    """Solve FILE and print the answer: objective, bound, gap, the reason why the solver
+    stopped, and simulated metrics.
     """
     # A bad limit is refused before FILE is read. The limit includes the time to start
     # the command.
@@ -115,7 +119,9 @@ def solve(
 
 
 def _tell(result: Result) -> None:
-    """Print notes and violations on standard error; with -v also the trace."""
+    """Print notes and violations to standard error; with -v, print also the trace of
+    best plans.
+    """
     for note in filter(is_printed, result.notes):
         say(f"note: {note}")
     for violation in result.violations:
@@ -126,7 +132,7 @@ def _tell(result: Result) -> None:
 
 
 def exit_code(result: Result) -> int:
-    """Return the exit code for a result."""
+    """Return the exit code of ``ioopt solve`` for *result*."""
     if result.stop is StopReason.INTERRUPTED:
         return ExitCode.INTERRUPTED
     if result.violations:

@@ -1,7 +1,7 @@
-"""``ioopt sweep``: run the solvers of a grid on its instances, and write rows to a
-store.
+"""``ioopt sweep``: run every solver of a grid on every instance of the grid, and write
+one row for each run to a store.
 
-The store stays intact when the command is killed at any moment.
+The store stays intact even if the command is killed at any moment.
 """
 
 import os
@@ -64,7 +64,9 @@ Examples:
     help="Run one of N equal parts of the grid (I from 1 to N), for job arrays.",
 )
 @click.option(
-    "--merge", is_flag=True, help="Merge the stores of parts into that of --store."
+    "--merge",
+    is_flag=True,
+    help="Merge the given stores of parts into the store of --store.",
 )
 @measure_option()
 @click.option("--dry-run", is_flag=True, help="Count the runs and stop.")
@@ -84,8 +86,8 @@ def sweep(
 ) -> None:
     """Run every instance of CONFIG.toml with every solver of its family.
 
-    Each run is one row of the store. With --merge: write the rows of several stores
-    into one.
+    Each run is one row of the store. With --merge, the rows of several stores are
+    written to one store.
     """
     if merge:
         _refuse_options_of_runs(context)
@@ -133,7 +135,9 @@ def _read_part(text: str) -> tuple[int, int]:
 def _run(
     grid: Grid, todo: Sequence[Point], store: Store, workers: int, scheduler: str | None
 ) -> Tally:
-    """Run points of the grid and show progress."""
+    """Run the points *todo* of the grid, show the progress, and return the counts of
+    runs.
+    """
     processes = min(workers, len(todo))
     limit = grid.config.memory_limit
     with (
@@ -144,7 +148,9 @@ def _run(
 
 
 def _refuse_options_of_runs(context: click.Context) -> None:
-    """Raise UsageError for options that say how to run when --merge is given."""
+    """Raise UsageError if an option that describes runs is given together with
+    --merge.
+    """
     merging = ("files", "store", "resume", "merge")
     for option in context.command.params:
         name = option.name or ""
@@ -155,7 +161,9 @@ def _refuse_options_of_runs(context: click.Context) -> None:
 
 
 def _merge(paths: Sequence[str], target: str, resume: bool) -> None:
-    """Merge stores, and print how much of the grid they contain."""
+    """Merge the stores *paths* into *target*, and print how many runs of the grid they
+    contain.
+    """
     merged = merge_stores(paths, target, resume)
     click.echo(
         f"{len(paths)} stores merged: {merged.runs} of {merged.points} runs: {target}"

@@ -45,12 +45,12 @@ def parse_solver(text: str) -> tuple[str, dict[str, str]]:
 
 
 PLAIN_ITEMS = 50
-"""The number of tasks or jobs up to which replays run in plain Python, without loading
-machine code.
+"""The largest number of tasks or jobs for which replays run in plain Python, so that no
+compiled code is loaded.
 """
 MORE_COLUMNS = 2
-"""The number of metrics that the frame of :func:`compare` has in addition to the
-measure.
+"""The number of metrics, besides the measure, in the table that :func:`compare`
+returns.
 """
 Solvers = str | Callable[..., object] | Sequence[str | Callable[..., object]]
 
@@ -58,15 +58,15 @@ Solvers = str | Callable[..., object] | Sequence[str | Callable[..., object]]
 def compare(
     source: Any, solvers: Solvers | None = None, *, wide: bool = False, **options: Any
 ) -> pd.DataFrame:
-    """Run *solvers* (default: the kind's own list) and return a DataFrame with one row
-    for each solver, indexed by the solver's name.
+    """Run *solvers* (default: the kind's own list) on *source* and return a DataFrame
+    with one row for each solver, indexed by the solver's name.
 
     *source* is an instance, or a list of them; for a list the index is (instance,
     solver). A solver is a name, ``name:key=value``, ``module:function``, or a function.
-    *options* are those of :func:`ioopt.solving.solve`. The columns are the status, the
-    measure (in its unit; default: the kind's first one) with its bound, its gap and its
-    ratio to the best, the seconds of building and solving, and two more metrics. With
-    *wide* they are all keys of a result and every metric.
+    *options* are keywords of :func:`ioopt.solving.solve`. The columns are the status,
+    the measure (in its unit; default: the kind's first one) with its bound, its gap and
+    its ratio to the best, the seconds of building and solving, and two more metrics. If
+    *wide* is true, the columns are all fields of a result and all metrics.
 
     >>> table = compare("cycle3", ["minmin", "job-data-present"])
     >>> table["makespan_seconds"].round(3).to_dict()
@@ -105,15 +105,15 @@ def compare_rows(
     settings: Mapping[str, object] | None = None,
     **options: Any,
 ) -> list[Row]:
-    """Return the rows of :func:`compare` as plain dictionaries: results without plan
+    """Return the rows of :func:`compare` as dictionaries; each is a result without plan
     and schedule.
 
-    *settings* go to every solver that knows them, ``backend`` to every solver that has
-    it; a setting or backend that no solver knows is a UsageError. A solver whose
-    backend is not installed, that fails or that breaks a rule has a row with status
-    ``error`` and no figures; one that cannot take the instance has a row with ``does
-    not apply``. The other solvers still run. After an interruption no further solver is
-    run.
+    *settings* go to every solver that knows them, and ``backend`` goes to every solver
+    that has it. A setting or backend that no solver knows is a UsageError. A solver
+    that fails, that breaks a rule, or whose backend is not installed has a row with
+    status ``error`` and no figures. A solver that cannot take the instance has a row
+    with status ``does not apply``. The other solvers still run. After an interruption
+    no further solver is run.
     """
     problem = load(source)
     kind = registry.kind_of_problem(problem)
@@ -186,7 +186,9 @@ def interrupted(rows: Sequence[Row]) -> bool:
 
 
 def _row(answer: _Answer, choice: _Choice) -> Row:
-    """Return the row of one solver, under the name that the user gave to the solver."""
+    """Return the row of one solver; its ``solver`` is the text with which the user
+    named it.
+    """
     result = answer.result
     row = result.summary()
     row["solver"] = choice.text
@@ -204,8 +206,8 @@ def _row(answer: _Answer, choice: _Choice) -> Row:
 def _doubt_own_claims(
     rows: Sequence[Row], chosen: Sequence[_Choice], metric: Metric
 ) -> None:
-    """Remove, from rows of the user's own solvers, claims that another row's sound plan
-    contradicts.
+    """Remove claims of the user's own solvers that a sound plan of another row
+    contradicts; *rows* are changed.
     """
     for row, choice in zip(rows, chosen):
         if not choice.spec.own:
@@ -231,7 +233,9 @@ def _doubt_own_claims(
 
 
 def _best_rival(rows: Sequence[Row], row: Row, metric: Metric) -> Row | None:
-    """Return the best of the other *rows* that have a sound plan; None without one."""
+    """Return the best of the other *rows* that have a sound plan and are no references;
+    None if there is none.
+    """
     rivals = [
         other
         for other in rows
@@ -247,8 +251,8 @@ def _best_rival(rows: Sequence[Row], row: Row, metric: Metric) -> Row | None:
 def _load_shared(
     problem: Problem, kind: Kind, specs: Sequence[SolverSpec], limit: float | None
 ) -> None:
-    """Load the modules that all rows use before the first row is timed, and the
-    compiled replay if it exists.
+    """Load the modules that all rows use, and the compiled replay if it exists, before
+    the first row is timed.
     """
     kind.load()
     for spec in specs:
@@ -271,14 +275,18 @@ def _load_shared(
 
 
 def default_solvers(kind: Kind, problem: Problem) -> tuple[str, ...]:
-    """Return the solvers that ``compare`` runs on *problem* when none is named."""
+    """Return the names of the solvers that ``compare`` runs on *problem* if the user
+    names none.
+    """
     return kind.solvers_to_compare(problem) or tuple(
         spec.name for spec in registry.solvers_for(kind.kind)
     )
 
 
 class _Choice(NamedTuple):
-    """A solver as the user named it, and its settings."""
+    """A solver to compare: the text with which the user named it, its registry row, the
+    settings that it knows, and the settings given.
+    """
 
     text: str
     spec: SolverSpec
@@ -290,8 +298,8 @@ class _Choice(NamedTuple):
 def _chosen(
     kind: Kind, solver: str | Callable[..., object], common: Mapping[str, object]
 ) -> _Choice:
-    """Return the solver that was named or given, with its own settings and the *common*
-    ones that it knows.
+    """Return the chosen solver with its own settings and those of the *common* settings
+    that it knows.
     """
     name: str | Callable[..., object] = solver
     own: dict[str, str] = {}
@@ -306,8 +314,8 @@ def _chosen(
 
 
 class _Answer(NamedTuple):
-    """The answer of one solver; *exit_code* is the exit code that the command would
-    have if only this solver failed.
+    """The answer of one solver; *exit_code* is the exit code of the command if only
+    this solver failed.
     """
 
     result: Result
@@ -317,8 +325,8 @@ class _Answer(NamedTuple):
 def _run(
     problem: Problem, kind: Kind, choice: _Choice, options: Mapping[str, Any]
 ) -> _Answer:
-    """Return the answer of one solver; that it fails or cannot take the instance is
-    also an answer.
+    """Run one solver and return its answer; a failure, or an instance that the solver
+    cannot take, is also an answer.
     """
     spec = choice.spec
     given = dict(options)
@@ -349,7 +357,7 @@ def _run(
 def _failed(
     problem: Problem, kind: Kind, choice: _Choice, note: str, code: ExitCode
 ) -> _Answer:
-    """Return the answer of a solver that failed."""
+    """Return the answer for a solver that failed; *note* says why."""
     return _Answer(_unanswered(problem, kind, choice, note, Status.ERROR), code)
 
 
@@ -379,8 +387,8 @@ def _common_bound(
     kind: Kind,
     measure: Metric,
 ) -> float | None:
-    """Return the strongest bound that holds for every plan: the best of those proven by
-    solvers that exclude no plan, and of the kind's quick bound.
+    """Return the strongest bound that holds for every plan. Candidates are the bounds
+    of solvers that exclude no plan, and the kind's quick bound.
     """
     proved = [
         row["bound"]
@@ -394,8 +402,8 @@ def _common_bound(
 
 
 def _is_universal(spec: SolverSpec, row: Row) -> bool:
-    """Return whether the row's bound holds for every plan, because its solver excludes
-    none.
+    """Return whether the bound in *row* holds for every plan, because its solver, with
+    the settings used, excludes no plan.
     """
     if BOUND not in spec.abilities or spec.fixed:
         return False

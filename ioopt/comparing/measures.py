@@ -1,8 +1,9 @@
-"""Complete the rows of one comparison with figures of its measure: bounds, gaps, ratios
-and standing.
+"""Complete the rows of one comparison with bounds, gaps, ratios and standing, all of
+the comparison's measure.
 
-A row is a result without plan and schedule whose objective is the measure. A bound that
-a solver proved for another objective is a metric (``Metric.proof``).
+A row is a result without plan and schedule whose objective is the measure. If the
+solver proved a bound for another objective, this bound is one of the row's metrics
+(``Metric.proof``).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,19 +21,19 @@ FELL_BACK = "fell back"
 REFERENCE = "reference"
 NOT_APPLICABLE = str(Status.NOT_APPLICABLE)
 COUNTED = (NO_ANSWER, FAILED, FELL_BACK, NOT_APPLICABLE)
-"""The standings that have their own columns in summaries."""
+"""The standings that have columns of their own in summaries."""
 
 
 def add_ratios(
     rows: Sequence[Row], measure: Metric, shared: float | None = None
 ) -> None:
-    """Set bound, gap, status and ``ratio_to_best`` of the *rows* of one instance.
+    """Set bound, gap, status and ``ratio_to_best`` in all *rows* of one instance.
 
-    *shared* is a bound that holds for all plans; each row takes the strongest bound
-    that its own plan does not contradict. The ratio is 1 for the best, more for worse,
-    None when unknown and for references. A row whose plan has other settings than the
-    instance, such as ``loop=open``, becomes a reference with a note, unless the first
-    row that has a value has the same ones.
+    *shared* is a bound that holds for all plans. Each row takes the strongest bound
+    that its own plan does not contradict. The ratio is 1 for the best row and greater
+    for worse rows; it is None when unknown and for references. A plan with other added
+    settings (such as ``loop=open``) than the plan of the first row with a value solves
+    another problem. Its row becomes a reference, with a note.
     """
     _set_other_questions_apart(rows)
     for row in rows:
@@ -52,8 +53,8 @@ def add_ratios(
 
 
 def _set_other_questions_apart(rows: Sequence[Row]) -> None:
-    """Turn rows into references when their plans have other settings than the plan of
-    the first row with a value, because they solve another problem.
+    """Turn a row into a reference when its plan has other settings than the plan of the
+    first row with a value, because it solves another problem.
     """
     answered = [row for row in rows if row["value"] is not None]
     if not answered:
@@ -70,7 +71,7 @@ def _set_other_questions_apart(rows: Sequence[Row]) -> None:
 
 
 def ratio(value: float | None, to: float | None, sense: Sense) -> float | None:
-    """Return how many times worse *value* is than *to*; None when that is undefined.
+    """Return by which factor *value* is worse than *to*; None when that is undefined.
 
     >>> ratio(12.0, 10.0, "min"), ratio(8.0, 10.0, "max"), ratio(1.0, 0.0, "min")
     (1.2, 1.25, None)
@@ -84,8 +85,8 @@ def ratio(value: float | None, to: float | None, sense: Sense) -> float | None:
 
 
 def standing(row: Mapping[str, Any]) -> str:
-    """Return the standing of a row in words: its answer judged by the measure, or why
-    it has none.
+    """Return the standing of a row in words: whether its answer is optimal or feasible
+    by the measure, or why it has none.
     """
     status = row["status"]
     if status == Status.UNKNOWN:
@@ -104,15 +105,17 @@ def standing(row: Mapping[str, Any]) -> str:
 
 
 def spent(row: Mapping[str, Any]) -> float | None:
-    """Return the seconds of building and solving; None when neither is known."""
+    """Return the sum of the seconds of building and solving; None when neither is
+    known.
+    """
     parts = (row["build_seconds"], row["solve_seconds"])
     known = [seconds for seconds in parts if seconds is not None]
     return max(0.0, sum(known)) if known else None
 
 
 def synthetic_footnote(instances: Iterable[str]) -> str:
-    """Return the footnote of a table with rows of these *instances* that have generated
-    I/O; empty when there are none.
+    """Return the footnote of a table in which these *instances* have generated I/O;
+    empty if there are none.
     """
     names = ", ".join(dict.fromkeys(instances))
     if not names:

@@ -19,18 +19,21 @@ PROVEN = "proven bound"
 RATIO_TITLE = "one stroke per instance, geometric mean; 95 % interval of five or more"
 MOST_BARS = 30
 WIDE = 3.0
-"""Ratios that differ by more than this factor are drawn on a logarithmic axis."""
+"""If the greatest ratio is more than this factor times the least, the axis of ratios is
+logarithmic.
+"""
 
 
 def plot_comparison(
     rows: Sequence[Row], measure: str, baseline: str | None = None
 ) -> Any:
-    """Draw *measure* of comparison rows by solver; return the axes.
+    """Draw the values of *measure* for each solver of a comparison; return the axes.
 
-    For one instance there are bars, with lines for proven bounds of the measure and for
-    references (which break a rule of the machine); solvers without a value are named
-    with the reason. For several instances there are ratios to *baseline*, or to the
-    best of each instance. Raises UsageError for a comparison without rows.
+    For one instance, the picture has a bar for each solver, and lines for the proven
+    bound of the measure and for references, which break a rule of the machine. A solver
+    without a value is named with the reason. For several instances, the picture has
+    ratios to *baseline* or, if it is None, to the best of each instance. Raises
+    UsageError for a comparison without rows.
     """
     names = list(dict.fromkeys(row["instance"] for row in rows))
     if not names:
@@ -45,7 +48,7 @@ def plot_comparison(
 
 
 def _ratios(rows: Sequence[Row], measure: str, baseline: str | None) -> Any:
-    """Draw the ratios of several instances; return the axes."""
+    """Draw the ratios of the solvers over several instances; return the axes."""
     rows = [row for row in rows if not row.get("reference")]
     found: dict[str, list[float]] = {row["solver"]: [] for row in rows}
     if baseline is not None:
@@ -65,7 +68,7 @@ def plot_ratios(
     """Draw each solver's ratios, their geometric mean and its 95 % interval; return the
     axes.
 
-    *words* name the quantity of the ratios.
+    *words* name the quantity whose ratios are drawn.
     """
     axes = new_axes(8, 1.3 + 0.42 * len(ratios))
     known = [ratio for some in ratios.values() for ratio in some]
@@ -112,13 +115,15 @@ def plot_ratios(
 
 
 def _rank(label: str) -> tuple[int, str]:
-    """Return the position of a label in the legend: bars first, then lines."""
+    """Return the sorting key of a label in the legend: bars come first, then lines."""
     known = ("exact", "heuristic", PROVEN)
     return (known.index(label) if label in known else len(known), label)
 
 
 def _panel(axes: Any, rows: Sequence[Row], measure: str) -> Json:
-    """Draw bars and lines of one instance; return the legend's entries by label."""
+    """Draw the bars and lines of one instance; return the entries of the legend, keyed
+    by label.
+    """
     bars = [row for row in rows if not row.get("reference")][:MOST_BARS]
     lines = _lines(rows, measure)
     values = [row["value"] for row in bars]
@@ -160,8 +165,8 @@ def _panel(axes: Any, rows: Sequence[Row], measure: str) -> Json:
 
 
 def _lines(rows: Sequence[Row], measure: str) -> dict[str, float]:
-    """Return the strongest proven bound of the measure and the values of the
-    references, each by its label.
+    """Return the lines to draw, keyed by label: the strongest proven bound of the
+    measure, and the value of each reference.
     """
     kind = registry.KINDS.get(rows[0].get("kind") or rows[0]["family"])
     sense = "min" if kind is None else kind.metric(measure).sense
@@ -182,7 +187,9 @@ def _lines(rows: Sequence[Row], measure: str) -> dict[str, float]:
 
 
 def _exact(row: Row) -> bool:
-    """Return whether the solver proves optimality when it is given enough time."""
+    """Return whether the row's solver proves optimality when it is given enough
+    time.
+    """
     name = row["solver"].partition(":")[0]
     kind = row.get("kind") or row["family"]
     return any(

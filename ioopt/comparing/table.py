@@ -1,5 +1,5 @@
-"""Write a comparison as text: a table for each instance, a summary over several, ratios
-to a baseline.
+"""Write a comparison as text: a table for each instance, a summary over several
+instances, and ratios to a baseline.
 """
 
 import textwrap
@@ -37,8 +37,8 @@ def comparison_text(
     width: int | None,
     form: Form = "table",
 ) -> str:
-    """Return a table for each instance; the last columns are dropped when they do not
-    fit into *width*.
+    """Return the tables of all instances as one text. The last columns are dropped if
+    they do not fit into *width* characters.
     """
     parts = []
     most_dropped = 0
@@ -69,7 +69,9 @@ def comparison_text(
 
 
 def by_instance(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Return the rows grouped by instance, in their order."""
+    """Return the rows in lists, keyed by the name of their instance; the order of rows
+    is kept.
+    """
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(row["instance"], []).append(row)
@@ -77,7 +79,9 @@ def by_instance(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 class _Shown:
-    """The rows of one instance in the form shown to users: all times in one unit."""
+    """The rows of one instance as they are shown to users, with all times in one
+    unit.
+    """
 
     def __init__(self, rows: Sequence[Row], kind: Kind, measure: Metric) -> None:
         self.rows = rows
@@ -89,8 +93,8 @@ class _Shown:
         self.unit = self._unit()
 
     def columns(self) -> Columns:
-        """Return headings and cells, the most important columns first and those of
-        ``--wide`` last.
+        """Return the cells of each column, keyed by its heading; the most important
+        columns come first, those only for ``--wide`` last.
         """
         rows = self.rows
         measure = self.measure.name
@@ -115,8 +119,8 @@ class _Shown:
         return columns
 
     def best_bound(self) -> str | None:
-        """Return the strongest bound of the measure among the rows; None without
-        one.
+        """Return, as text, the strongest bound of the measure among the rows; None if
+        no row has one.
         """
         measure = self.measure
         own = [row["bound"] for row in self.rows if not row["reference"]]
@@ -127,7 +131,7 @@ class _Shown:
         return quantity(measure.name, best, unit=unit)
 
     def _proven(self) -> dict[str, Metric]:
-        """Return the metrics for which some row states a proven bound
+        """Return, by name, the metrics for which at least one row states a proven bound
         (``Metric.proof``).
         """
         bounded = [metric for metric in self.kind.metrics if metric.bounded_by]
@@ -139,7 +143,7 @@ class _Shown:
         }
 
     def _unit(self) -> Unit:
-        """Return the unit of all times of the table."""
+        """Return the common unit for all times in the table."""
         seconds: list[Any] = []
         if is_time(self.measure.name):
             seconds += [row["value"] for row in self.rows]
@@ -150,23 +154,25 @@ class _Shown:
         return time_unit([value for value in seconds if is_number(value)])
 
     def _values(self, name: str) -> list[Any]:
-        """Return the values of one metric, row by row."""
+        """Return the value of the metric *name* in each row."""
         return [row["metrics"].get(name) for row in self.rows]
 
     def _cells(self, name: str, values: Sequence[Any]) -> list[str | None]:
-        """Return *values* of a metric as text, times in the unit of the table."""
+        """Return *values* of the metric *name* as text; times are in the unit of the
+        table.
+        """
         return column(name, values, self.unit if is_time(name) else None)
 
     def _column(self, name: str) -> Columns:
-        """Return the column of one metric; nothing when no row has it."""
+        """Return the column of the metric *name*; empty if no row has this metric."""
         values = self._values(name)
         if all(value is None for value in values):
             return {}
         return {title(name): self._cells(name, values)}
 
     def _gaps(self, metric: Metric) -> list[str | None]:
-        """Return, as text, the gap in *metric* of each row to the bound of this metric
-        that the rows prove.
+        """Return, for each row, the gap between its value of *metric* and the bound
+        that it proves for this metric, as text.
         """
         gaps = []
         for row in self.rows:
@@ -184,8 +190,8 @@ def _fixed(value: float | None) -> str | None:
 
 
 def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
-    """Return headers and cells for programs, with one column for each metric, named by
-    its key.
+    """Return the headings and the cells of a table for programs. There is one column
+    for each metric, with the name of the metric as heading.
     """
     plain = (
         "instance",
@@ -212,11 +218,12 @@ def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
 def summary_text(
     rows: Sequence[Row], measure: Metric, form: Form, width: int | None
 ) -> str:
-    """Return a summary over several instances with one line for each solver: counts of
-    all its rows, and means over the instances that every solver solved.
+    """Return the summary over several instances with one line for each solver: counts
+    over all its rows, and means over the instances that every solver solved.
 
-    The ratio is a geometric mean, with an interval from five instances on. A solver
-    that solved no instance is ignored when the common instances are chosen.
+    The ratio is a geometric mean; it has an interval if there are at least five
+    instances. A solver that solved no instance is ignored when these common instances
+    are determined.
     """
     common = _solved_by_all(rows)
     names = dict.fromkeys(row["solver"] for row in rows)
@@ -236,7 +243,9 @@ def summary_text(
 
 
 def _solved_by_all(rows: Sequence[Row]) -> set[str]:
-    """Return the instances solved by every solver that solved any."""
+    """Return the names of the instances that were solved by every solver, not counting
+    solvers that solved none.
+    """
     solved: dict[str, set[str]] = {}
     for row in rows:
         if row["value"] is not None:
@@ -245,8 +254,8 @@ def _solved_by_all(rows: Sequence[Row]) -> set[str]:
 
 
 def _summary_line(name: str, own: Sequence[Row], common: set[str]) -> list[Any]:
-    """Return the line of one solver: means over the *common* instances, and counts over
-    all.
+    """Return the cells of one solver: means over the *common* instances, and counts
+    over all its rows.
     """
     shared = [row for row in own if row["instance"] in common]
     over = _ratio_over(shared)
@@ -269,19 +278,21 @@ def _summary_line(name: str, own: Sequence[Row], common: set[str]) -> list[Any]:
 
 
 def _ratio_over(rows: Sequence[Row]) -> GeometricMean:
-    """Return the geometric mean of ratios to the best; None when a ratio is unknown."""
+    """Return the geometric mean of the rows' ratios to the best; its mean is None when
+    a ratio is unknown.
+    """
     ratios = [row["ratio_to_best"] for row in rows]
     return GeometricMean(None) if None in ratios else geometric_mean(ratios)
 
 
 def interval(low: float | None, high: float | None) -> str | None:
-    """Return the ends of an interval as text; None without one."""
+    """Return the ends of an interval as text; None if there is no interval."""
     return None if low is None else f"{_fixed(low)} to {_fixed(high)}"
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean; None when a value is unknown, since a mean of the known values
-    would be over other instances.
+    """Return the mean of *values*; None when one is unknown, because a mean of the
+    known values would be over fewer instances.
     """
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
@@ -296,8 +307,8 @@ def baseline_ratios(
     baseline: str,
     everything: bool,
 ) -> list[PairedRatio]:
-    """Return the ratios to *baseline* of the measure, or with *everything* of all the
-    kind's metrics.
+    """Return the ratios to *baseline* of the measure or, with *everything*, of all
+    metrics of the kind.
     """
     names = [measure.name]
     if everything:
@@ -311,7 +322,7 @@ def baseline_ratios(
 def baseline_text(
     ratios: Sequence[PairedRatio], baseline: str, form: Form, width: int | None
 ) -> str:
-    """Return the table of :func:`baseline_ratios`."""
+    """Return the ratios of :func:`baseline_ratios` as a table."""
     headers = (
         "solver",
         "metric",

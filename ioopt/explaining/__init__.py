@@ -1,5 +1,5 @@
-"""Explain a plan: where its time goes, what sets its bound, and which resource would
-help most.
+"""Explain a plan: how its time is spent, what determines its bound, and which resource
+would help most.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,16 +24,17 @@ from ioopt.units import quantity, title
 from ioopt.verdict import best_of, strongest_sound
 
 TOLD = 1e-3
-"""Gains below this share of the value are not mentioned."""
+"""Gains that are smaller than this share of the value are not mentioned."""
 
 
 @dataclass(frozen=True)
 class Knob:
-    """The effect of 10 % more of one *resource* (None: of no change): the measure of
-    the best plan found, and its bound.
+    """The effect of 10 % more of one *resource* (None: the instance is unchanged): the
+    measure of the best plan found, and its bound.
 
-    ``gain`` is the saving as a part of the value without the change. ``sure`` is true
-    when the gain is more than the difference between two searches of the same instance.
+    ``gain`` is the improvement as a share of the value for the unchanged instance.
+    ``sure`` is true when the gain exceeds the difference between two searches of the
+    same instance.
     """
 
     resource: str | None
@@ -45,10 +46,11 @@ class Knob:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Sentences for people, and the figures from which the last two of them were made.
+    """The sentences of an explanation, and the figures on which the last two sentences
+    are based.
 
     ``noise`` is the largest difference between plans of the unchanged instance, as a
-    part of the value.
+    share of the value.
     """
 
     sentences: tuple[str, ...]
@@ -63,11 +65,11 @@ def explain(
     *,
     time_limit: float = 5.0,
 ) -> Explanation:
-    """Explain *result* on its instance; each resource that is varied costs one more
-    solve of *time_limit* seconds.
+    """Explain *result* on its instance; for each resource that is varied, the solver
+    runs once more, for *time_limit* seconds.
 
-    Each plan that was found, first that of *result*, is replayed with 10 % more of each
-    resource, and the best replay counts. More of a resource therefore never looks
+    All plans that were found, that of *result* first, are replayed with 10 % more of
+    each resource, and the best replay counts. More of a resource therefore never looks
     worse, because the old plan can still be carried out.
 
     Raises UsageError for kinds that have no explanation, and for results without plan
@@ -100,7 +102,9 @@ def explain(
 
 @dataclass
 class _Trials:
-    """Solve and replay variants of an instance with the solver of the given result."""
+    """Runs and replays of variants of an instance with the solver of the given
+    result.
+    """
 
     at_hand: Result
     kind: Kind
@@ -118,14 +122,16 @@ class _Trials:
 
     @property
     def searching(self) -> bool:
-        """Return whether the solver may find other plans with more time or another
-        seed.
+        """Return whether the solver may find another plan if it has more time or
+        another seed.
         """
         return self.spec is not None and ANYTIME in self.spec.abilities
 
     def solved(self, data: Json, seeds_later: int = 0) -> Result | None:
-        """Return the solver's answer, started from the given plan; None when the solver
-        cannot take the variant.
+        """Return the solver's answer for the instance *data*, started from the given
+        plan; None when the solver cannot take the instance.
+
+        *seeds_later* is added to the seed of the given result.
         """
         if self.spec is None:
             return None
@@ -147,8 +153,10 @@ class _Trials:
         return found
 
     def replayed(self, data: Json) -> list[float]:
-        """Return the measure of every sound replay of the plans; the first replay has
-        no time limit.
+        """Replay all plans found so far on the instance *data*; return the measure's
+        value for each sound replay.
+
+        The replays end at the time limit, but not before one of them was sound.
         """
         values: list[float] = []
         deadline = Deadline(self.time_limit)
@@ -167,7 +175,7 @@ class _Trials:
         return values
 
     def best(self, values: Iterable[float | None]) -> float | None:
-        """Return the best of the known *values*."""
+        """Return the best of the known *values*; None if none is known."""
         return best_of(self.measure.sense, values)
 
     def _keep(self, plan: Json | None) -> None:
@@ -176,15 +184,17 @@ class _Trials:
 
 
 def _as_it_is(plan: Json, problem: object) -> Json:
-    """Return the replayed plan as the answer to the problem, without solving."""
+    """Return *plan* as the answer to *problem*; this solver only passes a known plan to
+    replay and check.
+    """
     return plan
 
 
 def _tried(
     trials: _Trials, problem: Any, turns: Mapping[str, Turn]
 ) -> tuple[list[Knob], float]:
-    """Return the effects of the resources, first that of the unchanged instance, and
-    the noise of the searches.
+    """Return the effect of each resource, and the noise of the searches; the first
+    effect is that of the unchanged instance.
     """
     plain: Json = problem.model_dump(mode="json", by_alias=True)
     variants: dict[str, Json] = {}
@@ -219,8 +229,8 @@ def _effect(
     same: Knob,
     noise: float,
 ) -> Knob:
-    """Return the effect of more of *resource*: the solver's *answer* and the *replays*
-    with more of it, compared with the unchanged instance *same*.
+    """Return the effect of more of *resource*. It compares the solver's *answer* and
+    the *replays* for more of the resource with *same*, the unchanged instance.
     """
     found = answer.value if answer is not None else None
     bound = answer.bound if answer is not None else None
@@ -232,7 +242,9 @@ def _effect(
 
 
 def _gain(measure: Metric, now: float | None, then: float | None) -> float | None:
-    """Return the improvement from *now* to *then* as a share of *now*."""
+    """Return the improvement from *now* to *then* as a share of *now*; None if it is
+    unknown.
+    """
     if not now or then is None:
         return None
     return (now - then) / abs(now) * (1 if measure.sense == "min" else -1)
@@ -240,7 +252,7 @@ def _gain(measure: Metric, now: float | None, then: float | None) -> float | Non
 
 def _standing(result: Result, measure: Metric, same: Knob) -> str:
     """Return the sentence on the value of the plan and its distance from the best
-    one.
+    possible plan.
     """
     row: Row = result.summary()
     value = measured(row, measure.name)
@@ -265,8 +277,8 @@ def _standing(result: Result, measure: Metric, same: Knob) -> str:
 
 
 def _held(measure: Metric, knobs: Sequence[Knob], units: Mapping[str, str]) -> str:
-    """Return the sentence on the resource that sets the bound, and the effect of 10 %
-    more of it.
+    """Return the sentence on the resource that determines the bound, and on the effect
+    of 10 % more of this resource.
     """
     gains: dict[str, float] = {}
     for knob in knobs[1:]:
@@ -294,7 +306,9 @@ def _held(measure: Metric, knobs: Sequence[Knob], units: Mapping[str, str]) -> s
 
 
 def _helped(measure: Metric, knobs: Sequence[Knob], noise: float = 0.0) -> str:
-    """Return the sentence on the resource of which more would help the solver most."""
+    """Return the sentence on the resource of which 10 % more would help the solver
+    most.
+    """
     helping = [
         knob for knob in knobs[1:] if knob.gain is not None and knob.gain >= TOLD
     ]
@@ -318,7 +332,7 @@ def _helped(measure: Metric, knobs: Sequence[Knob], noise: float = 0.0) -> str:
     if more:
         text += f" ({', '.join(more)})"
     elif not unsure:
-        text += "; the others hardly"
+        text += "; the other resources would hardly help"
     if unsure:
         text += f"; {doubt}"
     return f"{text}."

@@ -1,9 +1,9 @@
-"""Define the base classes of families: kinds of instances, and the rows of their
+"""Define the base classes of families: kinds of instances, and rows that describe
 solvers.
 
-Each other file in this package is one family: a class for each of its kinds, whose
-methods import the modules they call, and a row for each solver. Nothing is imported
-until a method or a loader is called, and an editor can follow every name. Commands use
+Each other file in this package defines one family: a class for each kind, whose methods
+import the modules that they call, and a row for each solver. Modules are imported only
+when a method or a loader is called, yet an editor can follow every name. Commands use
 only these base classes.
 """
 
@@ -30,22 +30,26 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EXACT = "exact"
-"""Proves its answer optimal when given time."""
+"""Ability: the solver proves its answer optimal if it has enough time."""
 BOUND = "bound"
-"""Gives a bound with which other methods can be compared."""
+"""Ability: the solver returns a bound that also holds for the plans of other
+solvers.
+"""
 WARM_START = "warm-start"
-"""Begins from a given plan."""
+"""Ability: the solver can begin from a given plan."""
 ANYTIME = "anytime"
-"""Has a plan early and improves it until the deadline."""
+"""Ability: the solver has a plan early and improves it until the deadline."""
 ONLINE = "online"
-"""Decides from the present state alone, as a live scheduler must."""
+"""Ability: the solver decides from the present state alone, as a live scheduler
+must.
+"""
 THREADS = "threads"
-"""Uses several threads when asked to; a command that names another solver
-refuses ``--threads``.
+"""Ability: the solver uses several threads when asked to. A command that names another
+built-in solver refuses ``--threads``.
 """
 REFERENCE = "reference"
-"""Breaks a rule of the machine and serves as a reference for other solvers: it does not
-compete with them and is in no ratio.
+"""Ability: the solver breaks a rule of the machine by design and is only a reference
+for other solvers. It does not compete with them and has no ratio.
 """
 
 
@@ -53,8 +57,8 @@ compete with them and is in no ratio.
 class Loader(Generic[T]):
     """An object that is imported when it is needed.
 
-    Written as a decorator of a function without parameters that imports one thing and
-    returns it.
+    Use the class as a decorator of a function that has no parameters, imports one
+    object and returns it.
 
     >>> @Loader
     ... def square_root():
@@ -70,9 +74,9 @@ class Loader(Generic[T]):
 def load_target(target: object) -> Any:
     """Return the object that *target* stands for.
 
-    A loader is called, ``package.module:name`` is imported (the form in which users and
-    plugins name things; UsageError where there is no such thing), and any other object
-    is returned unchanged.
+    A loader is called. Text ``package.module:name``, the form in which users and
+    plugins name objects, is imported; UsageError is raised if there is no such object.
+    Any other object is returned unchanged.
     """
     if isinstance(target, Loader):
         return target.load()
@@ -102,11 +106,11 @@ class Metric:
 
     ``name`` is the key of the metric among the objectives and metrics of a result; the
     end of the name determines the unit (:func:`ioopt.units.quantity`). ``bounded_by``
-    names a metric of a checked or replayed plan that is a proven bound of this one.
+    names a metric of a checked or replayed plan that is a proven bound of this metric.
     ``raised_by`` names a metric of a replay that may be a stronger bound than the
     solver's. ``objective`` marks the one metric that solvers of the kind optimise by
     default; the kind's quick bound is a bound of this metric only. ``defined_in`` is
-    the place in the family's paper that defines it.
+    the place in the family's paper that defines the metric.
 
     >>> print(Metric("utilisation", "max"))
     utilisation (more is better)
@@ -121,8 +125,8 @@ class Metric:
 
     @property
     def proof(self) -> str:
-        """Return the name of the metric by which results with another measure state the
-        solver's bound of this metric.
+        """Return the name of the metric under which a result states the solver's bound
+        of this metric when its measure is another one.
 
         >>> Metric("additive_seconds").proof
         'additive_bound_seconds'
@@ -136,20 +140,22 @@ class Metric:
 
 
 class Format:
-    """One instance format: its problem class and, if it has one, its generator."""
+    """One format of instances: its problem class and, if it has one, its generator."""
 
     kind: str
-    """The name of the kind; the file's ``format`` key is ``ioopt/`` and this name."""
+    """The name of the kind. The key ``format`` of a file is ``ioopt/`` and this
+    name.
+    """
     family: str
     summary: str = ""
 
     @property
     def format(self) -> str:
-        """Return the value of the file's ``format`` key."""
+        """Return the value of the key ``format`` in files of this kind."""
         return f"ioopt/{self.kind}"
 
     def problem_class(self) -> type[Problem]:
-        """Return the class of the problem."""
+        """Return the class of the problem objects of this kind."""
         raise NotImplementedError(f"{self.kind}: problem_class")
 
     @property
@@ -159,7 +165,7 @@ class Format:
 
     @property
     def presets(self) -> Mapping[str, type[BaseModel]]:
-        """Return a mapping from each preset of the generator to the class of its
+        """Return the presets of the generator: name -> class of the preset's
         settings.
         """
         return {}
@@ -167,84 +173,84 @@ class Format:
     def generate(
         self, preset: str | None, settings: Mapping[str, object], seed: int
     ) -> Any:
-        """Return one instance of *preset* (None: the generator's first)."""
+        """Return one instance of *preset* (None: the generator's first preset); *seed*
+        makes it repeatable.
+        """
         raise UsageError(f"there is no generator of {self.kind}")
 
 
 class MeasuredKind(Format):
-    """A format for ``ioopt measure``, in which nothing is decided."""
+    """A format of instances for ``ioopt measure``, in which nothing is decided."""
 
     def settings_class(self) -> type[BaseModel]:
-        """Return the class of the settings (``--set``)."""
+        """Return the class of the settings of a measurement (``--set``)."""
         raise NotImplementedError(f"{self.kind}: settings_class")
 
     def measure(
         self, problem: Any, settings: Any, seed: int, deadline: Deadline
     ) -> Measurement[Any]:
-        """Measure *problem*."""
+        """Run the measurements of *problem* and return the findings."""
         raise NotImplementedError(f"{self.kind}: measure")
 
     def plot(self, found: Any, title: str) -> Any:
-        """Draw the findings of :meth:`measure`, and return the axes."""
+        """Draw *found*, the findings of :meth:`measure`, and return the axes."""
         raise NotImplementedError(f"{self.kind}: plot")
 
 
 class MadePolicy(NamedTuple):
-    """The policy that a plan names, and the settings from which it was made."""
+    """A policy, and the settings from which it was made."""
 
     policy: Any
     settings: Any
 
 
 Turn = Callable[["Json"], bool]
-"""A function that gives the plain data of an instance a little more of one resource; it
+"""A function that increases one resource a little in the plain data of an instance. It
 returns False when the instance does not have the resource.
 """
 
 
 class Kind(Format):
-    """One kind of decision problem: its plans, how they are checked, and their metrics.
+    """One kind of decision problem: its plans, their check, and their metrics.
 
     A family derives one class for each of its kinds and overrides the methods that the
-    kind supports. ``metrics`` are the possible measures of its answers; the first one
-    is the default for comparisons.
+    kind supports. ``metrics`` are the metrics by which answers can be compared; the
+    first one is the default.
     """
 
     default_solver: str
     metrics: tuple[Metric, ...]
     fallback: str | None = None
-    """The solver that answers when another one fails."""
+    """The solver that answers when another solver fails."""
     policies: tuple[str, ...] = ()
-    """The policies that ``auto`` tries, in the order of their mean results, best
-    first.
-    """
+    """The policies that ``auto`` tries, the one with the best mean results first."""
     compare_solvers: tuple[str, ...] = ()
-    """What ``ioopt compare`` runs when no solver is named; empty: all of the kind."""
+    """The solvers that ``ioopt compare`` runs when the user names none; empty means all
+    solvers of the kind.
+    """
     baseline: str | None = None
-    """The baseline of the mean ratios that a comparison of several instances prints."""
+    """The solver to which a comparison of several instances prints mean ratios."""
     decision: bool = False
-    """Whether an instance is a snapshot for one decision, as ``ioopt solve --now``
+    """Whether an instance is a snapshot for a single decision, as ``ioopt solve --now``
     requires.
     """
     follows: bool = False
-    """Whether a schedule is determined by its plan, so that a check repeats the
+    """Whether the plan determines the schedule, so that a check can repeat the
     replay.
     """
     judged_by_schedule: bool = False
     """Whether the checker can judge a schedule without its plan."""
     replay_options: frozenset[str] = frozenset()
-    """The options of ``ioopt simulate`` that the kind's replay takes in addition to the
-    plan.
-    """
+    """The options of ``ioopt simulate`` that replays of this kind accept."""
     exports: frozenset[str] = frozenset()
-    """The commands of ``ioopt export`` that take instances of the kind."""
+    """The subcommands of ``ioopt export`` that take instances of the kind."""
     renamed: Mapping[str, str] = {}
-    """Renamed solvers of the last version -> their present names."""
+    """Former names of solvers in the last version -> their present names."""
     removed: Mapping[str, str] = {}
-    """Removed solvers of the last version -> what to use instead."""
+    """Solvers of the last version that were removed -> what to use instead."""
     knob_units: Mapping[str, str] = {}
-    """Resource of :meth:`knobs` -> the words for it in sentences, if its name does not
-    suffice.
+    """Resources of :meth:`knobs` whose name does not suffice in a sentence -> the word
+    to use for more of the resource.
     """
 
     @property
@@ -257,8 +263,8 @@ class Kind(Format):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the metrics that comparisons show: all but an objective that is not
-        the first.
+        """Return the metrics that comparisons show: all metrics of the kind, without
+        its objective unless that comes first.
         """
         others = [metric.name for metric in self.metrics[1:] if not metric.objective]
         return (self.metrics[0].name, *others)
@@ -266,8 +272,8 @@ class Kind(Format):
     def metric(self, name: str) -> Metric:
         """Return the metric called *name*.
 
-        A name that is not declared is a solver's own objective, such as ``value_hdf``:
-        it has the direction of the kind's objective and no bounds.
+        A name that the kind does not declare is a solver's own objective, such as
+        ``value_hdf``. It has the direction of the kind's objective, and no bounds.
         """
         for metric in self.metrics:
             if metric.name == name:
@@ -275,21 +281,24 @@ class Kind(Format):
         return Metric(name, self.objective.sense)
 
     def plan_class(self) -> type[Any] | None:
-        """Return the class of its plans; None where plans are plain data."""
+        """Return the class of the kind's plans; None if they are plain data."""
         return None
 
     def schedule_class(self) -> type[Any] | None:
-        """Return the class of its schedules; None when any dictionary is accepted."""
+        """Return the class of the kind's schedules; None if any dictionary is
+        accepted.
+        """
         return None
 
     def load(self) -> None:
         """Import the modules that checks, replays and bounds need.
 
-        ``ioopt compare`` calls it before it times the first solver.
+        ``ioopt compare`` calls this method before it times the first solver.
         """
 
     def check(self, problem: Any, plan: Any, schedule: Schedule | None) -> CheckReport:
-        """Check a plan, and its schedule if there is one; recompute the objective.
+        """Return the report on a plan and, if given, its schedule; the objective is
+        recomputed.
 
         *plan* is None only when the kind is ``judged_by_schedule``.
         """
@@ -308,10 +317,10 @@ class Kind(Format):
         policy: MadePolicy | None = None,
         **options: Any,
     ) -> Simulation:
-        """Replay *plan* on the kind's timeline.
+        """Replay *plan* on the kind's simulator.
 
-        *policy* is given when :meth:`policy_of` returns one. *options* may contain
-        ``deadline``, at which a replay returns what it has simulated so far, with a
+        *policy* is given if :meth:`policy_of` names one. *options* may contain a
+        ``deadline``, at which the replay returns what it has simulated so far, with a
         note. Raises SimulationError for a plan that cannot be carried out.
         """
         raise UsageError(
@@ -320,45 +329,45 @@ class Kind(Format):
 
     def bound(self, problem: Any, deadline: Deadline | None = None) -> float | None:
         """Return a quick, proven bound of the objective, for solvers that prove none;
-        None when there is none.
+        None if the kind has no such bound.
         """
         return None
 
     def policy_of(self, plan: Any) -> str | None:
-        """Return the solver whose policy made *plan*; None for plans that no policy
-        made.
+        """Return the name of the solver whose policy made *plan*; None for a plan that
+        no policy made.
         """
         return None
 
     def policy_settings(self, plan: Any, known: Set[str]) -> Mapping[str, object]:
-        """Return the settings of the policy that *plan* states; *known* are the names
-        of the settings that the policy has.
+        """Return the policy's settings that *plan* states; *known* are the names of all
+        settings of the policy.
         """
         return {}
 
     def beyond(
         self, problem: Any, plan: Any, schedule: Schedule | None
     ) -> Mapping[str, Any]:
-        """Return the settings, by name, that a plan and its schedule add to the
-        instance; without both, the instance's own.
+        """Return, by name, the settings that a plan and its schedule add to the
+        instance; if both are None, the instance's own settings.
         """
         return {}
 
     def as_replayed(self, problem: Any, told: Mapping[str, Any]) -> Any:
-        """Return *problem* with the added settings *told*, which are those of
+        """Return *problem* with the added settings *told*: those settings of
         :meth:`beyond` that the user asked for.
         """
         return problem
 
     def solvers_to_compare(self, problem: Any) -> tuple[str, ...]:
-        """Return the solvers that ``ioopt compare`` runs on *problem*; empty: all of
-        the kind.
+        """Return the solvers that ``ioopt compare`` runs on *problem* if the user names
+        none; empty means all solvers of the kind.
         """
         return self.compare_solvers
 
     def pictures(self) -> Mapping[str, Callable[..., Any]]:
-        """Return a mapping from each picture's name to the function that draws it from
-        a result, the default picture first.
+        """Return the functions that draw a result, keyed by the name of the picture;
+        the default picture comes first.
         """
         return {}
 
@@ -368,39 +377,44 @@ class Kind(Format):
         return type(self).explain is not Kind.explain
 
     def explain(self, problem: Any, result: Result) -> list[str]:
-        """Return sentences on where the time of a result goes."""
+        """Return sentences that say how the time of a result is spent."""
         raise UsageError(f"plans of {self.kind} are not explained")
 
     def knobs(self) -> Mapping[str, Turn]:
-        """Return, by name, the resources that an explanation varies."""
+        """Return the functions that increase a resource for an explanation, keyed by
+        the name of the resource.
+        """
         return {}
 
     def export_model(
         self, problem: Any, output: str, form: str, settings: Mapping[str, str]
     ) -> None:
-        """Write the integer program of *problem* to *output* as ``lp`` or ``mps``."""
+        """Write the integer program of *problem* to the file *output*; *form* is ``lp``
+        or ``mps``.
+        """
         raise UsageError(f"there is no integer program of {self.kind}")
 
 
 Solve = Callable[..., "Outcome[Any]"]
-"""A :class:`ioopt.protocols.SolverFunction`."""
+"""A function that solves: see :class:`ioopt.protocols.SolverFunction`."""
 Target = Loader[Any] | Callable[..., object] | str
-"""A function, a loader of it, or its name (``module:function``)."""
+"""A function, a loader of a function, or its name (``module:function``)."""
 
 
 @dataclass(frozen=True)
 class SolverSpec:
-    """One solver: its name, the kinds it takes, and where to find its function and
-    settings.
+    """The row of one solver in the registry: its name, the kinds that it takes, and
+    where its function and its settings are found.
 
-    ``target`` is a :class:`ioopt.protocols.SolverFunction`; ``settings`` is a frozen
-    pydantic class whose fields are the keys of ``--set``. ``policy`` makes a policy
-    from the settings, for live use, for replays and, as ``request.policy``, for the
-    target. Each is given as a :class:`Loader`, as ``module:name``, or as the object
-    itself. ``fixed`` are settings that the name implies (``cons-fcfs+top`` is
-    ``cons-fcfs`` with one setting). ``backends`` are the values of ``--backend``, the
-    default first. ``source`` is the paper and section, or ``ours``. ``variant_of``
-    names the solver of which this is a variant; variants are listed only on request.
+    ``target`` is a :class:`ioopt.protocols.SolverFunction`. ``settings`` is a frozen
+    pydantic class whose fields are the keys of ``--set``. ``policy`` is a function that
+    makes a policy from the settings; live schedulers, replays and, as
+    ``request.policy``, the target use it. Each of these three is given as a
+    :class:`Loader`, as ``module:name``, or as the object itself. ``fixed`` are settings
+    that the name implies (``cons-fcfs+top`` is ``cons-fcfs`` with one more setting).
+    ``backends`` are the values of ``--backend``, the default first. ``source`` is the
+    paper and section, or ``ours``. ``variant_of`` names the solver of which this solver
+    is a variant; variants are listed only on request.
     """
 
     name: str
@@ -417,31 +431,35 @@ class SolverSpec:
 
     @property
     def own(self) -> bool:
-        """Return whether it is a function of the user, which is not in the registry."""
+        """Return whether the solver is a function of the user, which is not in the
+        registry.
+        """
         return ":" in self.name
 
     @property
     def bundled(self) -> bool:
-        """Return whether its function is a part of ioopt, not of a plugin or the
-        user.
+        """Return whether the solver's function is part of ioopt, not of a plugin or of
+        the user.
         """
         target = self.target.load if isinstance(self.target, Loader) else self.target
         place = target if isinstance(target, str) else target.__module__
         return place.startswith("ioopt.")
 
     def solve_function(self) -> Callable[..., Any]:
-        """Import and return the function that solves."""
+        """Import and return the solver's function."""
         function: Callable[..., Any] = load_target(self.target)
         return function
 
     def settings_class(self) -> type[BaseModel] | None:
-        """Import and return the class of its settings; None when it has none."""
+        """Import and return the class of the solver's settings; None if it has no
+        settings.
+        """
         settings: type[BaseModel] | None = load_target(self.settings)
         return settings
 
     def default_settings(self) -> Any:
-        """Return its default settings, with those that the name fixes; None when it has
-        none.
+        """Return the solver's default settings, including those that its name fixes;
+        None if it has no settings.
         """
         settings = self.settings_class()
         if settings is None:
@@ -449,5 +467,5 @@ class SolverSpec:
         return parse_settings(settings, self.fixed, self.name)
 
     def make_policy(self, settings: Any) -> Any:
-        """Return the policy made from *settings*; None for a solver without policy."""
+        """Return the policy made from *settings*; None if the solver has no policy."""
         return None if self.policy is None else load_target(self.policy)(settings)

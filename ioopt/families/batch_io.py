@@ -1,5 +1,5 @@
 """Define the batch I/O family (Zhou et al.): job traces that share one storage system,
-and single decisions on which requests transfer.
+and single decisions on which I/O requests transfer.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _policy(
     settings: Loader[type[BaseModel]] = _plain_settings,
     abilities: Set[str] = frozenset({ONLINE}),
 ) -> SolverSpec:
-    """Return the row of a solver that runs a policy
+    """Return the row of a solver that runs one I/O policy
     (:mod:`ioopt.solvers.batch_io.run`).
     """
     return SolverSpec(
@@ -199,9 +199,7 @@ def _conservative(
     summary: str,
     settings: Loader[type[BaseModel]],
 ) -> tuple[SolverSpec, SolverSpec]:
-    """Return two rows: that of a conservative policy, and that of its variant
-    ``+top``.
-    """
+    """Return the row of a conservative policy, and the row of its variant ``+top``."""
     row = _policy(name, policy, summary, "Zhou et al., Section III.C.2", settings)
     left = f"{name} that gives left-over bandwidth to the skipped requests"
     variant = replace(
@@ -302,7 +300,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         backends=("HiGHS", "CBC"),
     ),
 )
-"""One row for each policy: its name, its file, and its description."""
+"""One row for each solver: its name, its function, and its description."""
 
 _COMPARED = tuple(
     row.name
@@ -318,7 +316,9 @@ _BEST_FIRST = ("fill", "least-delay", "cons-max-util")
 
 
 class BatchIo(Kind):
-    """Decide which job transfers at what rate, whenever several jobs have requests."""
+    """The problem of deciding, whenever several jobs have I/O requests, which job
+    transfers at what rate.
+    """
 
     kind = "batch-io"
     family = "batch-io"
@@ -436,7 +436,9 @@ class BatchIo(Kind):
 
 
 class IoRequests(Kind):
-    """Decide which of the requests at one instant are granted, and at what rate."""
+    """The problem of deciding which of the I/O requests at one instant are granted, and
+    at what rate.
+    """
 
     kind = "io-requests"
     family = "batch-io"

@@ -1,4 +1,6 @@
-"""Define the solver ``auto``, which tries each policy and returns the best plan."""
+"""Define the solver ``auto``, which tries each policy of a kind and returns the best
+plan.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,21 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 
 RECORDED_RUN_FACTOR = 4.0
-"""How many times longer a run with records may take than a trial without them."""
+"""The factor by which a run with records is assumed to take longer than a trial without
+records.
+"""
 
 
 def best_of(
     kinds: Sequence[Kind], rows: Sequence[SolverSpec]
 ) -> Callable[[Problem, SolveRequest], Outcome]:
-    """Return a solver that tries the policies of the problem's kind, which is one of
-    *kinds*; *rows* are the solvers of the family.
+    """Return a solver that tries all policies of the problem's kind; *kinds* and *rows*
+    are the kinds and the solvers of its family.
     """
     row_of = {row.name: row for row in rows}
 
     def solve(problem: Problem, request: SolveRequest) -> Outcome:
-        """Run every policy while there is time; return the best plan."""
+        """Try every policy while there is time, and return the best plan."""
         for kind in kinds:
             if isinstance(problem, kind.problem_class()):
                 policies = [row_of[name] for name in kind.policies]
@@ -36,7 +40,9 @@ def best_of(
 
 
 class _Trials:
-    """Run the policies one after the other on one problem."""
+    """The trials of all policies of a kind on one problem, one policy after the
+    other.
+    """
 
     def __init__(
         self,
@@ -56,8 +62,8 @@ class _Trials:
         self.last_seconds = 0.0
 
     def run(self) -> Outcome:
-        """Try the policies in turn. The first may end late, because there is no earlier
-        plan to answer with.
+        """Try the policies in turn and return the best plan. The first trial may end
+        late, because no earlier plan could be the answer.
         """
         deadline = self.request.deadline
         for row in self.policies:
@@ -75,8 +81,8 @@ class _Trials:
         return self._answer()
 
     def _trial(self, row: SolverSpec) -> Outcome:
-        """Run one policy; from the second policy on, leave time for making the
-        answer.
+        """Run one policy without records. From the second policy on, some time is left
+        for making the answer.
         """
         deadline = self.request.deadline
         if self.values:
@@ -86,14 +92,18 @@ class _Trials:
         return found
 
     def _asked(self, row: SolverSpec) -> SolveRequest[Any, Any]:
-        """Return the request for the solver *row*, with its settings and its policy."""
+        """Return the request for the solver *row*, with the solver's settings and
+        policy.
+        """
         settings = row.default_settings()
         return replace(
             self.request, settings=settings, policy=row.make_policy(settings)
         )
 
     def _keep(self, row: SolverSpec, outcome: Outcome) -> None:
-        """Store the objective of a finished trial, and its plan if it is the best."""
+        """Store the objective of a finished trial, and its plan if it is the best so
+        far.
+        """
         if outcome.simulation is not None:
             measured = outcome.simulation.metrics
         else:
@@ -113,7 +123,9 @@ class _Trials:
             self.best_row = row
 
     def _answer(self) -> Outcome:
-        """Return the best plan, with records if there is time to make them."""
+        """Return the best plan, with notes, and with records if there is time to make
+        them.
+        """
         best = self._recorded()
         tried = ", ".join(self.values)
         chosen = self.best_row.name if self.best_row is not None else ""
@@ -126,7 +138,9 @@ class _Trials:
         return replace(best, stop=stop, notes=(*notes, *best.notes))
 
     def _recorded(self) -> Outcome:
-        """Run the best policy again with records, if its trial left them out."""
+        """Return the outcome of the best policy. The policy runs again, with records,
+        if its trial left them out and enough time is left.
+        """
         deadline = self.request.deadline
         enough = deadline.remaining() > RECORDED_RUN_FACTOR * self.last_seconds
         if self.best_row is None or not (self.best.trial and enough):

@@ -1,5 +1,5 @@
-"""Define the flexgang family (Lee et al.): decisions on quanta and on loose gangs, and
-measurements of quantum models, perturbations and message counts.
+"""Define the flexgang family (Lee et al.): decisions on quanta and on loosely scheduled
+gangs, and measurements of quantum models, perturbations and message counts.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _RENAMED = {"exact": "flex-exact", "quantum-dp": "quantum-ip"}
 
 
 class QuantumSelection(Kind):
-    """Decide how long the quantum of each job is, and how often a cycle visits the
-    job.
+    """The problem of deciding how long the quantum of each job is, and how often a
+    cycle visits the job.
     """
 
     kind = "quantum-selection"
@@ -142,7 +142,9 @@ class QuantumSelection(Kind):
 
 
 class FlexibleGang(Kind):
-    """Decide which gangs keep rows of their own, and which jobs share loose windows."""
+    """The problem of deciding which gangs have rows of their own, and which jobs share
+    loose windows.
+    """
 
     kind = "flexible-gang"
     family = "flexgang"
@@ -239,7 +241,9 @@ class FlexibleGang(Kind):
 
 
 class QuantumModel(MeasuredKind):
-    """Measure slowdown and fragmentation of two jobs that alternate."""
+    """Measurement of the slowdown and the fragmentation of two jobs in alternating
+    quanta.
+    """
 
     kind = "quantum-model"
     family = "flexgang"
@@ -285,7 +289,7 @@ class QuantumModel(MeasuredKind):
 
 
 class Perturbation(MeasuredKind):
-    """Measure what one disturbed quantum costs a gang."""
+    """Measurement of the time that a gang loses when one of its quanta is disturbed."""
 
     kind = "perturbation"
     family = "flexgang"
@@ -331,7 +335,9 @@ class Perturbation(MeasuredKind):
 
 
 class MessageCounts(MeasuredKind):
-    """Measure from its messages how much a gang needs to run together."""
+    """Measurement of how much a gang needs to run together, from counts of its
+    messages.
+    """
 
     kind = "message-counts"
     family = "flexgang"
@@ -445,7 +451,7 @@ def _solver(
     source: str,
     **more: Any,
 ) -> SolverSpec:
-    """Return the row of a solver of this family."""
+    """Return the row of a solver that takes one kind of this family."""
     return SolverSpec(name, (kind,), target, summary, source, **more)
 
 

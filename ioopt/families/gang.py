@@ -1,5 +1,5 @@
 """Define the gang family (Zhang et al.): workloads in time slices, and single updates
-of their matrix.
+of the scheduler's matrix.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ _RENAMED = {"dedicated": "iogs"}
 
 
 class Gang(Kind):
-    """Decide which jobs share a time slice, and on which nodes each of them runs."""
+    """The problem of deciding which jobs share a time slice, and on which nodes each of
+    them runs.
+    """
 
     kind = "gang"
     family = "gang"
@@ -148,7 +150,9 @@ class Gang(Kind):
 
 
 class GangMatrix(Kind):
-    """Decide where the waiting jobs of a snapshot go, and which jobs move."""
+    """The problem of deciding where the waiting jobs of a snapshot are placed, and
+    which jobs move.
+    """
 
     kind = "gang-matrix"
     family = "gang"
@@ -318,7 +322,9 @@ def _policy(
     source: str,
     settings: Loader[type[BaseModel]] = _plain_settings,
 ) -> SolverSpec:
-    """Return the row of a solver that runs a policy (:mod:`ioopt.solvers.gang.run`)."""
+    """Return the row of a solver that runs one gang policy
+    (:mod:`ioopt.solvers.gang.run`).
+    """
     return SolverSpec(
         name,
         _BOTH,
@@ -390,4 +396,4 @@ SOLVERS: tuple[SolverSpec, ...] = (
         backends=("CP-SAT", "HiGHS", "CBC"),
     ),
 )
-"""One row for each policy: its name, its file, and its description."""
+"""One row for each solver: its name, its function, and its description."""

@@ -40,8 +40,8 @@ _KNOB_UNITS = {"the remote link": "bandwidth", "the nodes' network": "bandwidth"
 
 
 class Replication(Kind):
-    """Decide which node runs each task, in which order, and which files are copied
-    between nodes.
+    """The problem of deciding which node runs each task, in which order, and which
+    files are copied between nodes.
     """
 
     kind = "replication"
@@ -396,7 +396,7 @@ def _solver(
     source: str,
     **more: Any,
 ) -> SolverSpec:
-    """Return the row of a solver of this family."""
+    """Return the row of a solver that takes replication instances."""
     return SolverSpec(name, ("replication",), target, summary, source, **more)
 
 

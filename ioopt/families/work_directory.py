@@ -1,5 +1,5 @@
-"""Define the work-directory family, a model of our own
-(docs/rules/work-directory.md).
+"""Define the work-directory family: workflows in a directory with a quota. The model is
+ioopt's own (docs/rules/work-directory.md).
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 
 class WorkDirectory(Kind):
-    """Decide when each task of a workflow starts, so that its files fit the quota."""
+    """The problem of deciding when each task of a workflow starts, so that its files
+    fit the quota.
+    """
 
     kind = "work-directory"
     family = "work-directory"
@@ -186,7 +188,7 @@ def _solver(
     summary: str,
     **more: Any,
 ) -> SolverSpec:
-    """Return the row of a solver of this family."""
+    """Return the row of a solver that takes work-directory instances."""
     return SolverSpec(name, ("work-directory",), target, summary, "ours", **more)
 
 

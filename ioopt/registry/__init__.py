@@ -1,10 +1,10 @@
-"""Find kinds and solvers by name; no solver is imported before it is needed.
+"""Find kinds and solvers by name; a solver is imported only when it is needed.
 
-A plugin names objects in the entry point groups ``ioopt.solvers``
+A plugin registers objects in the entry point groups ``ioopt.solvers``
 (:class:`SolverSpec`), ``ioopt.kinds`` (classes derived from :class:`Kind`) and
-``ioopt.importers`` (commands of click). A plugin that cannot be loaded is left out and
-recorded in :data:`BROKEN`: it never breaks a command that does not need it. A solver
-may also be ``module:function``, or a plain function.
+``ioopt.importers`` (click commands). A plugin that cannot be loaded is left out and
+recorded in :data:`BROKEN`, so that it never breaks a command that does not need it.
+Instead of the name of a solver, ``module:function`` or a plain function may be given.
 """
 
 import inspect
@@ -42,32 +42,34 @@ from ioopt.options import (
 from ioopt.options import suggest as suggest
 
 FAMILIES = (replication, batch_io, gang, flexgang, work_directory)
-"""The families of ioopt. A new family needs its own files and a name in this list."""
+"""The families of ioopt. A new family needs files of its own and its name in this
+list.
+"""
 
 Row = TypeVar("Row", Kind, SolverSpec)
 
 BROKEN: dict[str, str] = {}
-"""Plugins that could not be loaded: "NAME of PACKAGE (GROUP)" -> what is wrong."""
+"""Plugins that could not be loaded: "NAME of PACKAGE (GROUP)" -> the reason."""
 
 
 def entry_points(group: str) -> list[metadata.EntryPoint]:
-    """Return the entry points of a group, sorted by name and package."""
+    """Return the entry points of a group, sorted by their names and packages."""
     return sorted(metadata.entry_points(group=group), key=lambda e: (e.name, origin(e)))
 
 
 def origin(entry: metadata.EntryPoint) -> str:
-    """Return the name of the package that an entry point belongs to."""
+    """Return the name of the package that defines an entry point."""
     return entry.dist.name if entry.dist is not None else "an unnamed package"
 
 
 def _plugins(
     group: str, row_of: Callable[[object], Row], taken: Callable[[Row], bool]
 ) -> list[Row]:
-    """Return the rows that plugins add to *group*.
+    """Return the kinds or solvers that plugins register in *group*.
 
-    *row_of* makes a row from the object that an entry point names, and raises
-    UsageError when it cannot. A plugin that cannot be loaded, or whose name is *taken*,
-    is recorded in :data:`BROKEN`.
+    *row_of* makes a kind or a solver from the object that an entry point names; it
+    raises UsageError when it cannot. A plugin that cannot be loaded, or whose name is
+    *taken*, is recorded in :data:`BROKEN`.
     """
     found: list[Row] = []
     for entry in entry_points(group):
@@ -89,7 +91,9 @@ def _plugins(
 
 
 def _meet(row: Kind | SolverSpec, other: Kind | SolverSpec) -> bool:
-    """Return whether two kinds, or two solvers of one kind, have the same name."""
+    """Return whether two kinds, or two solvers that take a common kind, have the same
+    name.
+    """
     if isinstance(row, SolverSpec) and isinstance(other, SolverSpec):
         return row.name == other.name and not {*row.kinds}.isdisjoint(other.kinds)
     if isinstance(row, Kind) and isinstance(other, Kind):
@@ -98,8 +102,8 @@ def _meet(row: Kind | SolverSpec, other: Kind | SolverSpec) -> bool:
 
 
 def _plugin_kind(named: object) -> Kind:
-    """Return the kind of a plugin's class; UsageError for a class that lacks what every
-    kind has.
+    """Return the kind of a plugin's class; raise UsageError if the class lacks an
+    attribute or method that every kind has.
     """
     if not isinstance(named, type) or not issubclass(named, Kind):
         raise UsageError(f"wanted a class derived from Kind, not {shown(named)}")
@@ -113,7 +117,7 @@ def _plugin_kind(named: object) -> Kind:
     for word in ("kind", "family", "default_solver"):
         given: object = getattr(kind, word)
         if not isinstance(given, str):
-            raise UsageError(f"{word}: wanted a text, not {shown(given)}")
+            raise UsageError(f"{word}: wanted text, not {shown(given)}")
     metrics: object = kind.metrics
     if not isinstance(metrics, tuple) or not metrics:
         raise UsageError(f"metrics: wanted a tuple of Metric, not {shown(metrics)}")
@@ -124,13 +128,13 @@ def _plugin_kind(named: object) -> Kind:
 
 
 def _plugin_solver(named: object) -> SolverSpec:
-    """Return the row that a plugin names; UsageError for kinds and modules that do not
-    exist.
+    """Return *named*, the solver row of a plugin; raise UsageError if it names kinds or
+    modules that do not exist.
     """
     if not isinstance(named, SolverSpec):
         raise UsageError(f"wanted a SolverSpec, not {type(named).__name__}")
     if not isinstance(named.name, str):
-        raise UsageError(f"name: wanted a text, not {shown(named.name)}")
+        raise UsageError(f"name: wanted text, not {shown(named.name)}")
     for kind in named.kinds:
         if kind not in KINDS:
             raise UsageError(f"kinds: there is no {kind!r}; {suggest(kind, KINDS)}")
@@ -141,8 +145,8 @@ def _plugin_solver(named: object) -> SolverSpec:
 
 
 def _require_module(target: str) -> None:
-    """Raise UsageError where the module of *target* cannot be found; import at most the
-    packages that contain the module.
+    """Raise UsageError if the module of *target* cannot be found. The module itself is
+    not imported, only the packages that contain it.
     """
     module = target.partition(":")[0]
     if module not in sys.modules and find_spec(module) is None:
@@ -150,7 +154,7 @@ def _require_module(target: str) -> None:
 
 
 def _all_formats() -> dict[str, Format]:
-    """Return the formats by name: kinds of decisions, then those of plugins, then
+    """Return all formats by name: first kinds of decisions, then those of plugins, then
     formats that are only measured.
     """
     own: list[Format] = []
@@ -169,7 +173,7 @@ def _all_formats() -> dict[str, Format]:
 
 
 def _all_solvers() -> tuple[SolverSpec, ...]:
-    """Return the solvers of ioopt by family, then those of plugins."""
+    """Return the solvers of ioopt, family after family, then those of plugins."""
     solvers: list[SolverSpec] = []
     for family in FAMILIES:
         solvers.extend(family.SOLVERS)
@@ -181,21 +185,23 @@ def _all_solvers() -> tuple[SolverSpec, ...]:
 
 
 def __getattr__(name: str) -> object:
-    """Tell plugins written for the last version what replaces a removed class."""
+    """Raise an error for a missing name; for a class that was removed, the error says
+    what replaces it.
+    """
     refuse_left_class(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 FORMATS: dict[str, Format] = _all_formats()
-"""The formats that can be read and generated: kinds of decisions, then those that are
-only measured.
+"""The formats that can be read, keyed by name: first kinds of decisions, then formats
+that are only measured.
 """
 KINDS: dict[str, Kind] = {
     name: form for name, form in FORMATS.items() if isinstance(form, Kind)
 }
-"""The kinds of decisions by name."""
+"""The kinds of decisions, keyed by name."""
 SOLVERS: tuple[SolverSpec, ...] = _all_solvers()
-"""The solvers of all families, then those of plugins."""
+"""The solvers of ioopt's families, then those of plugins."""
 
 
 def families() -> tuple[str, ...]:
@@ -204,8 +210,8 @@ def families() -> tuple[str, ...]:
 
 
 def format_of(text: object, where: str = "instance") -> Format:
-    """Return the format that a file's ``format`` key names; InstanceError for one that
-    ioopt does not know.
+    """Return the format that *text*, the ``format`` key of a file, names; raise
+    InstanceError for an unknown format.
     """
     for spec in FORMATS.values():
         if text == spec.format:
@@ -220,7 +226,7 @@ def format_of(text: object, where: str = "instance") -> Format:
 
 
 def decided(spec: Format) -> Kind:
-    """Return *spec* as a kind of decision; UsageError for a format that is only
+    """Return *spec* as a kind of decision; raise UsageError for a format that is only
     measured.
     """
     if isinstance(spec, Kind):
@@ -231,8 +237,8 @@ def decided(spec: Format) -> Kind:
 
 
 def generator_of(name: str) -> Format:
-    """Return the format that ``generate NAME`` makes: the kind of that name, or the
-    first of that family.
+    """Return the format that ``ioopt instances generate NAME`` makes: the kind called
+    *name*, or the first kind of the family called *name*.
     """
     able = [spec for spec in FORMATS.values() if spec.generates]
     for spec in able:
@@ -252,9 +258,8 @@ def generator_of(name: str) -> Format:
 def generate(
     kind: Format, preset: str | None, settings: Mapping[str, object], seed: int
 ) -> Any:
-    """Return one instance of *kind*; UsageError for unknown presets and settings.
-
-    When the preset belongs to another kind, the message says so.
+    """Return one generated instance of *kind*; raise UsageError for unknown presets and
+    settings.
     """
     if preset is not None and preset not in kind.presets:
         for spec in FORMATS.values():
@@ -279,14 +284,14 @@ def generate(
 
 
 def kind_of_problem(problem: object) -> Kind:
-    """Return the kind of a problem in which something is decided; UsageError for
-    anything else.
+    """Return the kind of *problem*, in which something is decided; raise UsageError for
+    any other object.
     """
     return decided(format_of_problem(problem))
 
 
 def format_of_problem(problem: object) -> Format:
-    """Return the format of a problem object; UsageError for anything else."""
+    """Return the format of a problem object; raise UsageError for any other object."""
     text = getattr(problem, "format", None)
     for spec in FORMATS.values():
         if text == spec.format and type(problem) is spec.problem_class():
@@ -300,10 +305,12 @@ def solvers_for(kind: str) -> tuple[SolverSpec, ...]:
 
 
 def solver(name: str | Callable[..., object] | None, kind: Kind) -> SolverSpec:
-    """Return the solver called *name* (None: the default) for instances of *kind*.
+    """Return the solver called *name* (None: the default solver) for instances of
+    *kind*.
 
-    *name* may also be a function, or ``module:function``: see :func:`_own`. Raises
-    UsageError when no solver has that name, or the named solver takes only other kinds.
+    *name* may also be a function or ``module:function``, as :func:`_own` explains.
+    Raises UsageError when no solver has that name, or when the named solver takes only
+    other kinds.
     """
     wanted = kind.default_solver if name is None else name
     if not (isinstance(wanted, str) or callable(wanted)):
@@ -329,8 +336,8 @@ def solver(name: str | Callable[..., object] | None, kind: Kind) -> SolverSpec:
 
 
 def removed_solver(family: str, name: str) -> str | None:
-    """Return the replacement for a removed solver of *family*; None for any other
-    name.
+    """Return the replacement for the removed solver *name* of *family*; None if *name*
+    was not removed.
     """
     for kind in KINDS.values():
         if kind.family == family and name in kind.removed:
@@ -339,8 +346,8 @@ def removed_solver(family: str, name: str) -> str | None:
 
 
 def _nearest_solver(wanted: str, names: Sequence[str]) -> str:
-    """Return the end of a message about an unknown solver: the nearest name of the
-    kind, else the nearest name of any kind, else all names of the kind.
+    """Return the end of a message about an unknown solver: the most similar name for
+    the kind, else the most similar name for any kind, else all names for the kind.
     """
     near = nearest(wanted, names) or nearest(wanted, [spec.name for spec in SOLVERS])
     if near is None or near in names:
@@ -363,8 +370,9 @@ def require_backend(spec: SolverSpec, backend: str | None) -> None:
 
 
 def settings_for(spec: SolverSpec, given: Mapping[str, object]) -> Any:
-    """Return the settings of a solver from ``--set`` values; UsageError for unknown
-    settings and for a value that contradicts the solver's name.
+    """Return the settings of a solver from ``--set`` values; raise UsageError for an
+    unknown setting, and for a value that contradicts a setting fixed by the solver's
+    name.
     """
     settings_class = spec.settings_class()
     if settings_class is None:
@@ -385,8 +393,8 @@ def settings_for(spec: SolverSpec, given: Mapping[str, object]) -> Any:
 
 
 def _named_for(spec: SolverSpec, wanted: Mapping[str, object]) -> str:
-    """Return advice for the fixed settings *wanted*: use the solver that has them, if
-    there is one.
+    """Return advice for a user who wants the fixed settings *wanted*: use the solver
+    that has them, if there is one.
     """
     for other in SOLVERS:
         alike = (other.target, other.kinds) == (spec.target, spec.kinds)
@@ -396,19 +404,21 @@ def _named_for(spec: SolverSpec, wanted: Mapping[str, object]) -> str:
 
 
 def named_policy(name: str, kind: Kind, settings: Mapping[str, object]) -> MadePolicy:
-    """Return the policy of the solver called *name*, made from *settings*; UsageError
-    for an unknown name or setting, and for a solver without policy.
+    """Return the policy of the solver called *name*, made from *settings*; raise
+    UsageError for an unknown name or setting, and for a solver without a policy.
     """
     spec = solver(name, kind)
     if spec.policy is None:
-        raise UsageError(f"{name} tries policies on whole instances; name one of them")
+        raise UsageError(
+            f"{name} tries several policies on whole instances; name one of these"
+        )
     chosen = settings_for(spec, settings)
     return MadePolicy(spec.make_policy(chosen), chosen)
 
 
 def policy_of_plan(kind: Kind, plan: object) -> MadePolicy | None:
-    """Return the policy that a plan names, with the settings that it states; None for
-    plans that no policy made.
+    """Return the policy that a plan names, made with the settings in the plan; None for
+    a plan that no policy made.
     """
     name = kind.policy_of(plan)
     if name is None:
@@ -419,8 +429,8 @@ def policy_of_plan(kind: Kind, plan: object) -> MadePolicy | None:
 
 
 def _broken(name: str) -> str:
-    """Return the end of a message about an unknown *name*: the reason why the plugin of
-    that name is missing; empty when there is no such plugin.
+    """Return the end of a message about an unknown *name*: why the plugin with that
+    name could not be loaded; empty if there is no such plugin.
     """
     for plugin, wrong in BROKEN.items():
         if plugin.startswith(f"{name} of "):
@@ -429,24 +439,26 @@ def _broken(name: str) -> str:
 
 
 _OWN_REFUSED: list[str] = []
-"""The reason why this process takes only listed solvers; empty when it takes any."""
+"""The reason why this process accepts only registered solvers; empty if it accepts
+functions of the user.
+"""
 
 
 def refuse_own(why: str) -> None:
-    """Refuse, from now on and in this process, solvers that are not listed, so that no
-    name imports code.
+    """Refuse functions of the user as solvers, from now on and in this process, so that
+    no name of a solver can import code.
     """
     _OWN_REFUSED[:] = [why]
 
 
 def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
-    """Return the solver row of a function of the user, given directly or as
-    ``module:function``, whose module may be in the working folder.
+    """Return the solver row for a function of the user, given directly or as
+    ``module:function``. Its module may be in the working folder.
 
     The function takes the problem, or the problem and a
     :class:`~ioopt.protocols.SolveRequest`; it returns an Outcome, a plan object or a
-    plan's dictionary. A class ``Settings`` in its module defines its ``--set`` keys.
-    Raises UsageError when there is no such function.
+    plan's dictionary. A class ``Settings`` in the function's module defines the keys of
+    ``--set``. Raises UsageError when there is no such function.
     """
     if isinstance(wanted, str):
         name = wanted
@@ -475,8 +487,8 @@ def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
 
 
 def _takes_one(function: Callable[..., object]) -> bool:
-    """Return whether *function* accepts the problem, but not the request beside it;
-    False when its parameters are not known.
+    """Return whether *function* takes the problem alone, without the request; False if
+    its parameters are unknown.
     """
     try:
         parameters = inspect.signature(function)
@@ -490,7 +502,9 @@ def _takes_one(function: Callable[..., object]) -> bool:
 
 
 def _of_problem_alone(function: Callable[..., object]) -> Callable[..., object]:
-    """Return a solver that calls *function* with the problem only."""
+    """Return a solver that calls *function* with the problem and without the
+    request.
+    """
 
     @wraps(function)
     def solve(problem: object, request: object) -> object:
@@ -500,8 +514,8 @@ def _of_problem_alone(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _find(target: str) -> object:
-    """Return the object called ``module:name``, from the import path or the working
-    folder.
+    """Return the object called ``module:name``; its module is on the import path or in
+    the working folder.
     """
     folder = os.getcwd()
     added = folder not in sys.path
@@ -522,8 +536,8 @@ def _find(target: str) -> object:
 
 
 def measure_of(kind: Kind, name: str | None = None) -> Metric:
-    """Return the metric called *name* as the measure of answers of *kind* (None: the
-    kind's first metric); UsageError when the kind has none of that name.
+    """Return the metric called *name* (None: the kind's first metric) as the measure of
+    answers of *kind*; raise UsageError when the kind has no such metric.
     """
     chosen = name or kind.metrics[0].name
     known = [metric.name for metric in kind.metrics]
@@ -535,8 +549,9 @@ def measure_of(kind: Kind, name: str | None = None) -> Metric:
 
 
 def measures_of(kinds: Iterable[Kind], name: str | None) -> dict[str, Metric]:
-    """Return the measure of each kind by its name: the metric called *name*, else the
-    kind's first; UsageError when no kind has *name*.
+    """Return the measure of each kind, keyed by the kind's name: the metric called
+    *name* or, for kinds without it, their first metric. Raise UsageError when no kind
+    has *name*.
     """
     found: dict[str, Metric] = {}
     errors: list[UsageError] = []

@@ -1,4 +1,4 @@
-"""Find the policies of the two online families by name, for live use."""
+"""Find the policies of the batch I/O and gang families by name, for live schedulers."""
 
 from collections.abc import Mapping
 
@@ -10,14 +10,18 @@ from ioopt.families.gang import Gang
 
 
 def io_policy(name: str, settings: Mapping[str, object] | None = None) -> IoPolicy:
-    """Return the I/O policy called *name*; UsageError for unknown names or settings."""
+    """Return the I/O policy called *name*; raise UsageError for an unknown name or
+    setting.
+    """
     kind = registry.KINDS[BatchIo.kind]
     policy: IoPolicy = registry.named_policy(name, kind, settings or {}).policy
     return policy
 
 
 def gang_policy(name: str, settings: Mapping[str, object]) -> GangPolicy:
-    """Return the gang policy called *name*; UsageError as in :func:`io_policy`."""
+    """Return the gang policy called *name*; raise UsageError for an unknown name or
+    setting.
+    """
     policy: GangPolicy = registry.named_policy(
         name, registry.KINDS[Gang.kind], settings
     ).policy

@@ -1,4 +1,6 @@
-"""Provide what plugins import: base classes of kinds, rows of solvers."""
+"""Provide the names that plugins import: base classes of kinds, and the class of solver
+rows.
+"""
 
 from ioopt.families import ANYTIME as ANYTIME
 from ioopt.families import BOUND as BOUND
@@ -21,6 +23,8 @@ from ioopt.options import refuse_left_class
 
 
 def __getattr__(name: str) -> object:
-    """Tell plugins written for the last version what replaces a removed class."""
+    """Raise an error for a missing name; for a class that was removed, the error says
+    what replaces it.
+    """
     refuse_left_class(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,9 @@
-"""Describe plans in sentences, and define which resources an explanation varies.
+"""Describe plans in sentences, and define the resources that an explanation varies.
 
-There is one module for each family: ``told`` returns the sentences, ``KNOBS`` has the
-resources. A knob changes the plain data of an instance, and returns False when the
-instance does not have the resource. :mod:`ioopt.explaining` uses both.
+There is one module for each family: its function ``told`` returns the sentences, and
+its table ``KNOBS`` has the resources. A knob is a function that increases one resource
+in the plain data of an instance; it returns False when the instance does not have the
+resource. :mod:`ioopt.explaining` uses both.
 """
 
 from collections.abc import Callable
@@ -10,12 +11,12 @@ from collections.abc import Callable
 from ioopt.problems.base import Json
 
 MORE = 1.1
-"""The factor on each resource in an explanation: 10 % more."""
+"""The factor by which an explanation increases a resource: 10 % more."""
 
 
 def scaled(part: str, key: str) -> Callable[[Json], bool]:
-    """Return a knob that increases *key* of the object *part*, or of every object in
-    the list *part* that has it.
+    """Return a knob that increases the number *key* by 10 %, in the object *part* of an
+    instance or in every object of the list *part*.
     """
 
     def turn(data: Json) -> bool:

@@ -1,4 +1,4 @@
-"""Explain batch I/O schedules: waiting, computing, transfers, congestion."""
+"""Explain batch I/O schedules: waiting, computing, transfers, and congestion."""
 
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.batch_io import BatchIoProblem, Job
@@ -9,8 +9,8 @@ from ioopt.units import quantity
 
 
 def told(problem: BatchIoProblem, result: Result) -> list[str]:
-    """Return sentences on the parts of a job's response time, and on the jobs that lose
-    most by congestion.
+    """Return sentences on the parts of the mean response time, and on the jobs that
+    lose most time to congestion.
     """
     assert result.schedule is not None
     rows = {row["id"]: row for row in result.schedule["jobs"]}
@@ -31,12 +31,12 @@ def told(problem: BatchIoProblem, result: Result) -> list[str]:
 
 
 def _computing(job: Job) -> float:
-    """Return the seconds for which a job computes."""
+    """Return the seconds of computing in all phases of a job."""
     return sum(phase.compute_seconds * phase.repeat for phase in job.phases)
 
 
 def _outstanding(row: Json) -> float:
-    """Return the seconds during which some request of a job is waiting or
+    """Return the seconds during which a request of the job in *row* is waiting or
     transferring.
     """
     finished = [io for io in row["io"] if io["finish_seconds"] is not None]
@@ -44,7 +44,7 @@ def _outstanding(row: Json) -> float:
 
 
 def _share(part: float, whole: float) -> str:
-    """Return a share in per cent; a dash when the whole is 0."""
+    """Return *part* as a percentage of *whole*; a dash when the whole is 0."""
     shown = None
     if whole:
         shown = percent(part / whole)
@@ -52,7 +52,7 @@ def _share(part: float, whole: float) -> str:
 
 
 def _hurt(rows: dict[JobId, Json]) -> str:
-    """Return the sentence on the jobs that wait longest between a request and its first
+    """Return the sentence on the jobs whose requests wait longest for their first
     grant.
     """
     held = {

@@ -1,4 +1,4 @@
-"""Explain gang schedules: waiting, slices of other jobs, remote files."""
+"""Explain gang schedules: waiting, time slices of other jobs, and remote files."""
 
 from ioopt.problems.base import Json
 from ioopt.problems.gang import GangProblem
@@ -9,8 +9,8 @@ from ioopt.units import quantity
 
 
 def told(problem: GangProblem, result: Result) -> list[str]:
-    """Return sentences on where the response time goes, and which jobs end away from
-    their files.
+    """Return sentences on the parts of the mean response time, and on the jobs that end
+    on nodes without their files.
     """
     assert result.schedule is not None
     arrivals = {job.id: job.arrival_seconds for job in problem.jobs}
@@ -53,7 +53,9 @@ def _row(data: Json) -> bool:
 
 
 def _remote(data: Json) -> bool:
-    """Reduce by a tenth what reading remote files costs beyond reading local ones."""
+    """Make remote files faster: the additional time for reading them, compared with
+    local files, is divided by 1.1.
+    """
     local = "local_seconds"
     remote = "remote_seconds"
     rows = data["jobs"]

@@ -1,5 +1,5 @@
-"""Explain plans of batches and workflows: the link, computing, waits, and bytes that
-were fetched again.
+"""Explain plans of batches and workflows: use of the remote link, computing, waiting,
+and bytes that were fetched again.
 """
 
 from ioopt.problems.base import Json
@@ -12,7 +12,7 @@ from ioopt.units import quantity
 
 
 def told(problem: ReplicationProblem, result: Result) -> list[str]:
-    """Return sentences on shares of the makespan, and on files that were fetched
+    """Return sentences on how the makespan is spent, and on files that were fetched
     again.
     """
     assert result.schedule is not None
@@ -84,12 +84,14 @@ def _again(problem: ReplicationProblem, transfers: list[Json]) -> str:
 
 
 def _bytes(metric: str, amount: int) -> str:
-    """Return an amount of bytes with its unit, "nothing" for 0."""
+    """Return a number of bytes as text with a unit, "nothing" for 0; *metric* is the
+    name of the metric.
+    """
     return quantity(metric, amount) if amount else "nothing"
 
 
 def _speeds(data: Json) -> bool:
-    """Increase the speed of every node."""
+    """Increase the speed of every node by 10 %."""
     for node in data["nodes"]:
         node["speed"] = node.get("speed", 1.0) * MORE
     return True

@@ -387,7 +387,7 @@ def test_a_store_in_a_folder_that_cannot_be_written_to(left):
 def test_what_is_no_file_is_no_store(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(UsageError, match="not a file"):
+        with pytest.raises(UsageError, match="not a regular file"):
             Store(str(path))
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
 

@@ -373,12 +373,12 @@ def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatc
             ("--machine", "node_rate=1MB/s,storage_rate=1PB/s"),
             "1 PB/s is more than 1000 times what all 4 nodes can send, 4 MB/s",
         ),
-        (log(), ("--site", "site.toml"), "--site is gone: every job starts when the"),
-        (log(), ("--queue", "wfp"), "--queue is gone: every job starts when the log"),
+        (log(), ("--site", "site.toml"), "--site was removed: every job starts"),
+        (log(), ("--queue", "wfp"), "--queue was removed: every job starts"),
         (
             log(),
             ("--machine", "backfill=easy"),
-            "--machine backfill=...: every job starts when the log says",
+            "--machine backfill=...: every job starts at the time in the",
         ),
     ],
 )

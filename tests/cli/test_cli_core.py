@@ -197,8 +197,8 @@ BAD = [
     ),
     (("instances", "schema", "replicaton"), 2, "did you mean 'replication'"),
     (("instances", "solvers", "--family", "gnag"), 2, "gang"),
-    (("check", "cycle3", "--explain"), 2, "wants a RESULT"),
-    (("check", "cycle3", "--format", "json"), 2, "belongs to --explain"),
+    (("check", "cycle3", "--explain"), 2, "needs a RESULT"),
+    (("check", "cycle3", "--format", "json"), 2, "is only for --explain"),
     (
         ("import", "swf", "a.swf", "--node-rate", "1GB/s"),
         2,

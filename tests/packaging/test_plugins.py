@@ -252,7 +252,7 @@ def test_a_kind_that_cannot_be_one_is_named(tmp_path):
         ("old", "KindSpec is now the"),
         ("short", "the class Short has no 'metrics'"),
         ("idle", "the class Idle has no method"),
-        ("numbered", "kind: wanted a text, not 3"),
+        ("numbered", "kind: wanted text, not 3"),
         ("wordy", "metrics: wanted a Metric, not"),
         ("whole", "present"),
         ("yet", "another plugin has one of"),

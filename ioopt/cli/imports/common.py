@@ -1,5 +1,5 @@
-"""Define the common parts of the import commands: SOURCE and -o, --machine, and their
-output.
+"""Define the common parts of the import commands: the argument SOURCE, the options -o
+and --machine, and the output.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,22 +20,24 @@ from ioopt.problems.base import Json, Problem
 from ioopt.problems.batch_io import QueueOptions
 
 Reader = Callable[..., Problem]
-"""A function that makes the instance from the values of a command's arguments and
+"""A function that makes an instance from the values of a command's arguments and
 options.
 """
 Described = Callable[[tuple[str, ...]], Mapping[str, Any]]
-"""A function that makes arguments of the reader from the words of ``--machine``."""
+"""A function that converts the values of the option ``--machine`` to keywords of the
+reader.
+"""
 
 
 def import_command(
     name: str, epilog: str, *, machine: Described | None = None, several: bool = False
 ) -> Callable[[Reader], click.Command]:
-    """Make a command of a reader, a function that takes ``source`` (or, with *several*,
-    ``sources``).
+    """Return a decorator that makes a click command from a reader. The reader takes the
+    keyword ``source`` or, if *several* is true, ``sources``.
 
     The command's option -o says where to write the instance. The warnings in the
-    instance's ``meta`` are also printed on standard error. Sources can have values that
-    no instance may have; the error raised for them becomes an InstanceError.
+    instance's ``meta`` are also printed to standard error. A source may contain values
+    that no instance may have; the error raised for them becomes an InstanceError.
     """
 
     def decorate(reader: Reader) -> click.Command:
@@ -79,16 +81,17 @@ machine_option = click.option(
     "machine",
     multiple=True,
     metavar="FILE|KEY=VALUE[,...]",
-    help="The machine, where the source does not say it: a TOML or JSON file, or keys "
-    "of one; may be given again, the last one counts. Keys: the page on formats, "
-    "Machines.",
+    help="The machine, if the source does not describe it: a TOML or JSON file, or "
+    "keys of such a file; may be given again, and the last value of a key counts. "
+    "The page on formats lists the keys in section Machines.",
 )
 
 
 def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
-    """Return the keys that *words* of ``--machine`` state for each of *classes*.
+    """Return, for each of *classes*, those of its keys that *words*, the values of the
+    option ``--machine``, state.
 
-    A file may state keys of any machine; text on the command line may state only keys
+    A file may state keys of any machine. Text on the command line may state only keys
     of *classes*.
     """
     found: Json = {}
@@ -135,14 +138,14 @@ def _keys(*classes: type[BaseModel]) -> list[str]:
 
 
 def _owner(words: tuple[str, ...]) -> str:
-    """Return the option as the user gave it, with names of files, for messages."""
+    """Return ``--machine`` and the names of the files given to it, for messages."""
     files = [word[-60:] for word in words if "=" not in word]
     return " ".join(["--machine", *files])
 
 
 def batch_machine(words: tuple[str, ...]) -> Json:
-    """Return the arguments ``machine``, a rule, and ``options``, the settings of the
-    batch queue.
+    """Return the keywords ``machine``, a rule that describes a batch machine, and
+    ``options``, the settings of the batch queue.
     """
     rule, queue = _told(words, MachineRule, QueueOptions)
     stated = parse_settings(QueueOptions, queue, _owner(words)).model_dump(
@@ -156,6 +159,6 @@ def batch_machine(words: tuple[str, ...]) -> Json:
 
 
 def cluster(words: tuple[str, ...]) -> Json:
-    """Return the argument ``machine``, the cluster that a workflow runs on."""
+    """Return the keyword ``machine``, the cluster on which a workflow runs."""
     (given,) = _told(words, Machine)
     return {"machine": parse_settings(Machine, given, _owner(words))}

@@ -1,7 +1,7 @@
 """``ioopt import``: read job logs and traces as batch-io or gang instances.
 
-Readers get the machine options as the keywords ``machine`` and ``options``, which are
-called ``how`` here.
+Readers receive the machine options as the keywords ``machine`` and ``options``; in this
+module these two are together called ``how``.
 """
 
 from typing import Any
@@ -66,14 +66,14 @@ TRACE = together(
         type=float,
         default=0.1,
         metavar="F",
-        help="Mean share of run time that is I/O, of jobs without a Darshan log.",
+        help="Mean share of the run time that is I/O, for jobs without a Darshan log.",
     ),
     click.option(
         "--io-period",
         type=float,
         default=3600.0,
         metavar="S",
-        help="Seconds of run time to each I/O phase.",
+        help="Seconds of run time for each I/O phase.",
     ),
     click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N"),
     click.option(
@@ -112,11 +112,12 @@ def import_swf(
     skip_bad: float | None,
     **batch_io: Any,
 ) -> BatchIoProblem | GangProblem:
-    """Make an instance of the job log SOURCE (Standard Workload Format, also .gz or -).
+    """Make an instance from the job log SOURCE (Standard Workload Format, also .gz or
+    -).
 
-    A gang instance takes sizes, arrivals and run times from the log, and its
-    machine, files and I/O intensity from --set; the options for I/O, machine and
-    queue belong to batch-io.
+    A gang instance takes sizes, arrivals and run times from the log; --set gives its
+    machine, files and I/O intensity. The options for I/O, machine and queue are only
+    for batch-io.
     """
     if family == "gang":
         from ioopt.generate.gang.from_swf import gang_from_swf
@@ -125,7 +126,7 @@ def import_swf(
         chosen = parse_settings(Settings, settings, "import swf --family gang")
         return gang_from_swf(read_swf(source, skip_bad), chosen, seed, max_jobs=jobs)
     if settings:
-        raise UsageError("--set belongs to --family gang")
+        raise UsageError("--set is only for --family gang")
     return _batch_io(
         source, kind="swf", jobs=jobs, seed=seed, skip_bad=skip_bad, **batch_io
     )
@@ -139,16 +140,16 @@ def import_swf(
     help="Zone of times without an offset, such as Europe/Stockholm (default: UTC).",
 )
 @click.option(
-    "--cluster", metavar="NAME", help="Which cluster to read, of several in SOURCE."
+    "--cluster", metavar="NAME", help="The cluster to read if SOURCE has several."
 )
 def import_sacct(source: str, **batch_io: Any) -> BatchIoProblem:
-    """Make a batch-io instance of the output of Slurm's sacct -a -P --noconvert.
+    """Make a batch-io instance from the output of Slurm's sacct -a -P --noconvert.
 
-    SOURCE may be .gz or -. Needed are the columns JobID, Submit, Start, End, State
-    and one of AllocCPUS, NCPUS, AllocTRES, ReqCPUS, ReqTRES; read are also JobIDRaw,
-    Cluster, Eligible, Elapsed or ElapsedRaw, Suspended, Timelimit or TimelimitRaw,
-    User, Account, QOS, Partition. JobName and other texts of users can hold the |
-    that separates columns: leave them out.
+    SOURCE may be .gz or -. These columns are required: JobID, Submit, Start, End, State
+    and one of AllocCPUS, NCPUS, AllocTRES, ReqCPUS, ReqTRES. These are used if present:
+    JobIDRaw, Cluster, Eligible, Elapsed or ElapsedRaw, Suspended, Timelimit or
+    TimelimitRaw, User, Account, QOS, Partition. Leave out JobName and other texts of
+    users: they can contain the character | that separates columns.
     """
     return _batch_io(source, kind="sacct", **batch_io)
 
@@ -156,7 +157,7 @@ def import_sacct(source: str, **batch_io: Any) -> BatchIoProblem:
 @import_command("pbs", PBS, machine=batch_machine)
 @TRACE
 def import_pbs(source: str, **batch_io: Any) -> BatchIoProblem:
-    """Make a batch-io instance of accounting records of PBS or Torque.
+    """Make a batch-io instance from accounting records of PBS or Torque.
 
     SOURCE may be .gz or -.
     """
@@ -182,10 +183,11 @@ def read_trace(
     skip_bad: float | None = None,
     **how: Any,
 ) -> Json:
-    """Read the log *source*; return the arguments of batch_io_from_swf.
+    """Read the log *source*; return the keywords of batch_io_from_swf.
 
-    The keywords are the options of TRACE; *how* is passed on. *kind* is swf, sacct or
-    pbs; by default it is recognised from the text.
+    The keywords up to *size*, and *skip_bad*, are the options of TRACE. *time_zone* and
+    *cluster* are options of `import sacct`. *kind* is swf, sacct or pbs; by default it
+    is recognised from the text. *how* is passed on.
     """
     from ioopt.formats.job_log import read_log
 
@@ -218,11 +220,11 @@ def read_trace(
 def import_darshan(
     sources: tuple[str, ...], phase_gap: float, skip_bad: float | None, **how: Any
 ) -> BatchIoProblem:
-    """Make a batch-io instance of Darshan logs; those of one job are joined.
+    """Make a batch-io instance from Darshan logs; logs of the same job are joined.
 
-    SOURCE is a binary log of Darshan 3.x (needs the package darshan), the output
-    of darshan-parser 3.x (also .gz or -), which has neither traces nor heatmaps,
-    or a folder of them.
+    SOURCE is a binary log of Darshan 3.x, for which the package darshan is needed, or
+    the output of darshan-parser 3.x (also .gz or -), or a folder of such files. The
+    output of darshan-parser has neither traces nor heatmaps.
     """
     logs, skipped = read_darshan_logs(sources, gap_seconds=phase_gap, skip_bad=skip_bad)
     return batch_io_from_darshan(logs, skipped=skipped, **how)
@@ -246,5 +248,7 @@ def import_darshan(
 def import_batsim(
     source: str, flops: float, network_rate: float, **how: Any
 ) -> BatchIoProblem:
-    """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -)."""
+    """Make a batch-io instance from the Batsim workload SOURCE (JSON, also .gz or
+    -).
+    """
     return read_batsim(source, platform=Platform(flops, network_rate), **how)

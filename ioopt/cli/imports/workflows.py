@@ -45,10 +45,10 @@ Examples:
 def import_wfformat(source: str, flatten: bool, machine: Machine) -> ReplicationProblem:
     """Make a replication instance from a WfFormat 1.4, 1.5 or 1.6 workflow.
 
-    Files become inputs and outputs with their sizes, run times compute seconds; outputs
-    that no task reads are to be kept. What was unusual in the file, dropped or assumed
-    is printed on standard error and kept in the instance's meta. The machines of the
-    file are the nodes unless --machine gives others.
+    Files become inputs and outputs with their sizes, and run times become compute
+    seconds; outputs that no task reads are to be kept. Data that were unusual, dropped
+    or assumed are listed on standard error and in the instance's meta. The machines in
+    the file become the nodes unless --machine describes others.
     """
     return read_wfformat(source, machine, flatten)
 
@@ -57,7 +57,7 @@ def import_wfformat(source: str, flatten: bool, machine: Machine) -> Replication
 @click.option(
     "--graph",
     metavar="NAME|N",
-    help="Which graph of the file: its name, or its place from 0.",
+    help="The graph to read from the file: its name, or its position from 0 on.",
 )
 @click.option(
     "--keep", is_flag=True, help="Save files that no task reads to remote storage."
@@ -65,15 +65,15 @@ def import_wfformat(source: str, flatten: bool, machine: Machine) -> Replication
 @click.option(
     "--actual",
     metavar="FILE",
-    help="Write {task: seconds} of tasks that took other than expected.",
+    help="Write {task: seconds} for tasks that did not take the expected time.",
 )
 def import_estee(
     source: str, graph: str | None, keep: bool, actual: str | None, machine: Machine
 ) -> ReplicationProblem:
     """Make a replication instance from a graph of an Estee data set (JSON or zip).
 
-    Tasks have their expected durations where the file has them; actual ones that
-    differ are written to --actual.
+    Tasks get their expected durations if the file states them. Actual durations that
+    differ from the expected ones are written to the file given by --actual.
     """
     problem, seconds = read_estee(source, graph, machine, keep)
     if actual is not None:
@@ -85,8 +85,8 @@ def import_estee(
 def import_saga(source: str, machine: Machine) -> ReplicationProblem:
     """Make a replication instance from a task graph of SAGA, such as DAGBench's.
 
-    A cost of 1 is 1 s at speed 1, a size of 1 is 1 MB. The network of the file is not
-    used.
+    A cost of 1 becomes 1 s at speed 1, and a size of 1 becomes 1 MB. The network in the
+    file is not used.
     """
     return read_saga(source, machine)
 
@@ -101,7 +101,8 @@ def import_saga(source: str, machine: Machine) -> ReplicationProblem:
     "--read",
     type=click.Choice(["rchar", "read_bytes"]),
     default="rchar",
-    help="Column of the bytes read; the bytes written are its counterpart.",
+    help="Column of bytes read (rchar or read_bytes); the column of bytes written "
+    "follows from it.",
 )
 @skip_bad_option
 def import_nextflow_trace(
@@ -113,10 +114,11 @@ def import_nextflow_trace(
 ) -> ReplicationProblem:
     """Make a replication instance from a Nextflow trace (tabs, commas or semicolons).
 
-    A trace has byte counts, but no files and no edges: each task gets one output and
-    one input of the bytes that it wrote and read. A DAG has edges between processes,
-    not tasks: a task waits for the tasks of the earlier process that have its tag, or
-    for all of them if none has. Assumptions are printed on standard error.
+    A trace has byte counts, but neither files nor edges. Each task therefore gets one
+    input of the bytes that it read and one output of the bytes that it wrote. A DAG has
+    edges between processes, not between tasks. A task therefore waits for those tasks
+    of the earlier process that have its tag, or for all of them if none has.
+    Assumptions are printed to standard error.
     """
     return read_nextflow_trace(source, dag, machine, read, skip_bad)
 
@@ -133,7 +135,7 @@ Examples:
 def import_work_directory(source: str, **told: Any) -> WorkDirectoryProblem:
     """Make a work-directory instance from a WfFormat workflow or a Nextflow trace.
 
-    Outputs that no task reads count as moved out once they are written. `ioopt budget`
-    takes the same options.
+    Outputs that no task reads are assumed to be moved out of the directory once they
+    are written. `ioopt budget` takes the same options.
     """
     return read_recorded(source, **told)

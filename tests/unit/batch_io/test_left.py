@@ -129,4 +129,4 @@ def test_instances_that_left(run: Any, tmp_path: Path) -> None:
         code, _, stderr = run(*words)
         assert code == 2
         (line,) = stderr.splitlines()
-        assert "buffer-12: left with burst buffers; take io-sets-12" in line
+        assert "buffer-12: was removed with burst buffers; take io-sets-12" in line

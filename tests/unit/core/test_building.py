@@ -70,7 +70,7 @@ def test_what_is_wrong_is_named():
             lambda b: b.add_file(-5, "neg"),
             "files[2] (neg).bytes: must be 0 or more, not -5",
         ),
-        (lambda b: b.add_file(5, "raw"), "files[2] (raw).id: 'raw' is there already"),
+        (lambda b: b.add_file(5, "raw"), "files[2] (raw).id: 'raw' exists already"),
         (
             lambda b: b.add_node(cores=0),
             "nodes[1] (n1).cores: must be 1 or more, not 0",

@@ -285,7 +285,9 @@ def test_auto_stops_where_the_next_policy_may_not_fit() -> None:
 
 def test_auto_is_no_policy_to_embed() -> None:
     machine = {**FLAT, "nodes": 4, "storage_bytes_per_second": 2}
-    with pytest.raises(UsageError, match="auto tries policies on whole instances"):
+    with pytest.raises(
+        UsageError, match="auto tries several policies on whole instances"
+    ):
         ioopt.embed.IoArbiter(machine, "auto")
 
 

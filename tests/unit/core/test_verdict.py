@@ -75,7 +75,7 @@ def test_a_bound_of_tiny_values_that_is_rounding_is_left_out():
     tiny = replace(FOUND, report=CheckReport((), {"additive_seconds": 7.3e-9}))
     found = verdict_on_plan(Claim(ADDITIVE, 7.4e-9), None, tiny)
     assert (found.status, found.bound, found.gap) == ("feasible", None, None)
-    assert "is rounding and left out" in found.notes[0]
+    assert "by a rounding error only and is left out" in found.notes[0]
 
 
 def test_the_checker_and_the_replay_make_a_bound_stronger():

@@ -165,4 +165,4 @@ def test_trace_becomes_a_workload(run: Any) -> None:
     assert run("check", "gang.json")[0] == 0
     assert run(*call, "nodes=1", "--family", "gang")[0] == 2
     code, _, err = run(*call, "nodes=8")
-    assert code == 2 and "--set belongs to --family gang" in err
+    assert code == 2 and "--set is only for --family gang" in err
