@@ -34,8 +34,8 @@ def overloads(
 ) -> list[tuple[Load, float]]:
     """Return every load that a pipe of *rate* bytes/s cannot finish in time.
 
-    Each load is paired with the number of bytes that are still to be moved at its end.
-    *slack* is the delay in seconds that is tolerated.
+    Each load returned is paired with the number of bytes that are still to be moved at
+    its end. *slack* is the delay in seconds that is tolerated.
     """
     ordered = sorted(loads, key=lambda load: (load.start, load.end))
     waiting: list[tuple[float, int, float]] = []

@@ -74,8 +74,8 @@ class Limits(NamedTuple):
     def peak(self, nodes: int, own: float | None = None) -> Number:
         """Return the peak rate of a request on *nodes* nodes in bytes/s (rules 5, 24).
 
-        It is the least of the rate of the nodes, the rate of the storage, and the
-        request's *own* peak if it has one.
+        The peak rate is the least of the rate of the nodes, the rate of the storage,
+        and the request's *own* peak if it has one.
         """
         if nodes >= self.saturating_units * self.unit_nodes:
             rate = self.storage
@@ -366,7 +366,7 @@ class IoPolicy:
     def by_clock(self, limits: Limits) -> bool:
         """Return whether a virtual clock can simulate the policy.
 
-        This requires that all requests always have the same rate per node.
+        A virtual clock requires that all requests always have the same rate per node.
         """
         if limits.own_peaks or limits.interference:
             return False
@@ -468,10 +468,10 @@ def as_they_came(view: KernelView) -> None:
 
 
 def first_fit(view: KernelView, rates: Box) -> None:
-    """Grant their peak rate, in order, to the requests for which enough of the
-    storage's rate is left.
+    """Go through the requests in order; grant the peak rate of each for which enough of
+    the storage's rate is left.
 
-    With ``top`` the rest goes to the skipped requests (rule 11).
+    With ``top`` the rate that is left goes to the skipped requests (rule 11).
     """
     left = view.limits.storage
     for q in range(view.size):

@@ -43,8 +43,8 @@ THRESHOLD = 0.154
 (.312) and Water (.0759) in Table 3.
 """
 RUNNING_THRESHOLD = 0.427
-"""Threshold of the ratio for running processes, found in the same way from ratios times
-(P - 1) / (P - 2): LU .737 and Water .247. P is the number of processors.
+"""Threshold of the ratio for running processes: the geometric mean of the ratios of LU
+(.737) and Water (.247), both times (P - 1) / (P - 2). P is the number of processors.
 """
 MIN_SAMPLES = 8
 """Least number of counts of each kind for an answer other than UNKNOWN."""
@@ -52,16 +52,16 @@ MIN_GANG_MEAN = 1.0 - 1e-9
 """Least mean number of messages in a gang quantum from which an application can be
 judged.
 
-It is slightly below 1, because rounding may bring the running mean of counts with mean
-1 below 1.
+The value is slightly below 1: rounding may bring the running mean of counts below 1
+although their mean is 1.
 """
 GAMMA_THRESHOLD = 0.606
 """Value of gamma_sub, the loss per disturbed quantum, that separates low from high
 gangedness.
 
-It is 1 - (1 - e^-x) / x, where (1 - e^-x) / x is the progress of a running process
-while another one is absent. That progress is the geometric mean of its values at 3
-requests per quantum (LU) and at 12 (Water, Table 2).
+The value is 1 - (1 - e^-x) / x, where (1 - e^-x) / x is the progress of a running
+process while another one is absent. That progress is the geometric mean of its values
+at 3 requests per quantum (LU) and at 12 (Water, Table 2).
 """
 LU_GAMMA = 0.368
 """Value of gamma_sub at LU's rate of requests; a program of low gangedness may reach
@@ -70,13 +70,13 @@ it.
 WAITING_SHARE = 0.723
 """Limit of a share above which all other processes may be waiting for the absent one.
 
-It is the share, among the counts of absent processes, of counts without a message or
-with one message from each other process. The limit is (1 - e^-x)^3 for the x of
+The share is that of counts without a message, or with one message from each other
+process, among all counts of absent processes. The limit is (1 - e^-x)^3 for the x of
 :data:`GAMMA_THRESHOLD`.
 """
 SILENCE = 3.0
-"""Number of messages expected at the threshold from which their complete absence is
-evidence of high gangedness (e^-3 = 5 %).
+"""If this many messages are expected at the threshold and none comes, that is evidence
+of high gangedness (e^-3 = 5 %).
 """
 FEW_SENDERS = 2.0
 """If the number of senders is smaller by this factor or more, only HIGH or UNKNOWN is
@@ -302,7 +302,7 @@ class GangednessMonitor:
     ) -> tuple[Gangedness, str]:
         """Return the gangedness and the reason when the ratio has an interval.
 
-        Other figures that decide are added to *known*.
+        If other figures decide, they are added to *known*.
         """
         low = known["low"]
         high = known["high"]
@@ -384,8 +384,8 @@ class GangednessMonitor:
         """Return whether absent processes may receive just one message from each other
         process, or none.
 
-        This happens if all others wait for the absent process. If *certainly*, the
-        share of such counts must exceed its limit beyond chance.
+        Absent processes receive such counts if all others wait for them. If
+        *certainly*, the share of such counts must exceed its limit beyond chance.
         """
         if self.processors is None or self.processors < 3:
             return False

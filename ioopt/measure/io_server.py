@@ -66,8 +66,9 @@ class Served:
     nanoseconds.
 
     ``process`` is the number of the process, and ``ready`` the time at which it asked
-    for the CPU. ``begin`` is the begin of its service in window time, which passes only
-    inside windows. ``burst`` is its CPU time, and ``finish`` its end on the wall clock.
+    for the CPU. ``begin`` is the time at which its service begins, in window time,
+    which passes only inside windows. ``burst`` is its CPU time, and ``finish`` its end
+    on the wall clock.
     """
 
     process: np.ndarray
@@ -149,7 +150,7 @@ def draw_bursts(
 ) -> np.ndarray:
     """Draw the first *count* CPU bursts of one process, in nanoseconds.
 
-    They depend on *seed*, *job* and *processor*, and on the distribution of the
+    The bursts depend on *seed*, *job* and *processor*, and on the distribution of the
     process.
     """
     stream = np.random.Generator(

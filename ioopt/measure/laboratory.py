@@ -214,7 +214,7 @@ def _requests(
 
 
 def _targets(sends: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw for each message the process that receives it, another one than the
+    """Draw for each message the process that receives it, which differs from the
     sender.
     """
     others = rng.integers(0, len(sends) - 1, sends.shape)

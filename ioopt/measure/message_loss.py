@@ -21,7 +21,7 @@ FADED = 6 * HALF**2 / (4 * HALF**2 - 1)
 """Ratio of a number of overlapping stretches to the number of independent stretches
 that give an equally precise estimate.
 
-It is HALF divided by the sum of the squared weights, about 3/2.
+The ratio is HALF divided by the sum of the squared weights, about 3/2.
 """
 MIN_STRETCHES = 8
 """Least number of stretches from which a loss is estimated."""

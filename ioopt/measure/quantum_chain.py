@@ -29,12 +29,12 @@ Array = NDArray[np.float64]
 CELLS_PER_DEVIATION = 16
 """Number of cells for each standard deviation of the burst.
 
-It gives the slowdown to 1e-5 and the fragmentation to 1e-4.
+This number gives the slowdown to 1e-5 and the fragmentation to 1e-4.
 """
 COARSE_CELLS = 48
 """Number of cells when no time is left; the computation takes 0.4 ms for each point.
 
-It gives the slowdown to 0.1 % and the fragmentation to 0.004.
+This number gives the slowdown to 0.1 % and the fragmentation to 0.004.
 """
 MIN_CELLS = 96
 MAX_CELLS = 640
@@ -220,8 +220,8 @@ class _Law:
     def iteration_seconds(self) -> float:
         """Return the mean wall-clock time from one request to the next, in seconds.
 
-        It is the sum of the burst, the time between slots during the burst, the I/O,
-        and the wait for a slot.
+        The time is the sum of the burst, the time between slots during the burst, the
+        I/O, and the wait for a slot.
         """
         middle = (self.edges[:-1] + self.edges[1:]) / 2
         crossed = (self.start @ middle + self.burst - self.mass @ middle) / self.on
@@ -288,7 +288,7 @@ class Response(NamedTuple):
 class Surface:
     """Give the responses of I/O jobs on ``processors`` processors.
 
-    They are computed by the chain, or taken from a ``table`` if there is one.
+    The responses are computed by the chain, or taken from a ``table`` if there is one.
     """
 
     processors: int

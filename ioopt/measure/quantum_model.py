@@ -149,7 +149,7 @@ def _measure(
 ) -> TwoJobMeasures:
     """Return the measures of a simulated point.
 
-    *window* is the begin and the end, in nanoseconds, of the whole cycles that are
+    *window* is the start and the end, in nanoseconds, of the whole cycles that are
     measured.
     """
     qi = nanoseconds(point.qi_seconds)

@@ -1,5 +1,5 @@
-"""Give up a simulation that cannot finish within its time limit, which leaves time to
-simulate a cheaper policy.
+"""Give up a simulation that cannot finish within its time limit, so that time is left
+to simulate a cheaper policy.
 """
 
 import math

@@ -448,7 +448,7 @@ def _moved(record: RequestView, begin: float, end: float) -> tuple[float, float]
     """Return the least and the largest number of bytes that a request can have moved
     between *begin* and *end*.
 
-    Both are expressed as seconds at the request's peak rate.
+    Both numbers of bytes are expressed as seconds at the request's peak rate.
     """
     if record.rates is not None:
         done = fsum(_overlap(a, b, begin, end) * rate for a, b, rate in record.rates)

@@ -61,8 +61,8 @@ def _differences(
 ) -> Iterator[Violation]:
     """Yield at most one violation for the pass at *now*.
 
-    It names the first job that started out of turn. If there is none, it names the
-    first job that should have started but did not.
+    The violation names the first job that started out of turn. If there is no such job,
+    it names the first job that should have started but did not.
     """
     for view in begun:
         if view not in expected:

@@ -66,8 +66,8 @@ def is_conservative(terms: Terms) -> bool:
 def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
     """Check the first grant of each request of a job.
 
-    It must lie within the request, and the first recorded rate of the request must
-    begin at that time.
+    The first grant must lie within the request, and the first recorded rate of the
+    request must begin at the same time.
     """
     for record in view.requests:
         text = _false_grant(view, record)
@@ -180,9 +180,9 @@ class Totals(NamedTuple):
 def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
     """Check the sums of recorded rates at all times.
 
-    They must not exceed what the storage delivers (rule 29). Conservative policies give
-    no request a part of its peak rate (rule 11). With ``+top`` they may do so for one
-    request at a time (rule 28).
+    The sums must not exceed what the storage delivers (rule 29). Conservative policies
+    give no request a part of its peak rate (rule 11). With ``+top`` they may give a
+    part to one request at a time (rule 28).
     """
     moving = spans.rate > 0
     if not terms.limited or not moving.any():
@@ -238,8 +238,8 @@ def _over_limit(terms: Terms, totals: Totals) -> Iterator[Violation]:
 
 
 def _less_than_whole(terms: Terms, totals: Totals) -> Iterator[Violation]:
-    """Yield a violation for each period in which the sum of rates is less than full
-    grants amount to after interference.
+    """Yield a violation for each period in which the sum of rates is less than the sum
+    of full grants after interference.
     """
     whole = np.minimum(totals.peak, totals.limit)
     for at in _lasting(totals.time, totals.rate < whole - RELATIVE * terms.storage):

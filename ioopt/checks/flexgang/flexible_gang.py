@@ -168,11 +168,11 @@ class _Checker:
 
     def _grants(self, pattern: Pattern) -> None:
         """Check that loose CPU time is granted only to jobs that can use it, and that
-        every process of a job gets tau.
+        no process of a job gets less than it should.
 
-        tau is the loose CPU time in seconds that the plan grants to a process in each
-        frame. Only a self-balancing job may get less in some columns, if the mean over
-        its columns is tau.
+        A process should get tau, the loose CPU time in seconds that the plan states for
+        each frame of its job. Only a self-balancing job may get less in some columns,
+        if the mean over its columns is at least tau.
         """
         frame = pattern.frame_seconds
         for name, tau in self.plan.tau_seconds.items():
@@ -228,9 +228,9 @@ class _Checker:
     def _capacity(self, pattern: Pattern) -> None:
         """Check that each column grants no more CPU time than is free in a frame.
 
-        Free is the time k q of the loose windows (k rows of quantum q) minus the loose
-        I/O, plus the idle cells of strict rows, plus fragments. Fragments are the idle
-        CPU time in the cells of strict rows that hold I/O jobs.
+        The free time is that of the loose windows, k q for k rows of quantum q, minus
+        the loose I/O, plus the idle cells of strict rows, plus fragments. Fragments are
+        the idle CPU time in the cells of strict rows that hold I/O jobs.
         """
         quantum = self.problem.machine.quantum_seconds
         for column in range(self.problem.machine.num_columns):
@@ -296,9 +296,9 @@ class _Checker:
     def _terms(self, pattern: Pattern, progress: dict[str, float]) -> list[float]:
         """Return the term of each job in the objective.
 
-        It is w (n/P) pr for a compute job and -lambda w (n/P) (S - 1) for an I/O job: w
-        is the weight of the job, n its number of processes, P the number of processors,
-        pr its progress and S its slowdown.
+        The term is w (n/P) pr for a compute job and -lambda w (n/P) (S - 1) for an I/O
+        job: w is the weight of the job, n its number of processes, P the number of
+        processors, pr its progress and S its slowdown.
         """
         terms = []
         for job in self.problem.jobs:

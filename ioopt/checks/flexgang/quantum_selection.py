@@ -27,12 +27,12 @@ def check(
     plan: QuantumPlan | Json,
     schedule: Json | None = None,
 ) -> CheckReport:
-    """Check a plan and recompute its cost, the sum of w (S(q, L/f - q) - 1) + mu waste
-    over the I/O jobs.
+    """Check a plan and recompute its cost, which adds up the slowdown and the waste of
+    the I/O jobs.
 
-    w is the weight of a job, q its quantum, f its number of visits in a cycle of length
-    L, and mu the price of waste. S is the slowdown for q seconds on and L/f - q seconds
-    off.
+    The cost of a job is w (S(q, L/f - q) - 1) + mu waste. w is the weight of the job, q
+    its quantum, f its number of visits in a cycle of length L, and mu the price of
+    waste. S is the slowdown for q seconds on and L/f - q seconds off.
     """
     if isinstance(plan, dict):
         plan = QuantumPlan.model_validate(plan)
@@ -63,8 +63,8 @@ def _least_cost(problem: QuantumSelectionProblem) -> float:
     """Return a lower bound on the cost of every plan: the cost if no job were slowed
     down and nothing were wasted.
 
-    If the instance has a table of responses, its least entries are used instead if they
-    are lower.
+    If the instance has a table of responses with lower entries, the least entries are
+    used for the bound.
     """
     table = problem.surface or ()
     slowdown = min([1.0, *(entry.slowdown for entry in table)])

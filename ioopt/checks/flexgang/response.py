@@ -1,10 +1,10 @@
 """Compute how an I/O job responds to a slot of ``on`` seconds in every ``on + off``
 seconds.
 
-This is a second implementation of Lee et al., Section 3.2, for the checkers. It uses
-plain sums over the cells into which a slot is divided. The number of cells is part of
-the definition of the objectives (F4, F5) and equals that of the solvers. No other part
-is shared with the solvers.
+The module is a second implementation of Lee et al., Section 3.2, for the checkers. It
+uses plain sums over the cells into which a slot is divided. The number of cells is part
+of the definition of the objectives (F4, F5) and equals that of the solvers. No other
+part is shared with the solvers.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def respond(
     """Return the response of *job* to slots of *on* seconds with *off* seconds between
     them.
 
-    It is taken from the instance's own *table* of responses if there is one.
+    The response is taken from the instance's own *table* of responses if there is one.
     """
     for entry in table or ():
         if abs(entry.on_seconds - on) < CLOCK and abs(entry.off_seconds - off) < CLOCK:
@@ -126,7 +126,9 @@ def _stationary(
     so_far = np.append(0.0, np.cumsum(law))
 
     def ended(time: Array) -> Array:
-        """Return the number of I/O completions up to *time*, if each cycle has one."""
+        """Return the mean number of I/O completions up to each of *time*, scaled to one
+        completion in each cycle.
+        """
         turns = np.floor(time / cycle)
         counted: Array = turns + np.interp(time - turns * cycle, edges, so_far)
         return counted
@@ -138,8 +140,8 @@ def _stationary(
 
 
 def _lands(burst: float, shape: int, width: float, cells: int) -> tuple[Array, Array]:
-    """Return two lists of probabilities that a burst ends d cells after its begin,
-    modulo the number of cells of a slot.
+    """Return two lists: for each d, the probability that a burst ends d cells after its
+    start, modulo the number of cells of a slot.
 
     The first list is for bursts that begin at the edge of the slot, the second for
     bursts that begin within a cell.

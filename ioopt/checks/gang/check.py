@@ -30,7 +30,7 @@ the job's work.
 def _slack(seconds: float) -> float:
     """Return the tolerance in seconds of an interval that ends at *seconds*.
 
-    It is the tolerance of rule 3 at both ends, plus the rounding of sums.
+    The tolerance is that of rule 3 at both ends, plus the rounding of sums.
     """
     return 2 * SAME_INSTANT_SECONDS + 64 * math.ulp(seconds)
 
@@ -40,7 +40,8 @@ def check(
 ) -> CheckReport:
     """Return the violations and the metrics of *schedule*.
 
-    Without a schedule there are neither, because a plan only names a policy.
+    Without a schedule there are no violations and no metrics, because a plan only names
+    a policy.
     """
     if schedule is None:
         return CheckReport(())
@@ -175,7 +176,7 @@ class _Replay:
     def run(self, updates: list[Json]) -> Json:
         """Check every update, and at the end that every job has left the matrix.
 
-        Return the metrics that need the history.
+        Return the metrics that only the history of updates determines.
         """
         before = 0.0
         occupied = 0.0
@@ -405,8 +406,8 @@ def span_seconds(problem: GangProblem, makespan: float) -> float:
 def ranges(
     problem: GangProblem, entries: Mapping[JobId, Json], makespan: float
 ) -> dict[str, tuple[float, float]]:
-    """Return the range of each metric that only the history of the matrix determines,
-    for schedules without it.
+    """Return the range of each metric that cannot be computed without the history of
+    the matrix.
 
     A job occupies its nodes in at least one row while it is in the matrix. The last
     update may come at the next slice boundary after the last finish. A job migrates at

@@ -56,8 +56,8 @@ def check(
 def limits_of(problem: GangMatrixProblem) -> dict[str, float]:
     """Return upper bounds on the values of all matrices.
 
-    They are computed as if every job were in every row both as a local and as a remote
-    job, which no matrix allows.
+    The bounds are computed as if every job were in every row both as a local and as a
+    remote job, which no matrix allows.
     """
     machine = problem.machine
     jobs = (*problem.running, *problem.waiting)
@@ -100,9 +100,9 @@ def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> flo
 def weight_of(job: MatrixJob, quantum: float, kind: str) -> float:
     """Return the weight of a job.
 
-    With L for the local run time and T for the quantum, it is 1/(attained + T)^2 for
-    ``las``, 1/(max(L, T) max(remaining, 50)) for ``hdf``, and 1 for ``one``. Times are
-    in seconds.
+    The weight is 1/(attained + T)^2 for ``las``, 1/(max(L, T) max(remaining, 50)) for
+    ``hdf``, and 1 for ``one``. L is the local run time of the job, and T is the
+    quantum. Times are in seconds.
     """
     if kind == "las":
         return 1.0 / (job.attained_seconds + quantum) ** 2

@@ -194,8 +194,8 @@ def _least_additive_seconds(problem: ReplicationProblem) -> float:
     """Return a lower bound on the batch time, equation (13), in seconds: the mean load
     of the nodes.
 
-    Each file that is read and that no node holds is fetched at least once, and all
-    tasks run as on the fastest node.
+    Each file that is read and that no node holds is fetched at least once, and every
+    task runs at the speed of the fastest node.
     """
     held = {name for node in problem.nodes for name in node.holds}
     read = {name for task in problem.tasks for name in task.inputs}
@@ -486,8 +486,8 @@ def _additive_seconds(
 ) -> float:
     """Return the batch time in seconds, equation (13).
 
-    With barriers it is the sum over the rounds of the longest load of a node. Without
-    barriers each node adds up its loads, and the longest sum counts.
+    With barriers the batch time is the sum over the rounds of the longest load of a
+    node. Without barriers each node adds up its loads, and the longest sum counts.
     """
     per_round = [stage_seconds(problem, stage) for stage in stages]
     if plan.barriers:
@@ -497,8 +497,8 @@ def _additive_seconds(
 
 
 def _compute_imbalance(problem: ReplicationProblem, assign: Mapping[int, int]) -> float:
-    """Return the largest compute time of a node divided by the mean, minus 1; 0 if
-    nothing computes.
+    """Return the largest compute time of a node divided by the mean over the nodes,
+    minus 1; 0 if no task computes.
     """
     seconds = [0.0] * len(problem.nodes)
     for task, node in sorted(assign.items()):
@@ -670,10 +670,10 @@ def _disk(
 def stage_seconds(problem: ReplicationProblem, stage: Stage) -> list[float]:
     """Return the load of each node in seconds, Exec_i of equation (12).
 
-    It is the sum of copies at both ends (9), computing (10) and remote transfers (11).
-    Equations (9) and (11) are printed without the file size; here costs are per byte. A
-    copy takes the time of the slowest disk or interface on its way (rule 1). Compute
-    time is divided by the node's speed.
+    The load is the sum of copies at both ends (9), computing (10) and remote transfers
+    (11). Equations (9) and (11) are printed without the file size; here costs are per
+    byte. A copy takes the time of the slowest disk or interface on its way (rule 1).
+    Compute time is divided by the node's speed.
     """
     disks = (node.disk_bytes_per_second or math.inf for node in problem.nodes)
     far = problem.network.remote_bytes_per_second

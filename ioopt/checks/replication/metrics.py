@@ -125,7 +125,7 @@ def _fetched(problem: ReplicationProblem) -> list[int]:
 def lower_bound(problem: ReplicationProblem) -> float:
     """Return a lower bound on the makespan in seconds.
 
-    It is the largest of three bounds: the critical path, the core-seconds of all tasks
+    The bound is the largest of three: the critical path, the core-seconds of all tasks
     divided by all cores, and the bytes over the links.
     """
     if not problem.tasks:
@@ -161,8 +161,8 @@ def reach_seconds(problem: ReplicationProblem, file: int) -> float:
 def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[float]]:
     """Return three lists with one value in seconds for each task.
 
-    They are the least time before its start, the least time after its end, and the
-    least time that it takes.
+    For each task, the lists hold the least time before its start, the least time after
+    its end, and the least time that it takes.
     """
     tasks = problem.tasks
     nodes = problem.nodes
@@ -197,8 +197,8 @@ def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[f
 def _together(
     problem: ReplicationProblem, born: list[int], asked: list[float], k: int
 ) -> float:
-    """Return the earliest time in seconds at which task *k* can have all its *born*
-    inputs, those that no task makes.
+    """Return the earliest time in seconds at which task *k* can have all its inputs in
+    *born*, which no task makes.
 
     All files that a node lacks pass through its one interface. The node that lacks the
     fewest bytes counts.
@@ -217,9 +217,9 @@ def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> 
     computing of all tasks on all cores.
 
     *start* is the least time before the start of each task, and *tail* the least time
-    after its end. For every task k, all tasks with a start at least as late must
-    compute after that start. All tasks with a tail at least as long must compute before
-    that tail.
+    after its end. The tasks that cannot start before some instant need all cores for a
+    certain time after that instant. The tasks that must be followed by at least some
+    time need all cores for a certain time before it.
     """
     tasks = problem.tasks
     power = sum(node.cores * node.speed for node in problem.nodes)

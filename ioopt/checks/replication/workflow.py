@@ -147,8 +147,8 @@ def _may_come(
     """Return the time in seconds from which a file may come to *node* for one of its
     *readers* there.
 
-    *readers* are (start, task id). The file, which arrives at *arrival*, comes for the
-    first reader that starts after that. If the node stages the files of several tasks,
+    *readers* are (start, task id). The file arrives at the time *arrival*. It comes for
+    the first reader that starts later. If the node stages the files of several tasks,
     it may come for any later reader. *begins* is the time from which each task is
     available.
     """

@@ -112,7 +112,7 @@ def guard_slots(share: Fraction, nodes: int, levels: int) -> int:
     """Return the largest number of home slots that may be occupied after a remote
     start.
 
-    It is *share* of all slots, rounded down.
+    This number is *share* times the number of all slots, rounded down.
     """
     return nodes * levels * share.numerator // share.denominator
 

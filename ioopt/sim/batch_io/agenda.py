@@ -97,7 +97,9 @@ def take_slot(run: Tables, slot: int, job: Job) -> None:
 
 
 def leave_slot(run: Tables, job: Job, last: int) -> None:
-    """Remove *job* from its slot, and move the job in slot *last* into that slot."""
+    """Remove *job* from its slot, and move the job in slot *last* into the freed
+    slot.
+    """
     slot = int(job.slot)
     run.running[slot] = run.running[last]
     run.jobs[run.running[slot]].slot = slot

@@ -47,8 +47,8 @@ def passed(run: Tables, clock: Clock) -> Number:
 def predicted_end(run: Tables, clock: Clock, job: Job) -> Number:
     """Predict the end time of the running *job*.
 
-    It is the end of the job's walltime. If that has passed, it is OVERDUE_SECONDS from
-    now.
+    A job is predicted to end at its walltime. If its walltime has passed, it is
+    predicted to end OVERDUE_SECONDS from now.
     """
     end = job.start + job.walltime
     if end > passed(run, clock):
@@ -165,7 +165,7 @@ def drop(job: Job) -> None:
 def blocked_at(run: Tables, clock: Clock, job: Job, at: int) -> int:
     """Return NOBODY if *job* fits into the profile from step *at* on (rule 31).
 
-    Otherwise return the index of the next step from which *job* may fit.
+    If it does not fit, return the index of the next step from which *job* may fit.
     """
     times = run.step_times
     free = run.step_free
@@ -190,7 +190,7 @@ def blocked_at(run: Tables, clock: Clock, job: Job, at: int) -> int:
 def first_fit(run: Tables, clock: Clock, job: Job) -> int:
     """Return the index of the first step from which *job* fits.
 
-    Where units are numbered, choose those of *job*.
+    Where units are numbered, also choose the units of *job*.
     """
     at = 0
     blocked = blocked_at(run, clock, job, at)
@@ -201,9 +201,9 @@ def first_fit(run: Tables, clock: Clock, job: Job) -> int:
 
 
 def mark(run: Tables, k: int, code: int, time: Number) -> None:
-    """Store mark number *k*, the begin or the end of a box at *time*.
+    """Store mark number *k*, the start or the end of a box at *time*.
 
-    *code* is twice the job number for the begin of the job's box, and one more for the
+    *code* is twice the job number for the start of the job's box, and one more for the
     end.
     """
     run.marks[k] = code

@@ -33,8 +33,8 @@ from ioopt.sim.batch_io.waiting import (
 
 @apart
 def run_queue(run: Tables, clock: Clock) -> None:
-    """Make passes over the queue until a pass starts no job that ends at once (rule
-    1).
+    """Make a pass over the queue; repeat it while a pass starts a job that ends at once
+    (rule 1).
     """
     again = True
     while again and clock.waiting and (clock.free or run.keeps):
@@ -158,8 +158,8 @@ def reserve_flat(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
 
 
 def reserve_block(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
-    """Reserve a block of *units* at the earliest time at which one is predicted to be
-    free.
+    """Reserve a block of *units* at the earliest time at which such a block is
+    predicted to be free.
 
     Return that time in seconds and the first unit of the block. Of blocks that are free
     equally early, take the lowest.

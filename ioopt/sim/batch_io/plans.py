@@ -1,4 +1,4 @@
-"""Make passes over the queue that plan waiting jobs in boxes (rules 32 to 36).
+"""Plan the waiting jobs in boxes, in passes over the queue (rules 32 to 36).
 
 A box reserves a number of units from one time to another
 (:mod:`~ioopt.sim.batch_io.boxes`).
@@ -26,7 +26,8 @@ from ioopt.sim.batch_io.waiting import close_pass, line_up, line_up_rest, occupy
 
 @apart
 def boxed_pass(run: Tables, clock: Clock) -> bool:
-    """Make one pass over the queue that plans waiting jobs in boxes.
+    """Plan the waiting jobs in boxes in one pass over the queue, and start those that
+    can start.
 
     Return whether a job that the pass started ended at once.
     """
@@ -104,8 +105,8 @@ def conservative_pass(run: Tables, clock: Clock) -> bool:
 
     Return whether a job that the pass started ended at once. If the plan is rebuilt at
     every pass, only the starts matter, so the pass ends after the last job that could
-    start. A job that then starts behind a waiting one keeps a box as long as its
-    estimated run time until the end of the pass (rule 35).
+    start. If a job then starts although an earlier job waits, it has a box as long as
+    its estimated run time until the end of the pass (rule 35).
     """
     jobs = run.jobs
     again = False
@@ -140,8 +141,9 @@ def conservative_pass(run: Tables, clock: Clock) -> bool:
 def startable(run: Tables, clock: Clock, last: int) -> int:
     """Return how many of the first *last* jobs in the queue a pass must examine.
 
-    If the plan is kept from pass to pass, it must examine all of them. If the plan is
-    rebuilt, it examines them up to the last job for which enough units are free now.
+    If the plan is kept from pass to pass, the pass must examine all of these jobs. If
+    the plan is rebuilt, the pass stops at the last job for which enough units are free
+    now.
     """
     if run.rebuild:
         while last > 0 and run.jobs[run.line[last - 1]].units > clock.free:
@@ -151,7 +153,7 @@ def startable(run: Tables, clock: Clock, last: int) -> int:
 
 @apart
 def missed(run: Tables, clock: Clock) -> bool:
-    """Return whether a waiting job has missed the begin of its box, or a running job
+    """Return whether a waiting job has missed the start of its box, or a running job
     has passed its walltime.
     """
     before = clock.now - tolerance(run, clock.now)

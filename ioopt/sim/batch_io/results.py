@@ -19,10 +19,9 @@ def schedule_of(trace: Trace, run: Run) -> Json:
 
     A job has the required keys and also ``allocated_nodes`` and ``first_node`` (of its
     partition; null on flat machines). Where units are numbered it has ``nodes`` too. If
-    the run recorded rates, every request has ``rates``, a row [from, until, bytes per
-    second] for each time span with a rate above 0, and the schedule has
-    ``storage_bytes_per_second``. Exact runs add ``exact``, with rational numbers as
-    text.
+    the run recorded rates, the schedule has ``storage_bytes_per_second``, and every
+    request has ``rates``: a row [from, until, bytes per second] for each time span with
+    a rate above 0. Exact runs add ``exact``, with rational numbers as text.
     """
     rates = _by_place(run)
     times: list[Seconds] = [

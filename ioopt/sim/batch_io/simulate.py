@@ -1,8 +1,8 @@
 """Run the batch I/O simulator, either in plain Python (on floats or Fractions) or
 compiled (on floats).
 
-Both run the same code, that of :mod:`ioopt.sim.batch_io.engine`. On floats their times
-are equal to the bit.
+Plain Python and machine code run the same code, that of
+:mod:`ioopt.sim.batch_io.engine`. On floats the times of both are equal to the bit.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -42,7 +42,7 @@ def simulate_trace(
     pace: Pace | None = None,
     fast: bool = False,
 ) -> Run:
-    """Run *trace* under *policy*; if *fast*, as compiled code on floats.
+    """Simulate *trace* under *policy*, as compiled code on floats if *fast*.
 
     *starts* fixes the start time and the first unit of every job (open loop): the batch
     queue is not used, and nodes are not counted. Raises SimulationError if the policy

@@ -295,7 +295,8 @@ def note_span(
 ) -> None:
     """Record that request *place* moved at *rate* from *since* to *until*.
 
-    With *place* -1, record instead that the rate per node is *rate* from *since* on.
+    If *place* is -1, record instead that the rate of every node is *rate* from *since*
+    on.
     """
     spans = run.spans
     k = clock.num_spans

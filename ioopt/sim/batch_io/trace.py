@@ -1,4 +1,4 @@
-"""Define the trace that plain and compiled simulation run, and the result of a run.
+"""Define the input of a batch I/O simulation, a trace of jobs, and its result.
 
 In a trace, repeated phases are written out, and numbers are in the arithmetic of the
 run (floats or Fractions).
@@ -99,8 +99,8 @@ class Trace:
         return self.offset[-1]
 
     def most_at_once(self, closed: bool) -> tuple[int, int]:
-        """Return upper bounds on the number of requests outstanding at once and on
-        their number of units.
+        """Return upper bounds on the number of requests that are outstanding at once,
+        and on the number of units of their jobs.
 
         If *closed*, jobs wait in the queue for free nodes. Otherwise (open loop) their
         starts are given and nodes are not counted.
@@ -169,11 +169,11 @@ class Trace:
 
     @cached_property
     def window(self) -> tuple[Number, Number]:
-        """Return the begin and the end of the time interval over which utilisation is
+        """Return the start and the end of the time interval over which utilisation is
         measured (rule 22).
 
-        It begins after the first 10 % of the span of submissions and ends at the last
-        submission.
+        The interval begins after the first 10 % of the span of submissions and ends at
+        the last submission.
         """
         if not self.ids:
             return self.limits.zero, self.limits.zero

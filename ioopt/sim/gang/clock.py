@@ -1,4 +1,5 @@
-"""Advance the clock of a time-sliced machine (rules 1 to 5); change its board in place.
+"""Advance the clock of a time-sliced machine, and change the machine's board in place
+(rules 1 to 5).
 
 Plain Python and machine code run the same code. At time t the row floor(t/T) mod M
 runs, where T is the quantum and M the number of rows (rule 1). Arrivals and departures

@@ -31,7 +31,7 @@ def copy_rows(rows: Sets, to: Sets) -> None:
 
 
 def assign(sets: Sets, j: int, source: Sets) -> None:
-    """Copy set *j* of *source* to *sets*."""
+    """Copy set *j* of *source* to set *j* of *sets*."""
     sets[j] = source[j]
 
 
@@ -149,8 +149,7 @@ def clear(sets: Sets, j: int) -> None:
 
 
 def take_lowest(layers: Sets, k: int, sets: Sets, j: int, most: int) -> int:
-    """Add to set *j* the lowest nodes of layer *k* that it lacks, at most *most* of
-    them.
+    """Add to set *j* up to *most* nodes of layer *k* that it lacks, the lowest first.
 
     Return the number of nodes added.
     """

@@ -173,7 +173,7 @@ def move_one(board: Board, jobs: Jobs) -> bool:
 def file_row(board: Board, jobs: Jobs, j: int) -> int:
     """Return the row in which IOGS starts job *j*; -1 if there is none.
 
-    Of the rows in which all file nodes of the job are free, it is the one with the
+    Of the rows in which all file nodes of the job are free, take the row with the
     fewest free nodes.
     """
     best = -1
@@ -190,7 +190,8 @@ def file_row(board: Board, jobs: Jobs, j: int) -> int:
 def best_fit_row(board: Board, size: int) -> int:
     """Return the row in which GS starts a job of *size* tasks; -1 if there is none.
 
-    Of the rows with at least *size* free nodes, it is the one with the fewest.
+    Of the rows with at least *size* free nodes, take the row with the fewest free
+    nodes.
     """
     best = -1
     fullest = -1
@@ -204,7 +205,7 @@ def best_fit_row(board: Board, size: int) -> int:
 def choose_nodes(
     rows: Sets, row: int, nodes: int, size: int, layers: Sets, columns: Sets, j: int
 ) -> None:
-    """Choose *size* of the nodes that are free in *row* as the columns of job *j*.
+    """Choose the columns of job *j*: *size* of the nodes that are free in *row*.
 
     The nodes that are free in most other rows come first; of equals, the lowest.
     """

@@ -130,7 +130,7 @@ def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jo
 
 
 def _queue(state: State, rules: Rules) -> Sequence[Gang]:
-    """Return the waiting jobs that may start, in the order in which they may.
+    """Return the waiting jobs that may start, in order of precedence.
 
     If ``rules.free_queue``, overdue jobs come first, then the heaviest. Other queues
     stop at the first job that does not fit; they are cut after the jobs that together

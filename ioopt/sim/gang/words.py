@@ -45,7 +45,7 @@ def copy_rows(rows: Words, to: Words) -> None:
 
 
 def assign(sets: Words, j: int, source: Words) -> None:
-    """Copy set *j* of *source* to *sets*."""
+    """Copy set *j* of *source* to set *j* of *sets*."""
     for w in range(sets.shape[1]):
         sets[j, w] = source[j, w]
 
@@ -176,8 +176,7 @@ def clear(sets: Words, j: int) -> None:
 
 
 def take_lowest(layers: Words, k: int, sets: Words, j: int, most: int) -> int:
-    """Add to set *j* the lowest nodes of layer *k* that it lacks, at most *most* of
-    them.
+    """Add to set *j* up to *most* nodes of layer *k* that it lacks, the lowest first.
 
     Return the number of nodes added.
     """

@@ -1,8 +1,8 @@
 """Manage the disks of the timeline simulator: space, evictions and saves.
 
-This is plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`; numba
-compiles the same code. Timeline rules refer to docs/rules/replication.md, workflow
-rules to docs/rules/workflow.md.
+The module is plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`;
+numba compiles the same code. Timeline rules refer to docs/rules/replication.md,
+workflow rules to docs/rules/workflow.md.
 """
 
 from ioopt.compiled import tuned
@@ -58,7 +58,7 @@ def at_risk(inst: Instance, st: State, f: int) -> bool:
     """Return whether a complete copy of file *f* is the last one and is still needed
     (workflow rule 6).
 
-    The caller knows that the node in question has such a copy.
+    The caller has already found a complete copy of the file on some node.
     """
     if st.saved[f] == 2 or st.copies[f] > 1:
         return False
@@ -69,7 +69,8 @@ def distance_to_use(inst: Instance, st: State, i: int, f: int) -> int:
     """Return how far the next reader of file *f* is from the head of node *i*'s queue,
     in positions of the queue.
 
-    Without a reader in that queue, return the least such distance over the other nodes.
+    If no task in the queue of node *i* reads the file, return the least distance over
+    the queues of the other nodes.
     """
     x = i * inst.num_files + f
     if st.need[f] == 0:
@@ -88,7 +89,7 @@ def victim_key(inst: Instance, plan: Queues, st: State, i: int, f: int) -> float
     """Return the key of file *f* for the eviction policy; the file with the least key
     leaves node *i* first.
 
-    This is timeline rule 4. Ties go to the lowest file index.
+    The order is that of timeline rule 4. Ties go to the lowest file index.
     """
     x = i * inst.num_files + f
     if plan.policy == 1:
@@ -151,7 +152,7 @@ def lacking(
     """Return the number of bytes that the disk of node *i* still lacks for a part of
     the node's queue.
 
-    The part is the entries at positions *first* to *last* - 1.
+    The part of the queue is its entries at positions *first* to *last* - 1.
     """
     size = 0
     for p in range(first, last):
@@ -227,7 +228,7 @@ def evict_some(
     """Evict files from node *i* in the order of the eviction policy until *short* bytes
     are free.
 
-    Only the first *count* of ``st.victims`` are evicted.
+    Only the files that are the first *count* of ``st.victims`` may be evicted.
     """
     for v in range(count):
         st.keys[v] = victim_key(inst, plan, st, i, st.victims[v])
@@ -293,11 +294,11 @@ def open_question(
     """Return whether an eviction on node *i* depends on entries that will be added to
     growing queues.
 
-    If so, note in WANTED which queue must grow. The eviction depends on such entries if
-    a file that could leave has a reader that is in no queue yet. Without the place of
-    that reader, the file cannot be ordered by its next use. While the head of the queue
-    waits for cores, even whether the file may leave depends on the queue of that
-    reader.
+    If the eviction depends on such entries, note in WANTED which queue must grow. It
+    does so if a file that could leave has a reader that is in no queue yet. Without the
+    place of that reader, the file cannot be ordered by its next use. While the head of
+    the queue waits for cores, even whether the file may leave depends on the queue of
+    that reader.
     """
     if plan.policy != 0 and not limited:
         return False

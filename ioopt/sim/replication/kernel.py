@@ -33,7 +33,8 @@ def start_task(
     """Start the staged entry of node *i* if it can start (workflow rule 3); return
     whether it did.
 
-    It can start if enough cores are idle, its inputs are present, and its outputs fit.
+    The entry can start if enough cores are idle, its inputs are present, and its
+    outputs fit.
     """
     if not stage(inst, plan, st, log, i, now):
         return False
@@ -139,7 +140,9 @@ dispatch begins. NOBODY: the dispatcher assigns no task, so time advances.
 
 
 def reset(inst: Instance, plan: Queues, st: State) -> None:
-    """Set *st* to time 0: held files are on the disks, and nothing has started."""
+    """Reset the state *st* to time 0: held files are on the disks, and nothing has
+    started.
+    """
     nodes = inst.num_nodes
     files = inst.num_files
     for x in range(nodes * files):
@@ -301,8 +304,8 @@ def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> Non
 
 
 def over(inst: Instance, st: State, log: Log, total: int) -> int:
-    """Return FINISHED once all entries (*total*) and all saves have ended; PAUSED
-    before that.
+    """Return FINISHED once all *total* entries and all saves have ended; PAUSED before
+    that.
 
     Return LOG_FULL instead of FINISHED if the log was too short.
     """
@@ -337,14 +340,14 @@ def begin_or_advance(
     task: int = REPLAY,
     i: int = 0,
 ) -> tuple[float, int]:
-    """Replay a plan in pieces of *most* instants: begin if *st* is unused, else
-    continue.
+    """Replay a plan in pieces of *most* instants: begin if the state *st* is unused,
+    else continue.
 
-    If *task* is not REPLAY, make one step of a dispatch instead (workflow rule 11):
-    give the task to node *i*; the values BEGIN and NOBODY give no task. Return ASKING
-    once the passes over the nodes change nothing any more. In a dispatch ``plan`` has
-    one place for each node. Replay and dispatch share this function so that they are
-    compiled once.
+    If *task* is not REPLAY, make one step of a dispatch instead (workflow rule 11). A
+    task index assigns the task to node *i*; the values BEGIN and NOBODY assign no task.
+    Return ASKING once the passes over the nodes change nothing any more. In a dispatch
+    ``plan`` has one place for each node. Replay and dispatch share this function so
+    that they are compiled once.
     """
     if task == BEGIN or (task == REPLAY and not st.counters[at.BEGUN]):
         reset(inst, plan, st)
@@ -383,12 +386,13 @@ def advance(
     most: int,
     task: int,
 ) -> tuple[float, int]:
-    """Continue for at most *most* instants (timeline rule 6); return the end of the
-    last entry in seconds, and a status code.
+    """Continue a replay or a dispatch for at most *most* instants (timeline rule 6);
+    return the end of the last entry in seconds, and a status code.
 
     The status is PAUSED if more instants are needed. A dispatch stops at the next
-    question to the dispatcher. If the dispatcher has just assigned a task, this
-    question comes at the present instant; with NOBODY it comes after the next one.
+    question to the dispatcher. If the dispatcher has just assigned a task, the next
+    question comes at the present instant. If *task* is NOBODY, it comes after the next
+    instant.
     """
     total = inst.num_tasks if task != REPLAY else len(plan.entry)
     now = st.clock[0]

@@ -2,8 +2,8 @@
 
 A flow carries one transfer at a time. Flow i < num_nodes carries the files that node i
 receives. In workflows, flow num_nodes + i carries the files that node i saves. Nodes
-that receive several files at once have further flows. This is plain Python over the
-arrays of :mod:`ioopt.sim.replication.state`; numba compiles the same code.
+that receive several files at once have further flows. The module is plain Python over
+the arrays of :mod:`ioopt.sim.replication.state`; numba compiles the same code.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def fill(
 def stage(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Pin the inputs of the first unstarted entry of node *i* on its disk (timeline
-    rules 1, 3, 8).
+    """Pin the inputs of the first unstarted entry of node *i* on the node's disk
+    (timeline rules 1, 3, 8).
 
     Return False if no entry can be staged now.
     """
@@ -375,7 +375,7 @@ def cross(
     """Write to ``st.use`` the resources that file *f* crosses on its way from *source*
     to *target*.
 
-    They fill three places from index *use* on, where -1 stands for no resource.
+    The resources fill three places from index *use* on; -1 stands for no resource.
     """
     link = inst.num_nodes + inst.num_storages
     if source >= 0 and target >= 0:
@@ -390,7 +390,9 @@ def cross(
 
 
 def arrive(inst: Instance, st: State, log: Log, y: int, now: float) -> None:
-    """Complete the file of flow *y* on the receiving node or on the remote storage."""
+    """End the transfer on flow *y*: its file is now complete on the receiving node or
+    on the remote storage.
+    """
     files = inst.num_files
     f = st.recv[y]
     i = st.target[y]

@@ -29,10 +29,10 @@ from ioopt.timeline import Interval, Timeline, replication_timeline, steps_of
 
 
 def link_bound_seconds(problem: ReplicationProblem) -> float:
-    """Return a lower bound on every makespan in seconds, if all nodes fetch over one
-    shared link.
+    """Return a lower bound on the makespan of every plan, in seconds, if all nodes
+    fetch over one shared link.
 
-    It is the number of bytes to fetch divided by the link's rate, plus the least
+    The bound is the number of bytes to fetch divided by the link's rate, plus the least
     compute time of a task. Each file that tasks read, and that no node holds or makes,
     counts once.
     """
@@ -229,8 +229,8 @@ Rows = list[Json]
 
 
 def tell(problem: ReplicationProblem, schedule: Json) -> None:
-    """Add to *schedule* the ``cores`` of tasks, the mark ``critical`` on rows, and
-    ``disks``.
+    """Add to *schedule* the key ``cores`` of each task, the mark ``critical`` of rows
+    on the critical path, and the key ``disks``.
     """
     number_cores(problem, schedule["tasks"])
     schedule["disks"] = disks(problem, schedule)
@@ -335,11 +335,12 @@ def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> R
     """Return the rows of tasks and transfers that determined the makespan, from the
     last to the first.
 
-    Each row is followed by a row that ended when it began. For a task, this is the
-    transfer of an input or the task that made an input; if there is none, the row that
-    freed its cores. For a transfer, it is the row that made or saved the file; if there
-    is none, the arrival before it; else the row that let a task start, after which the
-    node could stage the next one. If none of these ended then, it is any row that did.
+    Each row is followed by a row that ended when it began. A task is followed by the
+    transfer of an input or by the task that made an input, else by the row that freed
+    its cores. A transfer is followed by the row that made or saved its file, else by
+    the previous arrival at its node. If there is no such row either, it is followed by
+    the row that let the previous task start, because the node could then stage the next
+    one. If no such row ended at that time, any row that did follows.
     """
     runs = schedule["tasks"]
     moves = schedule["transfers"]
@@ -429,6 +430,8 @@ def _cause(
 
 
 def _files(problem: ReplicationProblem, task: str) -> tuple[set[str], set[str]]:
-    """Return the sets of input and of output file ids of the task with id *task*."""
+    """Return two sets of file ids: the inputs and the outputs of the task with id
+    *task*.
+    """
     found = problem.tasks[problem.task_index[task]]
     return set(found.inputs), set(found.outputs)

@@ -202,8 +202,8 @@ def _barriers(
 def _clear(
     problem: ReplicationProblem, plan: ReplicationPlan, queues: list[list[int]]
 ) -> list[int]:
-    """Return, for each place in the queues, the number of bytes to be free before it is
-    staged (timeline rule 8).
+    """Return, for each place in the queues, the number of bytes that must be free
+    before the entry there is staged (timeline rule 8).
 
     The list is empty if eviction makes room only for missing files. Nothing is cleared
     before the first task of a queue. In a plan in rounds, room is cleared before each

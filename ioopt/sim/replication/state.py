@@ -382,7 +382,7 @@ def require_actual(
             raise UsageError(f"actual_compute_seconds: there is no task {name!r}")
         if not 0 <= seconds <= LONGEST_SECONDS:
             raise UsageError(
-                f"actual_compute_seconds of {name!r}: {seconds!r} is no valid time"
+                f"actual_compute_seconds of {name!r}: {seconds!r} is no time from 0 on"
             )
 
 

@@ -233,7 +233,9 @@ class Dispatcher(Directory):
         del self.ready[bisect_left(self.ready, self.row[k])]
 
     def ended(self, k: int) -> list[int]:
-        """End task *k*; return the tasks whose last predecessor it was."""
+        """End task *k*; return its successors that have no other unfinished
+        predecessor.
+        """
         self.end(k)
         self.idle += self.cores[k]
         self.running -= 1

@@ -99,8 +99,8 @@ def _least(
 def sequential_order(
     problem: WorkDirectoryProblem, how: str, by_sample: bool = False
 ) -> list[int]:
-    """Return the order that always takes the first ready task according to *how* (rule
-    B6).
+    """Return an order of the tasks: among the tasks that are ready, it always takes the
+    one that *how* prefers (rule B6).
 
     *how* is ``file`` (the first task in the file), ``depth-first`` (the task with the
     greatest level) or ``freeing`` (the task after which the fewest bytes are inside).
@@ -159,11 +159,11 @@ def sequential_order(
 class Walk:
     """Track, for every place of the reference order, the bytes inside as tasks start.
 
-    The bytes at a place are those that would be inside if all running tasks ended and
-    the tasks not yet started then ran one at a time, up to that place. When a task
-    starts out of order, those of its outputs that stay are inside from the first place
-    on. Its inputs leave after their last remaining reader. The time to admit a task
-    therefore grows only with the number of its files.
+    The bytes at a place are found as follows: all running tasks end, then the tasks not
+    yet started run one at a time up to that place, and the bytes then inside are
+    counted. When a task starts out of order, those of its outputs that stay are inside
+    from the first place on. Its inputs leave after their last remaining reader. The
+    time to admit a task therefore grows only with the number of its files.
     """
 
     def __init__(
@@ -203,8 +203,8 @@ class Walk:
         return other
 
     def admits(self, k: int) -> bool:
-        """Return whether the tasks before *k* in the order that have not started still
-        keep the quota if *k* starts now.
+        """Return whether the unstarted tasks before *k* in the order still keep the
+        quota if *k* starts now.
         """
         at = self.place[k]
         stays = self.stays[k]

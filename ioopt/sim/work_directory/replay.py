@@ -52,9 +52,10 @@ class CarriedOut:
 class Held(NamedTuple):
     """Record bytes or cores that are in use over several starts of a plan.
 
-    They are in use from the start at place ``first`` until the start at place ``over``,
-    and are free again for that start. ``left`` is the tick at which they are released;
-    for a file that is ``kept`` for good it is the end of the last task.
+    The bytes or cores are in use from the start at place ``first`` until the start at
+    place ``over``, and are free again for the latter. ``left`` is the tick at which
+    they are released. For a file that is ``kept`` for good, ``left`` is the end of the
+    last task.
     """
 
     amount: int
@@ -99,8 +100,8 @@ class Places:
         self.left = [self._left(over, end) for over, end in zip(self.over, self.ends)]
 
     def _over(self, place: int, end: int) -> int:
-        """Return the first place, after *place*, whose start is at or after *end*, the
-        end of the task at *place*.
+        """Return the first place after *place* whose start is not before *end*, the end
+        of the task at *place*.
         """
         return bisect_left(self.reach, end, lo=place + 1)
 
@@ -108,8 +109,8 @@ class Places:
         """Return the tick at which a task releases the bytes that it holds until place
         *over*.
 
-        It is the *end* of the task, or the start at *over* if both are the same
-        instant.
+        The bytes leave at the *end* of the task, or at the start at *over* if both are
+        the same instant.
         """
         if over == len(self.starts):
             return end
@@ -155,8 +156,8 @@ class Places:
         ]
 
     def totals(self, rows: list[Held]) -> list[int]:
-        """Return the sum of the amounts of *rows* that are in use right after each
-        start.
+        """Return, for each start, how much of the amounts in *rows* is in use right
+        after it.
         """
         change = [0] * (len(self.starts) + 1)
         for row in rows:
@@ -291,8 +292,8 @@ def simulate(
     actual: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Replay *plan*, and return the metrics, the schedule and the timeline; with a
-    *deadline* no timeline.
+    """Replay *plan*, and return the metrics and the schedule; without a *deadline*,
+    also the timeline.
 
     The metrics also contain the lower bounds, which hold for the planned times. The
     bound on the makespan is left out if *actual* times replace the planned ones. Either
