@@ -1,8 +1,8 @@
-"""Check plans independently of what made them: every checker imports only the problem
-and recomputes the claims of a plan.
+"""Check plans independently of the solvers that made them. Every checker imports only
+the problem and recomputes the claims of a plan.
 
-:func:`ioopt.check` is the public call. This module has what the checkers share: a test
-whether pipes of limited rate can have carried the transfers of a schedule.
+:func:`ioopt.check` is the public call. This module holds the code that the checkers
+share: tests whether pipes of limited rate can have carried the transfers of a schedule.
 """
 
 import heapq
@@ -23,8 +23,8 @@ class Load(NamedTuple):
 
 
 def time_slack(seconds: float) -> float:
-    """Return the rounding error allowed for an instant at *seconds*: 1e-10 s plus 1e-12
-    times *seconds*.
+    """Return the rounding error in seconds allowed for an instant at *seconds*: 1e-10 s
+    plus 1e-12 times *seconds*.
     """
     return 1e-10 + 1e-12 * abs(seconds)
 
@@ -32,8 +32,10 @@ def time_slack(seconds: float) -> float:
 def overloads(
     rate: float, loads: Iterable[Load], slack: float = 0.0
 ) -> list[tuple[Load, float]]:
-    """Return each load that a pipe of *rate* bytes/s cannot finish in time, with the
-    bytes that are still to be moved at the load's end.
+    """Return every load that a pipe of *rate* bytes/s cannot finish in time.
+
+    Each load returned is paired with the number of bytes that are still to be moved at
+    its end. *slack* is the delay in seconds that is tolerated.
     """
     ordered = sorted(loads, key=lambda load: (load.start, load.end))
     waiting: list[tuple[float, int, float]] = []
@@ -66,7 +68,9 @@ def overloads(
 
 def too_fast(rates: Sequence[float], load: Load) -> float:
     """Return by how many seconds a transfer is shorter than its slowest pipe allows; 0
-    if it is not shorter.
+    if it is long enough.
+
+    *rates* are the rates of its pipes in bytes/s.
     """
     least = load.size / min(rates)
     short = least - (load.end - load.start)

@@ -1,4 +1,6 @@
-"""Compute limits of all plans of a work directory from the instance alone."""
+"""Compute bounds that hold for every plan of a work directory, from the instance
+alone.
+"""
 
 from collections.abc import Mapping
 from graphlib import TopologicalSorter
@@ -9,10 +11,12 @@ from ioopt.problems.work_directory import WorkDirectoryProblem
 def least_of(
     problem: WorkDirectoryProblem, actual: Mapping[str, float] | None
 ) -> dict[str, float]:
-    """Return the least possible value of each measure.
+    """Return the least possible value of each measure, keyed by the name of the
+    measure.
 
-    The longest path and the cores bound the makespan; the largest task bounds the peak.
-    *actual* compute seconds by task replace the planned ones.
+    The makespan is bounded by the longest path and by the number of cores, the peak by
+    the largest task. *actual* gives the compute seconds of tasks that take longer or
+    shorter than planned, keyed by task id.
     """
     times = actual or {}
     seconds = [times.get(task.id, task.compute_seconds) for task in problem.tasks]

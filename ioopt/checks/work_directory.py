@@ -1,9 +1,10 @@
-"""Check plans of work directories: replay them, name violations, compute metrics (rules
-B3, B4).
+"""Check plans of work directories: replay a plan, name its violations, and compute its
+metrics.
 
-The clock goes from start to start. The replay of ``ioopt simulate``,
-``ioopt/sim/work_directory/replay.py``, shares no code with this one, so that an error
-in one of them shows as a difference.
+The rules B2 to B4 are those of docs/rules/work-directory.md. The clock goes from one
+start to the next. The replay of ``ioopt simulate``, in
+``ioopt/sim/work_directory/replay.py``, shares no code with this one. An error in either
+of them therefore shows as a difference.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from ioopt.result import violation
 class Replayed:
     """The outcome of a replay.
 
-    ``violations`` have the kinds of rule B3, ``times`` are (start, end) by task, and
-    ``use`` is (seconds, bytes inside) at each change.
+    ``violations`` have the kinds of rule B3. ``times`` maps the index of each task to
+    its (start, end) in seconds. ``use`` has a pair (seconds, bytes inside) for each
+    change of the bytes inside.
     """
 
     violations: list[Json]
@@ -41,7 +43,7 @@ class Replayed:
 
 
 class Contents:
-    """Count the bytes inside the directory, by the ids of tasks and files (rule B2)."""
+    """Count the bytes inside the work directory as tasks start and end (rule B2)."""
 
     def __init__(self, problem: WorkDirectoryProblem) -> None:
         self.use = 0
@@ -55,14 +57,18 @@ class Contents:
                 self.waited_for[name] += 1
 
     def written_by(self, task: WorkTask) -> int:
-        """Return the bytes that enter when *task* starts: outputs and scratch."""
+        """Return the number of bytes that enter the directory when *task* starts: its
+        outputs and its scratch.
+        """
         written = task.scratch_bytes
         for name in task.outputs:
             written += self.files[name].bytes
         return written
 
     def end(self, task: WorkTask) -> None:
-        """Remove the files and scratch that no task needs after the end of *task*."""
+        """End *task*: remove its scratch, and the files that no other task still needs
+        and that need not be kept.
+        """
         self.use -= task.scratch_bytes
         for name in (*task.outputs, *task.inputs):
             self.waited_for[name] -= 1
@@ -77,10 +83,11 @@ def replay(
     plan: WorkDirectoryPlan,
     actual: Mapping[str, float] | None = None,
 ) -> Replayed:
-    """Start the tasks at the times of *plan*, and record each rule that a start breaks.
+    """Start the tasks at the times of *plan*, and record every rule that a start
+    breaks.
 
-    *actual* compute seconds by task replace the planned ones. Raises :class:`Fault`
-    when the list of starts is malformed.
+    *actual* gives compute seconds that replace the planned ones, keyed by task id.
+    Raises :class:`Fault` if the list of starts is malformed.
     """
     seconds = compute_seconds(problem, actual)
     rows = _rows(problem, plan)
@@ -94,11 +101,11 @@ def replay(
 
 
 class _Clock:
-    """Replay a plan from one start to the next, in whole ticks, and record times, cores
-    and bytes.
+    """Replay a plan from one start to the next, in whole ticks; record the use of time,
+    cores and bytes.
 
-    ``area`` is the integral of the bytes inside over the ticks until ``now``; ``steps``
-    are the bytes inside from each instant on.
+    ``area`` is the integral over time of the bytes inside, up to ``now``. ``steps``
+    maps an instant to the bytes inside from that instant on.
     """
 
     def __init__(
@@ -124,7 +131,9 @@ class _Clock:
         self.times: dict[int, tuple[int, int]] = {}
 
     def advance(self, instant: int) -> None:
-        """Go to *instant*; tasks that end until then release their cores and bytes."""
+        """Advance the clock to *instant*; tasks that end until then release their cores
+        and bytes.
+        """
         reach = self.ticks.reach(instant)
         while self.running and self.running[0][0] <= reach:
             end, k = heapq.heappop(self.running)
@@ -141,8 +150,8 @@ class _Clock:
         self.now = instant
 
     def start(self, k: int, instant: int, quota: int | None) -> None:
-        """Start task *k* at *instant* even if that breaks a rule, and record the
-        effects.
+        """Start task *k* at *instant* even if the start breaks a rule, and record the
+        violations.
         """
         self.advance(instant)
         task = self.problem.tasks[k]
@@ -162,8 +171,9 @@ class _Clock:
     def _broken(
         self, k: int, instant: int, written: int, quota: int | None
     ) -> dict[str, Json]:
-        """Return the rules that a start of task *k* breaks, by kind, in the order of
-        rule B3.
+        """Return the rules that a start of task *k* breaks, in the order of rule B3.
+
+        The result maps the kind of each violation to its details.
         """
         task = self.problem.tasks[k]
         broken: dict[str, Json] = {}
@@ -187,7 +197,9 @@ class _Clock:
         return None
 
     def result(self) -> Replayed:
-        """Run to the last end; return the violations and the metrics of the plan."""
+        """Advance to the end of the last task; return the violations and the metrics of
+        the plan.
+        """
         problem = self.problem
         seconds = self.ticks.seconds
         makespan = max((end for _, end in self.times.values()), default=0)
@@ -218,8 +230,8 @@ class _Clock:
 def _rows(
     problem: WorkDirectoryProblem, plan: WorkDirectoryPlan
 ) -> list[tuple[float, int]]:
-    """Return the starts sorted by seconds; equal times stay in the order of the
-    list.
+    """Return the starts as (seconds, index of the task), sorted by time; equal times
+    stay in the order of the plan.
     """
     seen: dict[int, float] = {}
     for seconds, name in plan.starts:
@@ -240,9 +252,10 @@ def _rows(
 def compute_seconds(
     problem: WorkDirectoryProblem, actual: Mapping[str, float] | None
 ) -> list[float]:
-    """Return the compute seconds of each task, the *actual* ones if given.
+    """Return the compute seconds of each task, in the order of the problem.
 
-    Raises :class:`Fault` for an unknown task and for invalid seconds.
+    *actual* seconds, keyed by task id, replace the planned ones. Raises :class:`Fault`
+    for an unknown task and for invalid seconds.
     """
     given = dict(actual or {})
     known = {task.id for task in problem.tasks}
@@ -255,7 +268,7 @@ def compute_seconds(
 
 
 def said(row: Json) -> str:
-    """Return a violation as a sentence."""
+    """Return a violation of a work-directory plan as text for the user."""
     broken = {
         "release": "before its release at {} s",
         "producer": "before {!r}, which it reads from, has ended",

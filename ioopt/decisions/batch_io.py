@@ -1,8 +1,9 @@
-"""Define the view of an I/O policy: the outstanding requests and the limits of the
-machine.
+"""Define what an I/O policy sees at a decision: the outstanding requests and the limits
+of the machine.
 
 Numbers are floats, or ``fractions.Fraction`` throughout for exact answers. ``eps`` is
-the relative tolerance of comparisons that can tie (rule 2); it is 0 for Fractions.
+the relative tolerance of comparisons in which values can tie (rule 2 of
+docs/rules/batch-io.md). It is 0 for Fractions.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
 class Limits(NamedTuple):
     """The constants of the machine that a policy needs.
 
-    ``node_rate`` is b, ``storage`` BW_max. ``capacity_units`` is floor(BW_max / (b
-    unit)); ``saturating_units`` is the smallest allocation whose peak is BW_max. Both
-    are computed with Fractions. ``slack`` is 1 + ``eps``. ``own_peaks`` is true when
-    some request's peak is below that of its nodes (rule 24). ``interference`` is c of
-    rule 29. ``zero`` is 0 in the arithmetic of the limits.
+    ``node_rate`` is b, the rate of one node, and ``storage`` is BW_max, the rate of the
+    storage, both in bytes/s. ``capacity_units`` is the number of units that the storage
+    serves at their full rate, rounded down. ``saturating_units`` is the smallest
+    allocation, in units, whose peak rate is BW_max. Both are computed with Fractions.
+    ``slack`` is 1 + ``eps``. ``own_peaks`` is true if some request has a peak rate
+    below that of its nodes (rule 24). ``interference`` is the coefficient c of rule 29.
+    ``zero`` is 0 in the arithmetic of the limits.
     """
 
     node_rate: Number
@@ -48,7 +51,7 @@ class Limits(NamedTuple):
 
     @classmethod
     def of(cls, machine: Machine, use_exact: bool = False) -> Limits:
-        """Return the limits of *machine*, as Fractions when *use_exact*."""
+        """Return the limits of *machine*, as Fractions if *use_exact*."""
         number = exact if use_exact else float
         rate, storage, units = _fractions(
             machine.node_bytes_per_second,
@@ -69,8 +72,10 @@ class Limits(NamedTuple):
         )
 
     def peak(self, nodes: int, own: float | None = None) -> Number:
-        """Return r_i = min(p, b N_i, BW_max), where p is the request's *own* peak
-        (rules 5, 24).
+        """Return the peak rate of a request on *nodes* nodes in bytes/s (rules 5, 24).
+
+        The peak rate is the least of the rate of the nodes, the rate of the storage,
+        and the request's *own* peak if it has one.
         """
         if nodes >= self.saturating_units * self.unit_nodes:
             rate = self.storage
@@ -81,11 +86,13 @@ class Limits(NamedTuple):
         return min(rate, self.number(own))
 
     def has_own_peak(self, request: Request) -> bool:
-        """Return whether *request* has a peak below that of its nodes (rule 24)."""
+        """Return whether *request* has a peak rate below that of its nodes (rule
+        24).
+        """
         return bool(request.peak < self.peak(request.nodes))
 
     def number(self, value: float | int | Fraction) -> Number:
-        """Return *value* in the arithmetic of these limits."""
+        """Return *value* in the arithmetic of these limits (float or Fraction)."""
         if self.exact:
             return exact(value)
         return float(value)
@@ -95,19 +102,25 @@ class Limits(NamedTuple):
 def _fractions(
     node_rate: float, storage: float, unit_nodes: int
 ) -> tuple[Fraction, Fraction, Fraction]:
-    """Return both rates, and the number of units that saturates the storage."""
+    """Return the rate of a node, the rate of the storage, and the number of units that
+    saturates the storage, as Fractions.
+    """
     rate = exact(node_rate)
     most = exact(storage)
     return rate, most, most / (rate * unit_nodes)
 
 
 class Request:
-    """One outstanding request; policies read it, the caller of the policy updates it.
+    """One outstanding request; policies read it, and the caller of the policy updates
+    it.
 
-    ``nodes`` is N_i (rule 4), ``units`` the same in allocation units, ``peak`` r_i.
-    ``requested`` is the request time, ``start`` the job's start. ``compute_so_far`` and
-    ``ideal_so_far`` are the two sums of rule 14, ``iteration`` is the w_iter of rule
-    16, ``weight`` a number that the policy computes for each request.
+    ``nodes`` is N_i, the number of allocated nodes (rule 4), and ``units`` the same
+    number in allocation units. ``peak`` is the peak rate r_i in bytes/s. ``left`` and
+    ``moved`` are numbers of bytes. ``requested`` is the time of the request, and
+    ``start`` the start of the job. ``compute_so_far`` and ``ideal_so_far`` are the two
+    sums of rule 14 in seconds. ``iteration`` is w_iter of rule 16, the seconds of one
+    iteration without congestion. ``weight`` is a number that the policy computes for
+    each request.
     """
 
     __slots__ = (
@@ -149,7 +162,9 @@ class Request:
 
     @classmethod
     def of(cls, item: IoRequest, machine: Machine, limits: Limits) -> Request:
-        """Return the request of a snapshot, in the arithmetic of *limits*."""
+        """Return a request of a snapshot as a policy reads it, in the arithmetic of
+        *limits*.
+        """
         nodes = machine.allocated_nodes(item.nodes)
         number = limits.number
         made = cls(
@@ -173,12 +188,16 @@ class Request:
 
     @property
     def key(self) -> tuple[Number, Any]:
-        """Return the sort key of first come, first served (rule 10)."""
+        """Return the sort key that orders requests first come, first served (rule
+        10).
+        """
         return self.requested, self.id
 
 
 class View(NamedTuple):
-    """A read-only snapshot for one decision; ``requests`` are in FCFS order."""
+    """A read-only snapshot for one decision at the time ``now``; ``requests`` are in
+    FCFS order.
+    """
 
     limits: Limits
     now: Number
@@ -190,15 +209,15 @@ DecideFunction = Callable[[View], Rates]
 
 
 class KernelView(NamedTuple):
-    """The outstanding requests of a decision, and work space for the policy.
+    """The outstanding requests at a decision, and work space for the policy.
 
-    The requests in FCFS order are ``jobs[out[k]]`` for k < ``size``, with the fields of
-    :class:`Request` (no ``key``). With ``top``, the rate that is left goes to the
-    skipped requests (rule 11); ``power`` is an integer parameter of the policy. The
-    other fields are work space: ``keys``, ``depths``, ``sizes`` and ``finishes`` for
-    numbers, ``order`` for indices. ``bits`` is a table that has one row more than there
-    are requests, and words of ``width`` bits; ``loads``, ``values`` and ``rows`` are
-    the states of rule 26.
+    The requests in FCFS order are ``jobs[out[k]]`` for k < ``size``; they have the
+    fields of :class:`Request` except ``key``. If ``top``, the rate that is left over
+    goes to the requests that were skipped (rule 11). ``power`` is an integer parameter
+    of the policy. The other fields are work space. ``keys``, ``depths``, ``sizes`` and
+    ``finishes`` hold numbers, and ``order`` holds indices. ``bits`` is a table of bits
+    with one row more than there are requests, in words of ``width`` bits. ``loads``,
+    ``values`` and ``rows`` hold the states of rule 26.
     """
 
     jobs: Sequence[Request]
@@ -228,8 +247,10 @@ class KernelView(NamedTuple):
         knapsack: Knapsack,
         box: Callable[..., Box],
     ) -> KernelView:
-        """Return an empty view with work space for all *jobs*; *box* is one of
-        :func:`ioopt.compiled.boxes`.
+        """Return an empty view with work space for all *jobs*.
+
+        *box* is a function that :func:`ioopt.compiled.boxes` returns; it makes lists or
+        arrays.
         """
         most = len(jobs)
 
@@ -255,13 +276,13 @@ class KernelView(NamedTuple):
 
 
 Knapsack = tuple[Box, int, Box, Box]
-"""The types of ``bits``, ``width``, ``loads`` and ``values`` of a
+"""Types of the fields ``bits``, ``width``, ``loads`` and ``values`` of a
 :class:`KernelView`.
 """
 
 
 class Growing(list[Number]):
-    """A list that grows when the position after its end is written."""
+    """A list that grows by one when the position after its end is written."""
 
     def __setitem__(self, k: Any, value: Any) -> None:
         if k == len(self):
@@ -271,7 +292,7 @@ class Growing(list[Number]):
 
 
 def plain_knapsack(limits: Limits, requests: int) -> Knapsack:
-    """Return knapsack tables in plain Python, where one word has the bits of all
+    """Return the knapsack tables for plain Python, where one word holds the bits of all
     units.
     """
     return (
@@ -287,19 +308,20 @@ GrantFunction = Callable[[KernelView, Box], None]
 
 @dataclass(frozen=True)
 class IoPolicy:
-    """A policy: ``grant(view, rates)`` writes each request's bytes per second.
+    """An I/O policy: ``grant(view, rates)`` writes the bytes per second of each
+    request.
 
-    ``rates`` is all zeros when the function is called. Simulators, services and
-    compiled code use the same source: a module-level function that numba can compile,
-    on lists or arrays, of floats or Fractions, which allocates no memory. Other
-    functions, such as closures, run in plain Python only. Without ``grant`` every
-    request always has its peak rate.
+    All *rates* are zero when ``grant`` is called. Simulators, services and compiled
+    code use the same ``grant``. For this it must be a function at module level that
+    numba can compile. It must work on lists or arrays and on floats or Fractions, and
+    must allocate no memory. Other functions, such as closures, run in plain Python
+    only. Without ``grant`` every request always has its peak rate.
 
-    ``full_when_fits``: the policy grants all peak rates whenever they fit together, so
-    that it need not be called then. ``top`` and ``power`` are passed to it in its view
-    (``power`` in exact runs only; else it is 1). ``weigh(nodes, iteration)`` computes
-    the ``weight`` of each job's requests. ``needs_start``: it reads the starts of jobs.
-    ``tabulates``: it needs the work space of rule 26.
+    ``full_when_fits`` says that the policy grants all peak rates whenever they fit
+    together; it is then not called. The view passes ``top`` and ``power`` to the policy
+    (``power`` in exact runs only, else 1). ``weigh(nodes, iteration)`` computes the
+    ``weight`` of each job's requests. ``needs_start`` says that the policy reads the
+    starts of jobs. ``tabulates`` says that it needs the work space of rule 26.
     """
 
     name: str
@@ -315,7 +337,9 @@ class IoPolicy:
     def of(
         cls, name: str, decide: DecideFunction, full_when_fits: bool = True
     ) -> IoPolicy:
-        """Return the policy of a function that returns rates, in plain Python."""
+        """Return a policy for plain Python whose rates are those that the function
+        *decide* returns.
+        """
 
         def grant(view: KernelView, rates: Box) -> None:
             requests = [view.jobs[view.out[k]] for k in range(view.size)]
@@ -333,7 +357,7 @@ class IoPolicy:
 
     @property
     def compilable(self) -> bool:
-        """Return whether numba can import the policy's function by its name."""
+        """Return whether numba can import the policy's grant function by its name."""
         if self.grant is None:
             return True
         name = getattr(self.grant, "__name__", "")
@@ -342,14 +366,16 @@ class IoPolicy:
     def by_clock(self, limits: Limits) -> bool:
         """Return whether a virtual clock can simulate the policy.
 
-        For that, all requests must have the same rate for each of their nodes.
+        A virtual clock requires that all requests always have the same rate per node.
         """
         if limits.own_peaks or limits.interference:
             return False
         return self.grant is share_by_nodes
 
     def decide(self, view: View) -> Rates:
-        """Return bytes per second for each of ``view.requests``, in plain Python."""
+        """Return the bytes per second of each of ``view.requests``, computed in plain
+        Python.
+        """
         limits = view.limits
         requests = view.requests
         if self.grant is None:
@@ -367,8 +393,10 @@ class IoPolicy:
 
 
 def place_by_level(view: KernelView, size: int, k: int, weight: Number) -> int:
-    """Insert request *k* among *size* requests in ``order``, sorted by peak rate over
-    *weight*; return its place.
+    """Insert request *k* into ``order``, which holds *size* requests sorted by peak
+    rate divided by weight.
+
+    Return the position at which it was inserted. *weight* is the weight of request *k*.
     """
     keys = view.keys
     order = view.order
@@ -382,9 +410,11 @@ def place_by_level(view: KernelView, size: int, k: int, weight: Number) -> int:
 
 
 def share_out(view: KernelView, rates: Box, size: int, left: Number) -> None:
-    """Share *left* by weight among *size* requests in ``order`` (rule 25).
+    """Divide the rate *left* among the first *size* requests in ``order``, in
+    proportion to their weights (rule 25).
 
-    No request gets more than its peak rate.
+    No request gets more than its peak rate. The requests must be sorted by peak rate
+    divided by weight.
     """
     whole = view.limits.zero
     for q in range(size):
@@ -399,9 +429,12 @@ def share_out(view: KernelView, rates: Box, size: int, left: Number) -> None:
 
 
 def share_by_nodes(view: KernelView, rates: Box) -> None:
-    """Share by nodes: rate_i = rho N_i, rho = min(b, BW_max / N_S).
+    """Divide the rate of the storage among the requests in proportion to their nodes
+    (rules 7, 16, 25).
 
-    Rules 7, 16 and 25.
+    Request i gets rho N_i, where N_i is its number of nodes. The rate per node is rho =
+    min(b, BW_max / N_S): b is the rate of a node, BW_max the rate of the storage, and
+    N_S the number of nodes of all requests.
     """
     nodes = 0
     limits = view.limits
@@ -420,19 +453,25 @@ def share_by_nodes(view: KernelView, rates: Box) -> None:
 
 
 def by_key(view: KernelView) -> None:
-    """Sort the requests by ``view.keys``, all 0 or more, ties in FCFS order."""
+    """Sort the indices of the requests in ``order`` by ``view.keys``; ties stay in FCFS
+    order.
+
+    All keys must be 0 or more.
+    """
     sort_places(view.keys, view.order, view.size, view.limits.exact)
 
 
 def as_they_came(view: KernelView) -> None:
-    """Set ``order`` to FCFS order."""
+    """Put the indices of the requests into ``order`` in FCFS order."""
     for k in range(view.size):
         view.order[k] = k
 
 
 def first_fit(view: KernelView, rates: Box) -> None:
-    """Grant peak rates in order to the requests that fit; with ``top`` also what is
-    left (rule 11).
+    """Go through the requests in order; grant the peak rate of each for which enough of
+    the storage's rate is left.
+
+    With ``top`` the rate that is left goes to the skipped requests (rule 11).
     """
     left = view.limits.storage
     for q in range(view.size):
@@ -446,8 +485,9 @@ def first_fit(view: KernelView, rates: Box) -> None:
 
 
 def top_up(view: KernelView, rates: Box, left: Number) -> None:
-    """Give the rate *left* to the requests that have no rate, in order, until only
-    rounding is left.
+    """Give the rate *left* to the requests without a rate, in order.
+
+    Stop when what remains is no more than a rounding error.
     """
     for q in range(view.size):
         if left <= view.limits.storage * view.limits.eps:
@@ -459,7 +499,9 @@ def top_up(view: KernelView, rates: Box, left: Number) -> None:
 
 
 def slow_down(rates: Box, count: int, storage: Number, interference: Number) -> None:
-    """Lower the *rates* of *count* requests by their interference (rule 29)."""
+    """Lower the *rates* of *count* requests by the interference between them (rule
+    29).
+    """
     active = 0
     total: Number = 0
     for k in range(count):

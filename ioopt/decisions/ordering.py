@@ -1,10 +1,10 @@
-"""Compare numbers as the rules define it: which instants are equal, which keys are
-equal to nine digits, and in which order items come.
+"""Compare numbers as the rules define it: which times are the same instant, which keys
+are equal to nine digits, and in which order items come.
 
 Some functions have another version for compiled code in
-:mod:`~ioopt.decisions.ordering_compiled`: those that CPython implements in C
-(:func:`sort_places`, :func:`sort_by`, :func:`least`), and those that numba lacks or
-rounds differently.
+:mod:`~ioopt.decisions.ordering_compiled`. These are the functions that CPython
+implements in C (:func:`sort_places`, :func:`sort_by`, :func:`least`), and those that
+numba lacks or rounds differently.
 """
 
 import math
@@ -21,25 +21,26 @@ Number = Any
 """A float, or a Fraction in exact runs."""
 
 FIT_TOLERANCE = 1e-12
-"""The relative tolerance when testing whether something fits (rule 2 of batch I/O)."""
+"""Relative tolerance of a test whether something fits (rule 2 of batch I/O)."""
 TIME_TOLERANCE_SECONDS = 1e-9
 TIME_TOLERANCE_ULPS = 4
 CLOSE = 1.1e-8
-"""Numbers whose relative difference is larger than this differ in nine digits."""
+"""Relative difference above which numbers surely differ in their first nine digits."""
 
 
 def time_tolerance(now: float) -> float:
-    """Return how much a time may differ from *now* and be the same instant (rule 2 of
-    batch I/O).
+    """Return by how many seconds a time may differ from *now* and still be the same
+    instant (rule 2 of batch I/O).
 
-    The part in ulps keeps the tolerance above rounding at late times. With an absolute
-    tolerance alone, events of the same instant repeat forever after 97 simulated days.
+    The part in ulps keeps the tolerance above rounding errors at late times. With an
+    absolute tolerance alone, events of the same instant would repeat forever after 97
+    simulated days.
     """
     return TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(now)
 
 
 def nine_digits(value: float) -> float:
-    """Return *value* to nine significant digits (rule 2 of batch I/O).
+    """Return *value* rounded to nine significant digits (rule 2 of batch I/O).
 
     >>> nine_digits(0.1234567894)
     0.123456789
@@ -57,11 +58,11 @@ def nine_digits(value: float) -> float:
 
 
 def ascending(keys: Sequence[Number], use_exact: bool) -> list[int]:
-    """Return the positions of *keys*, which are 0 or more, sorted by key; equal keys
-    stay in the order of their positions.
+    """Return the positions of *keys* sorted by key; equal keys stay in the order of
+    their positions.
 
-    Floats are compared to nine digits (rule 2 of batch I/O). Keys are rounded only
-    where some are so close that their nine digits may agree.
+    All keys must be 0 or more. Floats are compared to nine digits (rule 2 of batch
+    I/O). Keys are rounded only if some are so close that their nine digits may agree.
 
     >>> ascending([2.0, 1.00000000001, 1.0], False), ascending([2.0, 1.001, 1.0], False)
     ([1, 2, 0], [2, 1, 0])
@@ -81,7 +82,7 @@ def ascending(keys: Sequence[Number], use_exact: bool) -> list[int]:
 
 
 def power_of_ten(exponent: int) -> float:
-    """Return 10 to a whole *exponent*."""
+    """Return 10 to the power of a whole *exponent*."""
     return 10.0**exponent
 
 
@@ -89,9 +90,9 @@ NEAR = 1 + CLOSE
 
 
 def below(one: float, other: float) -> bool:
-    """Return whether ``nine_digits(one) < nine_digits(other)``.
+    """Return whether *one* is less than *other* when both are rounded to nine digits.
 
-    Only keys that are close are rounded.
+    Numbers are rounded only if they are close.
     """
     if one * NEAR < other:
         return True
@@ -101,24 +102,28 @@ def below(one: float, other: float) -> bool:
 
 
 def close(one: float, other: float) -> bool:
-    """Return whether two different keys, 0 or more, may be equal to nine digits."""
+    """Return whether two different numbers, both 0 or more, may be equal to nine
+    digits.
+    """
     return one != other and not one * NEAR < other and not other * NEAR < one
 
 
 def sort_places(keys: Box, order: Box, count: int, use_exact: bool) -> None:
     """Write the indices 0 to *count* - 1 into *order*, sorted as :func:`ascending`
-    does.
+    sorts *keys*.
     """
     order[:count] = ascending(keys[:count], use_exact)
 
 
 def sort_by(keys: Box, items: Box, first: int, last: int) -> None:
-    """Sort the items from *first* up to *last* by key, then by number."""
+    """Sort the items at positions *first* to *last* - 1 by their key, then by item
+    number.
+    """
     items[first:last] = sorted(items[first:last], key=lambda item: (keys[item], item))
 
 
 def least(values: Box, first: int, count: int) -> Number:
-    """Return the least of *count* values from *first* on; infinity when *count* is
-    0.
+    """Return the least of *count* values from position *first* on; infinity if *count*
+    is 0.
     """
     return min(values[first : first + count], default=math.inf)

@@ -1,4 +1,4 @@
-"""Implement for numba some functions of :mod:`ioopt.decisions.ordering`."""
+"""Implement some functions of :mod:`ioopt.decisions.ordering` for numba."""
 
 import math
 
@@ -12,7 +12,9 @@ Reals = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 POWERS: Reals = np.array([10.0**k for k in range(-300, 301)])
-"""Powers of ten; those that numba computes differ in the last digit."""
+"""Powers of ten as Python computes them. Those that numba computes differ in the last
+digit.
+"""
 
 
 def ulp(value: float) -> float:
@@ -21,15 +23,16 @@ def ulp(value: float) -> float:
 
 
 def power_of_ten(exponent: int) -> float:
-    """Return 10 to a whole *exponent*."""
+    """Return 10 to the power of a whole *exponent*."""
     return float(POWERS[300 + exponent])
 
 
 def bisect_right(values: Reals, value: float, place: int, end: int) -> int:
-    """Return the index after the *values* that are at most *value*, as :mod:`bisect`
-    does.
+    """Return the index after those *values* that are at most *value*, as
+    :func:`bisect.bisect_right` does.
 
-    The *values* from *place* to *end* are in ascending order.
+    Only the values from *place* to *end* - 1 are searched; they must be in ascending
+    order.
     """
     while place < end:
         middle = (place + end) // 2
@@ -41,7 +44,7 @@ def bisect_right(values: Reals, value: float, place: int, end: int) -> int:
 
 
 def sort_places(keys: Reals, order: Places, count: int, use_exact: bool) -> None:
-    """Write the indices 0 to *count* - 1 into *order*, sorted by rounded key, then
+    """Write the indices 0 to *count* - 1 into *order*, sorted by rounded key, then by
     index.
     """
     for k in range(count):
@@ -54,10 +57,11 @@ def sort_places(keys: Reals, order: Places, count: int, use_exact: bool) -> None
 
 @tuned(fastmath={"nnan", "nsz"})
 def least(values: Reals, first: int, count: int) -> float:
-    """Return the least of *count* values from *first* on.
+    """Return the least of *count* values from position *first* on; infinity if *count*
+    is 0.
 
-    NaN and signs of zero are ignored, which lets the processor compare several values
-    at once.
+    NaN and the sign of zero are ignored, so that the processor can compare several
+    values at once.
     """
     result = math.inf
     for k in range(first, first + count):
@@ -67,7 +71,9 @@ def least(values: Reals, first: int, count: int) -> float:
 
 @apart
 def sort_by(keys: Reals, items: Places, first: int, last: int) -> None:
-    """Sort the items from *first* to *last* by key, then by number (Shell sort)."""
+    """Sort the items at positions *first* to *last* - 1 by their key, then by item
+    number (Shell sort).
+    """
     step = last - first
     while step > 1:
         step = max(1, 4 * step // 9)
@@ -81,7 +87,9 @@ def sort_by(keys: Reals, items: Places, first: int, last: int) -> None:
 
 
 def precedes(keys: Reals, one: int, other: int) -> bool:
-    """Return whether *one* comes before *other*: by key, then by number."""
+    """Return whether item *one* comes before item *other*: by key, then by item
+    number.
+    """
     if keys[one] == keys[other]:
         return one < other
     return bool(keys[one] < keys[other])

@@ -1,9 +1,9 @@
-"""Define the view of a dispatcher of workflows at run time, and its answers (workflow
+"""Define what a dispatcher of workflows sees at run time, and what it answers (workflow
 rules 11 and 12).
 
-Tasks, files and nodes are named by their position in the instance. A dispatcher sees
-only planned times, and only tasks that have arrived. Sizes are bytes, times seconds,
-rates bytes per second.
+Tasks, files and nodes are identified by their index in the instance. A dispatcher sees
+only planned times, and only tasks that have arrived. Sizes are in bytes, times in
+seconds, rates in bytes per second.
 """
 
 from abc import ABC, abstractmethod
@@ -14,14 +14,13 @@ from ioopt.errors import SimulationError
 from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER, Network, Node, Task
 
 Pair = tuple[int, int]
-"""A task and the node that is to run it."""
+"""Index of a task, and index of the node that is to run it."""
 
 
 @dataclass(frozen=True)
 class Computing:
-    """A running task: its start, and its end if the planned time is right.
-
-    The end is never before now.
+    """A running task with its start and its planned end, which is never before the
+    present time.
     """
 
     task: int
@@ -30,114 +29,121 @@ class Computing:
 
 
 class DispatchView(ABC):
-    """The state of a run at one instant; read-only."""
+    """The state of a run at one instant, which a dispatcher may read."""
 
     now: float
-    """The time in seconds."""
+    """Present time in seconds."""
     round: int
-    """How many completions at this instant preceded this question; 0 for the first
-    question (workflow rule 12).
+    """Number of rounds of completions that preceded this question within the same
+    instant (workflow rule 12); 0 for the first.
     """
     prefetch: bool
-    """Whether a node may be given a task while its cores are busy."""
+    """Whether a node may be given a task while all its cores are busy."""
     network: Network
     nodes: tuple[Node, ...]
     ready: Sequence[int]
     """Tasks that have arrived, are not assigned and lack no product, in the order of
-    the file.
+    the instance.
     """
 
     @abstractmethod
     def released(self) -> Sequence[int]:
-        """Return all tasks that have arrived."""
+        """Return the indices of all tasks that have arrived."""
 
     @abstractmethod
     def task(self, k: int) -> Task:
-        """Return a task that has arrived; KeyError for one that has not."""
+        """Return task *k*; raise KeyError if it has not arrived."""
 
     @abstractmethod
     def inputs(self, k: int) -> Sequence[int]:
-        """Return the files that a task reads."""
+        """Return the indices of the files that task *k* reads."""
 
     @abstractmethod
     def outputs(self, k: int) -> Sequence[int]:
-        """Return the files that a task that has arrived writes."""
+        """Return the indices of the files that task *k*, which has arrived, writes."""
 
     @abstractmethod
     def size(self, f: int) -> int:
-        """Return the bytes of a file."""
+        """Return the size of file *f* in bytes."""
 
     @abstractmethod
     def holds(self, i: int, f: int) -> bool:
-        """Return whether a file is complete on a node."""
+        """Return whether node *i* has a complete copy of file *f*."""
 
     @abstractmethod
     def complete(self, i: int) -> Sequence[int]:
-        """Return the files that are complete on a node."""
+        """Return the indices of the files that are complete on node *i*."""
 
     @abstractmethod
     def ready_readers(self, f: int) -> Collection[int]:
-        """Return the ready tasks that read a file."""
+        """Return the indices of the ready tasks that read file *f*."""
 
     @abstractmethod
     def copies(self, f: int) -> int:
-        """Return on how many nodes a file is complete."""
+        """Return the number of nodes on which file *f* is complete."""
 
     @abstractmethod
     def on_remote(self, f: int) -> bool:
-        """Return whether a file is on the remote storage."""
+        """Return whether file *f* is on the remote storage."""
 
     @abstractmethod
     def incoming(self, i: int) -> int | None:
-        """Return the file that a node receives."""
+        """Return the index of a file that node *i* is receiving; None if it receives no
+        file.
+        """
 
     @abstractmethod
     def unstarted(self, i: int) -> int | None:
-        """Return the task that a node was given but has not started."""
+        """Return the index of the task that is assigned to node *i* but has not
+        started; None if there is none.
+        """
 
     @abstractmethod
     def computing(self, i: int) -> Sequence[Computing]:
-        """Return the tasks that compute on a node."""
+        """Return the tasks that compute on node *i*, with their starts and planned
+        ends.
+        """
 
     @abstractmethod
     def idle_cores(self, i: int) -> int:
-        """Return how many cores of a node idle."""
+        """Return the number of idle cores of node *i*."""
 
     @abstractmethod
     def core_times(self, i: int) -> Sequence[float]:
-        """Return, per core, since when it is idle, or the planned end of its task;
-        ascending.
+        """Return one time in seconds for each core of node *i*, in ascending order.
 
-        Cores beyond the number that all tasks together can use are left out.
+        For an idle core it is the time since which the core is idle, for a busy core
+        the planned end of its task. Cores beyond the number that all tasks together can
+        use are left out.
         """
 
     @abstractmethod
     def fits(self, k: int, i: int) -> bool:
-        """Return whether a node has the cores and the disk for a task (workflow
-        rule 2).
+        """Return whether node *i* has enough cores and disk space for task *k*
+        (workflow rule 2).
         """
 
     def core_time(self, k: int, i: int) -> float:
-        """Return the planned time when enough cores are free on a node for a task
-        (workflow rule 12).
+        """Return the planned time in seconds at which enough cores of node *i* are idle
+        for task *k* (workflow rule 12).
         """
         return self.core_times(i)[self.task(k).cores - 1]
 
     def missing_seconds(self, k: int, i: int) -> float:
-        """Return the seconds that a link alone needs to bring the files of a task that
-        a node lacks.
+        """Return the seconds that node *i* needs to receive the inputs of task *k* that
+        it lacks, at the full rate of its interface.
         """
         missing = sum(self.size(f) for f in self.inputs(k) if not self.holds(i, f))
         return missing / self.network.replica_bytes_per_second
 
     def staging_seconds(self, k: int, i: int) -> float:
-        """Return the seconds until the files of a task are on a node, as far as they
-        are known.
+        """Return the seconds until the inputs of task *k* are on node *i*, as far as
+        this is known.
         """
         return self.missing_seconds(k, i)
 
     def open_nodes(self) -> list[int]:
-        """Return the nodes to which a task may be given now."""
+        """Return the indices of the nodes to which a task may be assigned now."""
         found = []
         for i in range(len(self.nodes)):
             has_cores = self.prefetch or self.idle_cores(i) > 0
@@ -146,8 +152,8 @@ class DispatchView(ABC):
         return found
 
     def takes(self, k: int, i: int) -> bool:
-        """Return whether a ready task may be given to an open node (workflow
-        rule 11).
+        """Return whether the ready task *k* may be assigned to the open node *i*
+        (workflow rule 11).
         """
         if not self.fits(k, i):
             return False
@@ -155,17 +161,17 @@ class DispatchView(ABC):
 
 
 Dispatcher = Callable[[DispatchView], Pair | None]
-"""A function that returns a pair allowed by the view, or None to wait for the next
-event.
+"""Function that returns a pair (task, node) that the rules allow, or None to wait for
+the next event.
 """
 
 CLOSE = 1e-9
-"""Values that differ by at most this, absolutely or relatively, tie."""
+"""Largest difference, absolute or relative, of two values that tie."""
 
 
 def least(rows: Iterable[tuple[float, Pair]]) -> Pair | None:
-    """Return the pair with the least value; among pairs whose values tie with it, the
-    smallest pair.
+    """Return the pair with the least value; of pairs whose values tie, the smallest
+    pair.
 
     >>> least([(2.0, (0, 1)), (1.0 + 1e-12, (1, 0)), (1.0, (2, 0))])
     (1, 0)
@@ -180,17 +186,18 @@ def least(rows: Iterable[tuple[float, Pair]]) -> Pair | None:
 
 @dataclass
 class Recorded:
-    """Give the answers of a recorded run, a list of (seconds, round, task, node) in
-    order.
+    """A dispatcher that repeats the answers of a recorded run.
+
+    ``rows`` lists the answers as (seconds, round, task, node), in order.
     """
 
     rows: Sequence[tuple[float, int, int, int]]
     place: int = field(default=0)
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """Return the next pair, at its instant and round.
+        """Return the next recorded pair if its instant and round have come, else None.
 
-        Raises SimulationError when the run does not reach such an instant.
+        Raises SimulationError if the run does not reach that instant and round.
         """
         if self.place == len(self.rows):
             return None

@@ -1,4 +1,6 @@
-"""Measurements of Lee et al. without decisions: quanta, perturbations, gangedness."""
+"""Run the measurements of Lee et al. that involve no decision: quanta, perturbations,
+gangedness.
+"""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -12,8 +14,9 @@ FoundT = TypeVar("FoundT")
 class Measurement(Generic[FoundT]):
     """Store the result of a measurement.
 
-    ``rows`` are for tables, one per point or application; ``metrics`` describe the
-    whole instance; ``notes`` list what a deadline left out.
+    ``found`` is the full result. ``rows`` are rows for tables, one for each point or
+    application. ``metrics`` describe the whole instance. ``notes`` tell what was left
+    out because of a deadline.
     """
 
     found: FoundT

@@ -1,7 +1,9 @@
-"""Decide whether an application needs gang scheduling (Lee et al., Section 5; F3).
+"""Decide whether an application needs gang scheduling (Lee et al., Section 5; feature
+F3 of docs/rules/flexgang.md).
 
-Rules 6 and 7: the ratio of message counts decides; if it cannot, and each count has its
-quantum and processor, stretches of quanta decide (:mod:`ioopt.measure.message_loss`).
+By rules 6 and 7, the ratio of message counts decides. If it cannot decide, and the
+quantum and processor of each count are known, stretches of quanta decide
+(:mod:`ioopt.measure.message_loss`).
 """
 
 import math
@@ -37,50 +39,59 @@ from ioopt.problems.flexgang.message_counts import (
 )
 
 THRESHOLD = 0.154
-"""Geometric mean of the ratios of LU (.312) and Water (.0759), Table 3."""
+"""Threshold of the ratio for absent processes: the geometric mean of the ratios of LU
+(.312) and Water (.0759) in Table 3.
+"""
 RUNNING_THRESHOLD = 0.427
-"""The same mean for running processors, of ratios times (P - 1) / (P - 2): LU .737 and
-Water .247.
+"""Threshold of the ratio for running processes: the geometric mean of the ratios of LU
+(.737) and Water (.247), both times (P - 1) / (P - 2). P is the number of processors.
 """
 MIN_SAMPLES = 8
-"""Least counts of each kind for an answer other than UNKNOWN."""
+"""Least number of counts of each kind for an answer other than UNKNOWN."""
 MIN_GANG_MEAN = 1.0 - 1e-9
-"""An application with fewer messages per quantum than this cannot be judged.
+"""Least mean number of messages in a gang quantum from which an application can be
+judged.
 
-A running mean of counts that are 1 on average may be slightly below 1.
+The value is slightly below 1: rounding may bring the running mean of counts below 1
+although their mean is 1.
 """
 GAMMA_THRESHOLD = 0.606
-"""gamma_sub that separates the classes.
+"""Value of gamma_sub, the loss per disturbed quantum, that separates low from high
+gangedness.
 
-It is 1 - (1 - e^-x) / x, where (1 - e^-x) / x is the progress of a running process
-beside an absent one: the geometric mean of that at LU's 3 and Water's 12 requests per
-quantum (Table 2).
+The value is 1 - (1 - e^-x) / x, where (1 - e^-x) / x is the progress of a running
+process while another one is absent. That progress is the geometric mean of its values
+at 3 requests per quantum (LU) and at 12 (Water, Table 2).
 """
 LU_GAMMA = 0.368
-"""gamma_sub at LU's rate, which a program of low gangedness may reach."""
+"""Value of gamma_sub at LU's rate of requests; a program of low gangedness may reach
+it.
+"""
 WAITING_SHARE = 0.723
-"""Share of counts of absent processes above which all others may be waiting.
+"""Limit of a share above which all other processes may be waiting for the absent one.
 
-Such a count is one message from each other process, or none. The share is (1 - e^-x)^3
-for the x of :data:`GAMMA_THRESHOLD`.
+The share is that of counts without a message, or with one message from each other
+process, among all counts of absent processes. The limit is (1 - e^-x)^3 for the x of
+:data:`GAMMA_THRESHOLD`.
 """
 SILENCE = 3.0
-"""Messages expected at the threshold from which their complete absence is evidence
-(e^-3 = 5 %).
+"""If this many messages are expected at the threshold and none comes, that is evidence
+of high gangedness (e^-3 = 5 %).
 """
 FEW_SENDERS = 2.0
-"""Decrease of the number of senders from which only HIGH is answered.
+"""If the number of senders is smaller by this factor or more, only HIGH or UNKNOWN is
+answered.
 
-The classes assume about one absent process, and the few that still send may be about to
-wait.
+The thresholds assume about one absent process. The few processes that still send may be
+about to wait.
 """
 STATE_FORMAT = "ioopt/gangedness-state"
 
 
 @dataclass(config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Tally:
-    """Track number, mean and sum of squared deviations of a stream of counts
-    (Welford).
+    """Track the number, the mean and the sum of squared deviations of a stream of
+    message counts (Welford's method).
     """
 
     count: NonNegativeInt = 0
@@ -88,16 +99,15 @@ class Tally:
     squares: NonNegativeFloat = 0.0
 
     def add(self, value: float) -> None:
-        """Add one count."""
+        """Add one count to the tally."""
         self.count += 1
         step = value - self.mean
         self.mean += step / self.count
         self.squares += step * (value - self.mean)
 
     def variance(self) -> float:
-        """Return the sample variance, but no less than the mean.
-
-        Few samples underestimate the variance.
+        """Return the sample variance, but at least the mean, because few samples
+        underestimate the variance.
         """
         spread = 0.0
         if self.count > 1:
@@ -106,11 +116,13 @@ class Tally:
 
 
 class GangednessMonitor:
-    """Collect message counts of one application, by processor and quantum.
+    """Collect the message counts of one application, one for each processor and
+    quantum.
 
-    ``processors`` is P, the size of the gang; without it (or with P = 2) counts of
-    running processors cannot be normalised; then neither they nor stretches of quanta
-    are used. The monitor reads no clock and no file, and its memory is constant.
+    ``processors`` is P, the size of the gang. Without it (or with P = 2), counts of
+    running processors cannot be normalised. Neither these counts nor stretches of
+    quanta are then used. The monitor reads no clock and no file, and its memory is
+    constant.
 
     Examples
     --------
@@ -146,11 +158,11 @@ class GangednessMonitor:
         self.running = Tally()
         self.nonrunning = Tally()
         self.one_each = 0
-        """Counts of absent processes: one message from every other process, or one
-        more.
+        """Number of counts of absent processes with one message from every other
+        process, or with one message more.
         """
         self.silent = 0
-        """Counts of absent processes without a message."""
+        """Number of counts of absent processes without a message."""
         self.stretches = None
         if processors is not None:
             self.stretches = Stretches(processors)
@@ -169,14 +181,15 @@ class GangednessMonitor:
         quantum: int | None = None,
         processor: int | None = None,
     ) -> None:
-        """Add the messages that one processor received in one quantum.
+        """Add the number of messages that one processor received in one quantum.
 
-        *ganged*: all processes ran in the quantum. *running*: this processor's process
-        ran. *quantum*, a number that never falls, and *processor*, 0 to P - 1, may be
-        left out; with both for all P processors, the monitor can distinguish processes
-        that meet less than once per quantum from processes that progress. Raises
-        UsageError for a gang quantum with a process not running, a count that is no
-        number >= 0, or an invalid quantum or processor.
+        *ganged* says whether all processes ran in the quantum, and *running* whether
+        the process of this processor ran. *quantum* is a number that never falls, and
+        *processor* is 0 to P - 1. Both may be left out. If they are given for all P
+        processors, the monitor can distinguish two kinds of processes: those that meet
+        less than once per quantum, and those that make progress. Raises UsageError for
+        a gang quantum with a process not running, a count that is not a number >= 0, or
+        an invalid quantum or processor.
         """
         for value in (ganged, running):
             if value not in (True, False):
@@ -205,7 +218,9 @@ class GangednessMonitor:
             self.silent += messages == 0
 
     def _basis(self) -> tuple[Basis, Tally, float, float]:
-        """Return the samples to use, their normalising factor and their threshold."""
+        """Return the kind of samples to use, their tally, their normalising factor and
+        their threshold.
+        """
         size = self.processors
         can_run = size is not None and size > 2 and self.running.count > 0
         if self.nonrunning.count >= MIN_SAMPLES or not can_run:
@@ -214,11 +229,13 @@ class GangednessMonitor:
         return "running", self.running, (size - 1) / (size - 2), self.running_threshold
 
     def ratio(self) -> float | None:
-        """Return messages in disturbed quanta over messages in gang quanta.
+        """Return the mean number of messages in disturbed quanta divided by the mean in
+        gang quanta.
 
-        None when one of them is not known. Counts of non-running processors are used
-        when there are 8 or more. Running processors hear from P - 2 others instead of
-        P - 1, which presumes that exactly one process is absent.
+        Return None if one of the means is not known. If there are 8 or more counts of
+        non-running processors, these are used. Otherwise counts of running processors
+        are used. These receive messages from P - 2 others instead of P - 1, if exactly
+        one process is absent.
         """
         _, tally, factor, _ = self._basis()
         if tally.count == 0 or self.gang.count == 0 or self.gang.mean == 0:
@@ -226,16 +243,17 @@ class GangednessMonitor:
         return factor * tally.mean / self.gang.mean
 
     def classify(self, deadline_seconds: float | None = None) -> Gangedness:
-        """Return ``LOW``, ``HIGH`` or ``UNKNOWN``; :meth:`evidence` says why.
+        """Return the gangedness ``LOW``, ``HIGH`` or ``UNKNOWN``; :meth:`evidence`
+        gives the reason.
 
-        *deadline_seconds* is an argument of every embedded object, and always met here:
-        the work is a dozen additions, whatever the number of samples.
+        *deadline_seconds* is an argument of all embedded objects. It is always met
+        here, because the work is a dozen additions, whatever the number of samples.
         """
         return self.evidence().gangedness
 
     def evidence(self) -> Verdict:
-        """Return the class with the ratio, its 90 % interval and the supporting
-        figures.
+        """Return the gangedness, the reason, the ratio with its 90 % interval, and the
+        figures that support them.
         """
         basis, tally, factor, threshold = self._basis()
         gang = self.gang
@@ -282,9 +300,9 @@ class GangednessMonitor:
     def _by_interval(
         self, known: Json, basis: Basis, threshold: float
     ) -> tuple[Gangedness, str]:
-        """Return class and reason if the ratio has an interval.
+        """Return the gangedness and the reason when the ratio has an interval.
 
-        Other deciding figures are added to *known*.
+        If other figures decide, they are added to *known*.
         """
         low = known["low"]
         high = known["high"]
@@ -308,7 +326,9 @@ class GangednessMonitor:
         return self._above_threshold(loss, threshold)
 
     def _loss(self, known: Json) -> Loss | None:
-        """Return the loss estimated from stretches of quanta; add it to *known*."""
+        """Return the loss estimated from stretches of quanta, and add it to *known*;
+        None without an estimate.
+        """
         if self.stretches is None:
             return None
         loss = self.stretches.loss()
@@ -322,7 +342,9 @@ class GangednessMonitor:
     def _above_threshold(
         self, loss: Loss | None, threshold: float
     ) -> tuple[Gangedness, str]:
-        """Return class and reason if the whole interval is above the *threshold*."""
+        """Return the gangedness and the reason when the whole interval of the ratio is
+        above *threshold*.
+        """
         if loss is None or loss.gamma <= GAMMA_THRESHOLD or loss.low <= LU_GAMMA:
             return "LOW", f"the whole interval is above the threshold {threshold:g}"
         said = f"the ratio is above {threshold:g}, but the loss per disturbed quantum"
@@ -331,8 +353,8 @@ class GangednessMonitor:
         return "UNKNOWN", f"{said} may be above {GAMMA_THRESHOLD:g}"
 
     def _fewer_senders(self, basis: Basis) -> float:
-        """Return the factor by which there are fewer senders than with one absent
-        process.
+        """Return the factor by which the number of senders is smaller than with one
+        absent process.
 
         The thresholds assume one absent process.
         """
@@ -347,7 +369,9 @@ class GangednessMonitor:
         return (senders - 1) / left
 
     def _interval(self, tally: Tally, factor: float) -> tuple[float, float]:
-        """Return the 90 % interval of the ratio of *tally* to gang quanta."""
+        """Return the 90 % interval of the ratio: the mean of *tally*, times *factor*,
+        divided by the mean of gang quanta.
+        """
         gang = self.gang
         spread = math.sqrt(
             gang.variance() / (gang.count * gang.mean**2)
@@ -357,10 +381,11 @@ class GangednessMonitor:
         return ratio * math.exp(-Z_90 * spread), ratio * math.exp(Z_90 * spread)
 
     def _may_wait(self, certainly: bool) -> bool:
-        """Return whether absent processes receive just one message from each other
-        process.
+        """Return whether absent processes may receive just one message from each other
+        process, or none.
 
-        This happens if all others wait for the absent one. *certainly*: beyond chance.
+        Absent processes receive such counts if all others wait for them. If
+        *certainly*, the share of such counts must exceed its limit beyond chance.
         """
         if self.processors is None or self.processors < 3:
             return False
@@ -373,9 +398,10 @@ class GangednessMonitor:
         return (self.one_each + self.silent) / count >= limit
 
     def _waiting(self, loss: Loss | None) -> tuple[Gangedness, str]:
-        """Return class and reason if all others may wait for the absent process.
+        """Return the gangedness and the reason when all other processes may be waiting
+        for the absent one.
 
-        Then the ratio proves nothing.
+        The ratio proves nothing then.
         """
         assert self.processors is not None
         factor = (self.processors - 1) / (self.processors - 2)
@@ -415,7 +441,9 @@ class GangednessMonitor:
         )
 
     def state(self) -> Json:
-        """Return the monitor's state as plain JSON values; see :meth:`restore`."""
+        """Return the state of the monitor as plain JSON values, which :meth:`restore`
+        reads.
+        """
         stretches = None
         if self.stretches is not None:
             stretches = asdict(self.stretches)
@@ -435,7 +463,9 @@ class GangednessMonitor:
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
-        """Return the monitor saved as *state*; InstanceError for invalid data."""
+        """Return the monitor that was saved as *state*; raise InstanceError for invalid
+        data.
+        """
         if state.get("format") != STATE_FORMAT or state.get("version") != 1:
             raise InstanceError(
                 f"gangedness state: format: wanted {STATE_FORMAT!r} version 1, not "
@@ -472,7 +502,12 @@ def judge_means(
     threshold: float = THRESHOLD,
     running_threshold: float = RUNNING_THRESHOLD,
 ) -> Verdict:
-    """Judge by the ratio of means if counts are unknown; UNKNOWN without messages."""
+    """Judge an application by the ratio of its mean message counts, when single counts
+    are unknown.
+
+    The arguments *gang*, *nonrunning* and *running* are these means. The gangedness is
+    UNKNOWN if there are no messages.
+    """
     basis: Basis = "non-running"
     mean = nonrunning
     factor = 1.0
@@ -521,7 +556,9 @@ SHOWN = ("gangedness", "ratio", "low", "high", "gamma", "reason")
 
 
 class Settings(Record):
-    """Thresholds of the ratio for non-running and for running processors."""
+    """Settings of the judgement: the thresholds of the ratio for non-running and for
+    running processors.
+    """
 
     threshold: Annotated[float, Field(gt=0)] = THRESHOLD
     running_threshold: Annotated[float, Field(gt=0)] = RUNNING_THRESHOLD
@@ -533,10 +570,11 @@ def measure(
     seed: int = 0,
     deadline: Deadline | None = None,
 ) -> Measurement[GangednessVerdicts]:
-    """Judge every application: LOW, HIGH or UNKNOWN need of gang scheduling.
+    """Judge for every application whether its need of gang scheduling is LOW, HIGH or
+    UNKNOWN.
 
-    Notes say where only means were known. Nothing is random, and every *deadline* is
-    met.
+    Notes name the applications of which only means are known. Nothing is random. The
+    *deadline* is always met.
 
     Examples
     --------
@@ -575,7 +613,9 @@ def measure(
 def judge(
     problem: MessageCountsProblem, counts: MessageCounts, settings: Settings
 ) -> Verdict:
-    """Judge one application by a monitor of its counts, or by its means."""
+    """Judge one application by its message counts or, if these are unknown, by its
+    means.
+    """
     thresholds = settings.threshold, settings.running_threshold
     gang = counts.mean("gang")
     if counts.means_only and gang is not None:

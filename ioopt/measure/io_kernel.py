@@ -1,7 +1,7 @@
 """Serve I/O processes in a loop that runs in plain Python and as machine code.
 
-See :mod:`ioopt.compiled`; the rules are in :mod:`ioopt.measure.io_server`. Times are
-nanoseconds.
+:mod:`ioopt.compiled` compiles it. The rules are in :mod:`ioopt.measure.io_server`.
+Times are in nanoseconds.
 """
 
 from ioopt.compiled import Box
@@ -17,11 +17,14 @@ def serve(
     ready: Box,
     out: Box,
 ) -> int:
-    """Serve until *horizon*; return the number of bursts written to *out*.
+    """Serve the processes until *horizon*; return the number of bursts written to
+    *out*.
 
-    *out* has five rows. *bursts* lists the bursts of each process in turn; *ready* has
-    two numbers per process, initially 0: when it asks for the CPU, and its completed
-    bursts.
+    *starts* and *lengths* describe the windows of a cycle. *bursts* lists all bursts of
+    the first process, then those of the second, and so on. *io* is the I/O time of each
+    process. *ready* has two numbers for each process, 0 at first: the time at which it
+    asks for the CPU, and the number of its completed bursts. *out* has five rows:
+    process, time of asking, begin in window time, burst, and end.
     """
     num_windows = len(starts)
     num = len(io)

@@ -1,8 +1,9 @@
-"""Serve I/O processes that have the CPU only in recurring windows (rules 1 and 2).
+"""Serve I/O processes that have the CPU only in recurring windows (rules 1 and 2 of
+docs/rules/flexgang.md).
 
-They are served first come, first served, with priority over everything else, in integer
-nanoseconds. One process in one window is F1, several windows are a quantum selection
-(F4), several processes a loose column (F6).
+The processes are served first come, first served, with priority over everything else.
+Times are whole nanoseconds. One process in one window is the model F1, one process in
+several windows a quantum selection (F4), and several processes a loose column (F6).
 """
 
 from collections.abc import Sequence
@@ -20,17 +21,19 @@ from ioopt.problems.flexgang.flexible_gang import IoBehaviour
 
 NANOSECONDS = 1_000_000_000
 SECONDS_PER_BURST = 7e-7
-"""Seconds that plain Python takes per drawn burst, served or not."""
+"""Seconds that plain Python takes for each burst drawn, whether it is served or not."""
 
 
 def nanoseconds(seconds: float) -> int:
-    """Return the nearest whole number of nanoseconds."""
+    """Return *seconds* as the nearest whole number of nanoseconds."""
     return round(seconds * NANOSECONDS)
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Disjoint windows of every cycle in order of time, in whole nanoseconds."""
+    """Disjoint time windows that recur in every cycle, in order of time, in whole
+    nanoseconds.
+    """
 
     cycle: int
     starts: tuple[int, ...]
@@ -38,8 +41,8 @@ class Windows:
 
     @classmethod
     def of(cls, cycle_seconds: float, windows: Sequence[tuple[float, float]]) -> Self:
-        """Return windows from (start, length) pairs in seconds; merge those that
-        touch.
+        """Return the windows given as (start, length) pairs in seconds; windows that
+        touch become one.
         """
         merged: list[list[int]] = []
         rounded = [(nanoseconds(s), nanoseconds(n)) for s, n in windows]
@@ -53,17 +56,19 @@ class Windows:
 
     @property
     def open_per_cycle(self) -> int:
-        """Return the nanoseconds of windows in one cycle."""
+        """Return the total length of the windows of one cycle, in nanoseconds."""
         return sum(self.lengths)
 
 
 @dataclass(frozen=True)
 class Served:
-    """Completed bursts of one processor in order of service, in nanoseconds.
+    """The completed bursts of one processor in order of service; times are in
+    nanoseconds.
 
-    ``process`` is the number of the process, ``ready`` the time at which it asked for
-    the CPU, ``begin`` the start of service in window time, ``burst`` its CPU time,
-    ``finish`` its end on the wall clock.
+    ``process`` is the number of the process, and ``ready`` the time at which it asked
+    for the CPU. ``begin`` is the time at which its service begins, in window time,
+    which passes only inside windows. ``burst`` is its CPU time, and ``finish`` its end
+    on the wall clock.
     """
 
     process: np.ndarray
@@ -74,7 +79,9 @@ class Served:
 
 
 def use_compiled(bursts: float, deadline: Deadline | None) -> bool:
-    """Return whether a run of about *bursts* bursts is long enough for machine code."""
+    """Return whether a run of about *bursts* bursts is long enough for machine code to
+    pay off before *deadline*.
+    """
     return use_machine_code(
         "I/O server", deadline or Deadline(None), SECONDS_PER_BURST * bursts
     )
@@ -87,11 +94,12 @@ def serve(
     horizon: int,
     fast: bool = False,
 ) -> Served:
-    """Serve *processes* from 0 to *horizon* (nanoseconds), first come, first served.
+    """Serve *processes* from time 0 to *horizon* (nanoseconds), first come, first
+    served.
 
-    *bursts* (int64, processes x n, at least 1) are CPU bursts in nanoseconds. Serving
-    ends early when a process has used all its bursts (see :func:`num_bursts`). If
-    *fast*, use machine code.
+    *bursts* (int64, shape (processes, n), each at least 1) are CPU bursts in
+    nanoseconds. Serving ends early if a process has used all its bursts (see
+    :func:`num_bursts`). If *fast*, use machine code.
     """
     io = [nanoseconds(process.io_seconds) for process in processes]
     box = boxes(fast)
@@ -121,7 +129,8 @@ def serve(
 def num_bursts(
     processes: Sequence[IoBehaviour], horizon: int, processors: int = 1
 ) -> int:
-    """Return a bound on the bursts of a process before *horizon*.
+    """Return an upper bound on the number of bursts that one process completes before
+    *horizon*.
 
     Raises InstanceError if all bursts would not fit into memory.
     """
@@ -141,7 +150,8 @@ def draw_bursts(
 ) -> np.ndarray:
     """Draw the first *count* CPU bursts of one process, in nanoseconds.
 
-    They depend on *seed*, *job* and *processor* only.
+    The bursts depend on *seed*, *job* and *processor*, and on the distribution of the
+    process.
     """
     stream = np.random.Generator(
         np.random.PCG64(np.random.SeedSequence([seed, job, processor]))

@@ -1,8 +1,10 @@
-"""Run the perturbation laboratory (Lee et al., Section 4; rules 4 and 5; F2).
+"""Run the perturbation laboratory (Lee et al., Section 4; feature F2, rules 4 and 5 of
+docs/rules/flexgang.md).
 
-It measures slopes: the change of run time per perturbation. Run time T counts gang
-quanta only, not the extra ones of Add, and may be fractional. The slopes of all
-applications come first; characteristic plots take the time left.
+The laboratory measures slopes: the change of run time per perturbation. The run time T
+counts gang quanta only, not the extra quanta of the Add environments; it may be
+fractional. The slopes of all applications are measured first. Characteristic plots take
+the time that is left.
 """
 
 import math
@@ -38,21 +40,26 @@ from ioopt.problems.flexgang.perturbation import (
 )
 
 SECONDS_PER_EVENT = 3e-6
-"""Seconds that plain Python takes per synchronisation."""
+"""Seconds that plain Python takes for each synchronisation."""
 
 
 @dataclass(frozen=True)
 class Slots:
-    """Describe by slot which processors run, and whether it is a gang quantum.
+    """Describe for each time slot which processors run, and whether it is a gang
+    quantum.
 
-    A slot that is no gang quantum is an extra one of Add.
+    A slot that is not a gang quantum is an extra quantum of an Add environment.
     """
 
     runs: NDArray[np.bool_]
     gang: NDArray[np.bool_]
 
     def elapsed(self, wall: int, quantum: int) -> float:
-        """Return the gang quanta, with a fraction, up to *wall* (in instructions)."""
+        """Return the number of gang quanta, with a fraction, that have passed at the
+        time *wall*.
+
+        *wall* and *quantum*, the length of a slot, are in instructions.
+        """
         slot, part = divmod(wall, quantum)
         whole = int(self.gang[:slot].sum()) + max(0, slot - len(self.gang))
         if slot >= len(self.gang) or self.gang[slot]:
@@ -63,7 +70,7 @@ class Slots:
 def batch_starts(
     problem: PerturbationProblem, rng: np.random.Generator, batches: int
 ) -> list[int]:
-    """Draw the first quanta of *batches* uniformly over all placements without
+    """Draw the first quanta of *batches* batches, uniformly over all placements without
     overlap.
     """
     reserved = problem.reserved_quanta
@@ -78,7 +85,9 @@ def hits(
     rng: np.random.Generator,
     count: int,
 ) -> list[tuple[int, int]]:
-    """Draw *count* perturbations as (gang quantum, processor), in order of time."""
+    """Draw *count* perturbations as pairs (gang quantum, processor), in order of
+    time.
+    """
     batches = -(-count // problem.batch)
     starts = batch_starts(problem, rng, batches)
     found = []
@@ -98,7 +107,11 @@ def slots_of(
     environment: Environment,
     perturbed: list[tuple[int, int]],
 ) -> Slots:
-    """Return the slots of one run, from the first quantum to the last perturbed one."""
+    """Return the time slots of one run, from the first quantum to the last perturbed
+    one.
+
+    *perturbed* lists the perturbations as (gang quantum, processor).
+    """
     by_quantum = dict(perturbed)
     rows = []
     gang = []
@@ -128,11 +141,12 @@ def run(
     fast: bool = False,
     progress: NDArray[np.int64] | None = None,
 ) -> float:
-    """Return the run time T of *app* under *slots*, in gang quanta.
+    """Return the run time T of *app* in the time slots *slots*, in gang quanta.
 
-    *received* is filled with message counts. *rng* draws the messages of blocking
-    applications and programs; only for those *progress* is filled with the instructions
-    that they run. The other applications are not random.
+    *received*, if given, is filled with message counts. *rng* draws the messages of
+    blocking applications and of programs; other applications are not random.
+    *progress*, if given, is filled with the instructions that blocking applications and
+    programs run.
     """
     none = np.zeros((0, problem.processors), np.int64)
     if received is None:
@@ -184,9 +198,10 @@ def run(
 def _requests(
     problem: PerturbationProblem, app: Blocking, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], ...]:
-    """Draw the requests of a blocking application, as for a program with one interval.
+    """Draw the requests of a blocking application, in the form of a program with one
+    interval.
 
-    The gaps between requests are exponential.
+    The gaps between requests are exponentially distributed.
     """
     work = problem.work_quanta * problem.quantum_instructions
     mean = problem.quantum_instructions / app.requests_per_quantum
@@ -199,7 +214,9 @@ def _requests(
 
 
 def _targets(sends: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw another process for each message."""
+    """Draw for each message the process that receives it, which differs from the
+    sender.
+    """
     others = rng.integers(0, len(sends) - 1, sends.shape)
     return others + (others >= np.arange(len(sends))[:, None])
 
@@ -207,10 +224,10 @@ def _targets(sends: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.i
 def _messages(
     problem: PerturbationProblem, app: Program, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], ...]:
-    """Draw the messages of a program, by process.
+    """Draw the messages that each process of a program sends.
 
-    Returns the work done at the end of each interval and at each message, and the
-    targets of the messages.
+    Return three arrays: the work done at the end of each interval, the work done at
+    each message, and the target of each message.
     """
     processors = problem.processors
     quantum = problem.quantum_instructions
@@ -237,10 +254,10 @@ def _messages(
 
 @dataclass(frozen=True)
 class Recording:
-    """Record what each processor did in each quantum, until a process has ended.
+    """Record what each processor did in each quantum, until a process ended.
 
     ``runs``, ``received`` (messages) and ``progress`` (instructions, only of programs
-    and blocking applications) are by quantum and processor.
+    and blocking applications) are indexed by quantum and processor.
     """
 
     runs: NDArray[np.bool_]
@@ -248,8 +265,8 @@ class Recording:
     progress: NDArray[np.int64]
 
     def pairs(self, quanta: Quanta) -> NDArray[np.int64]:
-        """Return pairs (messages received, progress of all others) of a set of
-        Section 5.2.
+        """Return pairs (messages received, progress of all other processes) for one
+        kind of quanta of Section 5.2.
         """
         others = self.progress.sum(axis=1, keepdims=True) - self.progress
         ganged = self.runs.all(axis=1, keepdims=True)
@@ -270,15 +287,16 @@ def record(
 ) -> Recording:
     """Record one run of *app*, quantum by quantum.
 
-    *count* None: all perturbations of the *problem*. In a disturbed quantum of a Sub
-    environment exactly one process is absent; in an extra quantum of Add all but one.
+    *count* is the number of perturbations; None stands for that of the *problem*. In a
+    disturbed quantum of a Sub environment exactly one process is absent. In an extra
+    quantum of an Add environment all processes but one are absent.
     """
     placing = np.random.default_rng([seed, 0])
     if count is None:
         count = problem.perturbations
     perturbed = hits(problem, environment, placing, count)
     slots = slots_of(problem, environment, perturbed)
-    # No process ends before as many slots as its work takes.
+    # A process needs at least as many slots as its work has quanta.
     left = problem.work_quanta - int(slots.runs.sum(axis=0).max())
     rest = np.ones((left, problem.processors), bool)
     slots = Slots(np.vstack([slots.runs, rest]), np.append(slots.gang, rest[:, 0]))
@@ -292,7 +310,9 @@ def record(
 def use_compiled(
     problem: PerturbationProblem, deadline: Deadline | None = None
 ) -> bool:
-    """Return whether the runs of all applications are long enough for machine code."""
+    """Return whether the runs of all applications are long enough for machine code to
+    pay off before *deadline*.
+    """
     runs = problem.runs * len(problem.environments)
     events = sum(map(events_per_quantum, problem.applications)) * runs
     seconds = SECONDS_PER_EVENT * events * problem.work_quanta * problem.processors
@@ -300,10 +320,10 @@ def use_compiled(
 
 
 class Laboratory:
-    """Run the applications of a *problem* from one *seed*.
+    """Run the applications of *problem* with perturbations drawn from *seed*.
 
-    If *fast*, use machine code, which gives the same numbers. Runs of one seed have the
-    same perturbations in every application.
+    If *fast*, use machine code, which gives the same numbers. With one seed, all
+    applications have the same perturbations.
     """
 
     def __init__(
@@ -317,9 +337,8 @@ class Laboratory:
     def times(
         self, app: Application, environment: Environment, count: int, k: int
     ) -> tuple[float, float]:
-        """Return the time of run *k* with *count* perturbations, and without any.
-
-        Both are in gang quanta.
+        """Return the run times of run number *k* with *count* perturbations and without
+        any, in gang quanta.
         """
         problem = self.problem
         place = problem.environments.index(environment)
@@ -340,9 +359,10 @@ class Laboratory:
     def slopes(
         self, app: Application, deadline: Deadline | None = None
     ) -> ApplicationSlopes:
-        """Measure the slopes of one application, and its gammas (rule 5).
+        """Measure the slopes of one application, and gamma_sub and gamma_add, which
+        follow from them (rule 5).
 
-        Use the runs made before the *deadline*, at least one.
+        Use the runs that end before *deadline*, at least one.
         """
         problem = self.problem
         count = problem.perturbations
@@ -378,10 +398,11 @@ class Laboratory:
     def curves(
         self, app: Application, points: int, deadline: Deadline
     ) -> dict[Environment, Curve] | None:
-        """Measure the change of run time at *points* counts of perturbations (Figure
-        5).
+        """Measure the change of run time at *points* different numbers of perturbations
+        (Figure 5).
 
-        The counts rise evenly to all perturbations. None when the *deadline* passes.
+        The numbers rise evenly up to the number of perturbations of the problem. Return
+        None if *deadline* passes.
         """
         most = self.problem.perturbations
         counts = sorted({round(most * (k + 1) / points) for k in range(points)} - {0})
@@ -401,15 +422,17 @@ class Laboratory:
 
 
 def _deviation(values: list[float]) -> float:
-    """Return the standard deviation; 0 of a single value."""
+    """Return the standard deviation of *values*; 0 for a single value."""
     if len(values) > 1:
         return stdev(values)
     return 0.0
 
 
 class Settings(Record):
-    """Configure ``points`` of each characteristic plot beside the origin (0: slopes
-    only).
+    """Settings of the laboratory.
+
+    ``points`` is the number of points of each characteristic plot besides the origin;
+    with 0 only slopes are measured.
     """
 
     points: Annotated[int, Field(ge=0)] = 5
@@ -423,8 +446,8 @@ def measure(
 ) -> Measurement[PerturbationSlopes]:
     """Measure the slope of every application in every environment of the instance.
 
-    Slopes are in quanta per perturbation. If the *deadline* passes, slopes are means
-    over fewer runs (at least one), and plots are left out.
+    Slopes are in quanta per perturbation. If *deadline* passes, slopes are means over
+    fewer runs (at least one), and plots are left out.
 
     Examples
     --------

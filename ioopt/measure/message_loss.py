@@ -1,6 +1,5 @@
-"""Estimate the cost of a disturbed quantum from messages in stretches of quanta.
-
-Rule 7; ours.
+"""Estimate the cost of a disturbed quantum from the messages in stretches of quanta
+(rule 7 of docs/rules/flexgang.md).
 """
 
 import math
@@ -14,24 +13,27 @@ from ioopt.errors import UsageError
 HALF = 8
 """Number of quanta over which the weights of a stretch rise; they fall over as many.
 
-Messages of one synchronisation arrive together, so a stretch with hard ends would have
-one synchronisation more or fewer by chance. The length is several times the distance
-between synchronisations, and a recording has many stretches.
+The messages of one synchronisation arrive together. A stretch with hard ends would
+therefore have one synchronisation more or fewer by chance. The length is several times
+the distance between synchronisations, and a recording has many stretches.
 """
 FADED = 6 * HALF**2 / (4 * HALF**2 - 1)
-"""Factor by which overlapping stretches seem more numerous than independent ones.
+"""Ratio of a number of overlapping stretches to the number of independent stretches
+that give an equally precise estimate.
 
-It is HALF over the sum of the squared weights, about 3/2.
+The ratio is HALF divided by the sum of the squared weights, about 3/2.
 """
 MIN_STRETCHES = 8
-"""Fewest stretches from which a loss is estimated."""
+"""Least number of stretches from which a loss is estimated."""
 Z_90 = 1.645
 """Quantile of the normal distribution for a 90 % interval."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """State ``gamma`` with its 90 % interval and the number of ``stretches`` used."""
+    """The estimated loss ``gamma`` with its 90 % interval, and the number of
+    ``stretches`` used.
+    """
 
     gamma: float
     low: float
@@ -43,29 +45,33 @@ class Loss:
 class Stretches:
     """Sum the messages of all processors over stretches of quanta.
 
-    A stretch is 2 ``HALF`` quanta with weights that rise and fall again; the next one
-    begins in its middle. A quantum counts only with counts of all ``processors``.
-    Memory is constant.
+    A stretch is 2 ``HALF`` quanta with weights that rise and then fall. The next
+    stretch begins in its middle. A quantum counts only if the counts of all
+    ``processors`` are known. The memory used is constant.
     """
 
     processors: int
     quantum: int = -1
     heard: list[int] = field(default_factory=list)
-    """Last observed quantum, and the processors heard in it so far."""
+    """The last quantum observed, and the processors whose count of it is known so
+    far.
+    """
     away: list[int] = field(default_factory=list)
     disturbed: bool = False
     messages: float = 0.0
-    """Absent processors of that quantum, whether it was disturbed, and its messages."""
+    """Of the last quantum: the absent processors, whether it was disturbed, and the
+    number of its messages.
+    """
     absences: list[int] = field(default_factory=list)
     disturbances: int = 0
-    """Quanta that each processor missed, and number of disturbed quanta."""
+    """Number of quanta that each processor missed, and number of disturbed quanta."""
     length: int = 0
     rising_hits: float = 0.0
     rising_received: float = 0.0
     falling_hits: float = 0.0
     falling_received: float = 0.0
-    """Consecutive quanta so far; weighted disturbed quanta and messages of both open
-    stretches.
+    """Number of consecutive quanta so far. Then, for both open stretches, the weighted
+    numbers of disturbed quanta and of messages.
     """
     count: int = 0
     mean_hits: float = 0.0
@@ -73,7 +79,9 @@ class Stretches:
     hits_hits: float = 0.0
     hits_received: float = 0.0
     received_received: float = 0.0
-    """Number of complete stretches, means, sums of products of deviations (Welford)."""
+    """Number of complete stretches, the means over them, and the sums of products of
+    deviations (Welford's method).
+    """
 
     def __post_init__(self) -> None:
         self.absences = self.absences or [0] * self.processors
@@ -81,7 +89,9 @@ class Stretches:
             raise ValueError(f"stretches of {len(self.absences)} processors")
 
     def expect(self, quantum: int, processor: int) -> None:
-        """Raise UsageError unless quanta come in order, with each processor once."""
+        """Raise UsageError unless quanta are in order and each processor has one count
+        in a quantum.
+        """
         if not 0 <= processor < self.processors:
             raise UsageError(
                 f"processors are 0 to {self.processors - 1}, not {processor}"
@@ -94,7 +104,7 @@ class Stretches:
     def add(
         self, quantum: int, processor: int, ganged: bool, running: bool, messages: float
     ) -> None:
-        """Add one count; the last one of a quantum ends it."""
+        """Add one count; the count of the last processor completes the quantum."""
         if quantum != self.quantum:
             if len(self.heard) < self.processors and self.heard:
                 self.length = 0  # After a gap all stretches begin anew.
@@ -113,7 +123,7 @@ class Stretches:
             self._end_quantum()
 
     def _end_quantum(self) -> None:
-        """Count a complete quantum into both open stretches."""
+        """Add a complete quantum to both open stretches."""
         for processor in self.away:
             self.absences[processor] += 1
         self.disturbances += self.disturbed
@@ -142,7 +152,7 @@ class Stretches:
         self.received_received += rise * (received - self.mean_received)
 
     def away_at_once(self) -> float:
-        """Return the mean number of processors absent in a disturbed quantum.
+        """Return the mean number of processors that are absent in a disturbed quantum.
 
         Return 1 if there was no disturbed quantum.
         """
@@ -151,12 +161,15 @@ class Stretches:
         return 1.0
 
     def loss(self) -> Loss | None:
-        """Estimate gamma_sub from the messages (rule 7); None if they do not suffice.
+        """Estimate gamma_sub from the messages (rule 7); return None if they do not
+        suffice.
 
-        A line fitted to messages against disturbed quanta, one point per stretch, gives
-        the loss per disturbed quantum, in quanta of messages. With m the share of the
-        processor that missed most, gamma = (loss - m) / (1 - m). The interval is that
-        of the ratio of the line's coefficients (delta method).
+        A line is fitted to the messages of a stretch as a function of its disturbed
+        quanta, with one point for each stretch. It gives the loss of messages per
+        disturbed quantum, in units of the messages of one quantum. Let m be the share
+        of the disturbed quanta in which the processor that missed most was absent. Then
+        gamma = (loss - m) / (1 - m). The interval is that of the ratio of the
+        coefficients of the line (delta method).
         """
         if self.count < MIN_STRETCHES:
             return None

@@ -1,21 +1,23 @@
-"""Run the laboratory's applications over a table of slots.
+"""Run the laboratory's applications over a table of time slots.
 
-Plain Python and machine code run the same code. Times are wall-clock instructions.
-``runs[s, p]`` says whether processor p runs in slot s; after the end of the table all
-run. ``quantum`` is the length of a slot; ``received[s, p]`` counts messages. Each
-application returns the wall-clock time at which its last process ends.
+Plain Python and machine code run the same code. Times are instructions on the wall
+clock. ``runs[s, p]`` tells whether processor p runs in slot s; after the end of the
+table all processors run. ``quantum`` is the length of a slot. ``received[s, p]`` counts
+messages. Each application returns the wall-clock time at which its last process ends.
 """
 
 from ioopt.compiled import Box
 
 ALL_TO_ALL = 0
-"""Pattern of requests: each processor asks all others."""
+"""Pattern of requests: each processor sends requests to all others."""
 RING = 1
-"""Pattern of requests: each asks the next one."""
+"""Pattern of requests: each processor sends requests to the next one."""
 PAIRS = 2
-"""Pattern of requests: processors ask each other in pairs."""
+"""Pattern of requests: processors in pairs send requests to each other."""
 SHIFT = 3
-"""Pattern of requests: each asks one partner, which changes with every phase."""
+"""Pattern of requests: each processor sends requests to one partner, which changes with
+every phase.
+"""
 
 
 def next_running(runs: Box, quantum: int, p: int, now: int) -> int:
@@ -28,8 +30,8 @@ def next_running(runs: Box, quantum: int, p: int, now: int) -> int:
 
 
 def advance(runs: Box, quantum: int, p: int, now: int, work: int) -> int:
-    """Return when processor *p*, starting at *now*, has done *work* more
-    instructions.
+    """Return the time at which processor *p*, which starts at *now*, has run *work*
+    more instructions.
     """
     slot = now // quantum
     while slot < runs.shape[0]:
@@ -51,7 +53,9 @@ def note(received: Box, quantum: int, p: int, now: int) -> None:
 
 
 def workpile(runs: Box, quantum: int, total: int, unit: int, start: Box) -> int:
-    """Run *total* work in units, each by the first free process; *start* is scratch."""
+    """Run *total* instructions in units, each by the first free process; *start* is
+    scratch space.
+    """
     processors = runs.shape[1]
     for p in range(processors):
         start[p] = next_running(runs, quantum, p, 0)
@@ -70,8 +74,9 @@ def workpile(runs: Box, quantum: int, total: int, unit: int, start: Box) -> int:
 
 
 def barrier(runs: Box, quantum: int, work: int, interval: int, received: Box) -> int:
-    """Run *work* with a barrier after every *interval*; each arrival is sent to all
-    others.
+    """Run *work* instructions on each processor, with a barrier after every *interval*.
+
+    Each arrival at a barrier is a message to all other processors.
     """
     processors = runs.shape[1]
     now = 0
@@ -90,7 +95,9 @@ def barrier(runs: Box, quantum: int, work: int, interval: int, received: Box) ->
 
 
 def partner(pattern: int, processors: int, p: int, phase: int, k: int) -> int:
-    """Return the *k*-th processor that *p* asks in *phase*, or -1 if there is none."""
+    """Return the *k*-th processor to which *p* sends requests in *phase*; -1 if there
+    is none.
+    """
     if pattern == ALL_TO_ALL:
         if k < processors - 1:
             return (p + 1 + k) % processors
@@ -110,9 +117,10 @@ def partner(pattern: int, processors: int, p: int, phase: int, k: int) -> int:
 def exchange(
     runs: Box, quantum: int, p: int, now: int, phase: int, pattern: int, received: Box
 ) -> int:
-    """Return when *p* has the last reply to the requests that it sends at *now*.
+    """Return the time at which *p* has received the last reply to the requests that it
+    sends at *now*.
 
-    A running processor answers at once.
+    A running processor replies at once.
     """
     replied = now
     k = 0
@@ -136,8 +144,8 @@ def msg(
     pattern: int,
     received: Box,
 ) -> int:
-    """Run phases of *phase_work*, each with *rounds* of requests and a final
-    barrier.
+    """Run phases of *phase_work* instructions, each with *rounds* rounds of requests
+    and a barrier at its end.
     """
     processors = runs.shape[1]
     now = 0
@@ -183,7 +191,9 @@ def deliver(
     owed: Box,
     received: Box,
 ) -> None:
-    """Deliver a message to *q* at *now*; if it is absent, add *cost* instructions."""
+    """Deliver a message to processor *q* at *now*; if *q* does not run then, add *cost*
+    instructions to its work.
+    """
     note(received, quantum, q, now)
     if cost > 0 and next_running(runs, quantum, q, now) > now:
         if at[q] > now:
@@ -195,7 +205,9 @@ def deliver(
 def note_progress(
     runs: Box, quantum: int, p: int, since: int, until: int, progress: Box
 ) -> None:
-    """Add the instructions that *p* ran from *since* to *until* to each slot."""
+    """Add to each slot the instructions that processor *p* ran in it, from time *since*
+    to *until*.
+    """
     slot = since // quantum
     while slot < progress.shape[0] and slot * quantum < until:
         if runs[slot, p]:
@@ -217,12 +229,13 @@ def program(
     received: Box,
     progress: Box,
 ) -> int:
-    """Run intervals of work up to ``ends[k, p]``, each with a barrier at its end.
+    """Run a program in intervals of work, each with a barrier at its end.
 
-    Work is counted from the start of the run; at each of ``sends[p]`` process p sends a
-    message to its target, and waits for the reply when *blocking*. The earliest process
-    advances first, ties to the lowest. *state* is scratch space of five zeros per
-    processor.
+    Work is counted from the start of the run. Interval k of process p ends when its
+    work reaches ``ends[k, p]``. Whenever its work reaches an entry of ``sends[p]``,
+    process p sends a message to the target of that entry; if *blocking*, it waits for
+    the reply. The process with the earliest time advances first; of equals, the one
+    with the lowest number. *state* is scratch space of five zeros for each processor.
     """
     processors = runs.shape[1]
     at = state[0]

@@ -1,7 +1,9 @@
-"""Solve the two-job quantum model's Markov chain (Lee et al., Section 3.2; rules 1, 3).
+"""Solve the Markov chain of the two-job quantum model (Lee et al., Section 3.2; rules 1
+and 3 of docs/rules/flexgang.md).
 
-The chain follows the slot phase v in (0, qi] at which a CPU burst completes, on N cells
-with the mass spread evenly in each, so the only error is of order (qi/N)^2; see
+The state of the chain is the phase in (0, qi] at which a CPU burst completes, where qi
+is the length of an I/O slot. The slot is divided into N cells, with the probability
+spread evenly in each. The only error is therefore of order (qi/N)^2; see
 docs/flexgang.md, Mathematics.
 """
 
@@ -25,20 +27,20 @@ from ioopt.problems.flexgang.quantum_model import (
 
 Array = NDArray[np.float64]
 CELLS_PER_DEVIATION = 16
-"""Number of cells per standard deviation of the burst.
+"""Number of cells for each standard deviation of the burst.
 
-They give the slowdown to 1e-5 and the fragmentation to 1e-4.
+This number gives the slowdown to 1e-5 and the fragmentation to 1e-4.
 """
 COARSE_CELLS = 48
-"""Cells when no time is left (0.4 ms per point).
+"""Number of cells when no time is left; the computation takes 0.4 ms for each point.
 
-They give the slowdown to 0.1 % and the fragmentation to 0.004.
+This number gives the slowdown to 0.1 % and the fragmentation to 0.004.
 """
 MIN_CELLS = 96
 MAX_CELLS = 640
-"""Most cells: 0.15 s per point.
+"""Largest number of cells; the computation takes 0.15 s for each point.
 
-Slots of 130 deviations (0.3 s for 5 ms bursts) are then accurate to 0.1 %.
+Slots of 130 standard deviations (0.3 s for 5 ms bursts) are then accurate to 0.1 %.
 """
 
 
@@ -54,13 +56,14 @@ def surface(
     donation: Donation = "return",
     cells: int | None = None,
 ) -> TwoJobMeasures:
-    """Measure an I/O job that gets ``on`` seconds of every ``on + off`` seconds.
+    """Measure an I/O job that gets the CPU for *on_seconds* of every *on_seconds* +
+    *off_seconds* seconds.
 
-    Parameters are those of :class:`QuantumModelProblem`; ``cells`` overrides the number
-    of cells. ``off_seconds`` 0 is a dedicated machine with slowdown 1 (unless donation
-    is irrevocable, when a process still waits for the next slot). Raises
-    NotApplicableError for a deterministic burst: its processes move in lock-step and
-    have no stationary law.
+    The parameters are those of :class:`QuantumModelProblem`; *cells* overrides the
+    number of cells. If *off_seconds* is 0, the job has a machine of its own, with
+    slowdown 1. With irrevocable donation, however, a process still waits for the next
+    slot. Raises NotApplicableError for a deterministic burst: the processes then move
+    in lock-step and have no stationary law.
     """
     if on_seconds <= 0 or off_seconds < 0:
         raise UsageError(
@@ -108,7 +111,7 @@ def surface(
 def measure(
     problem: QuantumModelProblem, point: QuantumPoint, cells: int | None = None
 ) -> TwoJobMeasures:
-    """Measure one point of an instance by the chain; ``cells`` as in
+    """Measure one point of an instance by the chain; *cells* is as in
     :func:`surface`.
     """
     return surface(
@@ -124,8 +127,10 @@ def measure(
 
 
 class _Law:
-    """Hold the stationary law ``mass`` of the phase at completion, on cells of
-    ``width``.
+    """Hold the stationary law of the phase at which bursts complete.
+
+    ``mass`` is its probability in each cell, and ``width`` the length of a cell in
+    seconds.
     """
 
     def __init__(
@@ -158,11 +163,14 @@ class _Law:
             self.mass = from_start
 
     def _wrapped_burst(self, shape: int) -> tuple[Array, Array]:
-        """Return the law of the burst modulo ``on``, in cells.
+        """Return two laws of the phase at which a burst ends, as probabilities of the
+        cells.
 
-        The first law begins at phase 0, the second at a uniform point of a cell. They
-        are second differences of H(x), the integral of the burst's distribution
-        function, which is x F_k(x) - mean F_{k+1}(x).
+        The first law is for a burst that begins at phase 0, the second for one that
+        begins at a uniform point of a cell. The length of a burst is taken modulo the
+        length ``on`` of a slot. The second law is a second difference of H(x) = x
+        F_k(x) - mean F_{k+1}(x). H is the integral of F_k, the distribution function of
+        a burst of shape k.
         """
         from scipy.special import gammainc
 
@@ -182,7 +190,9 @@ class _Law:
         return from_start / from_start.sum(), from_cell / from_cell.sum()
 
     def _cumulative(self, times: Array) -> Array:
-        """Return rows that give G at *times* when applied to the mass."""
+        """Return a matrix that, applied to the mass, gives at each of *times* the
+        cumulative distribution G of completions.
+        """
         turns, phase = np.divmod(times, self.cycle)
         inside = np.clip(
             phase[:, None] / self.width - np.arange(self.cells)[None, :], 0.0, 1.0
@@ -208,10 +218,10 @@ class _Law:
         return mass / mass.sum()
 
     def iteration_seconds(self) -> float:
-        """Return the mean wall time from request to request.
+        """Return the mean wall-clock time from one request to the next, in seconds.
 
-        It is the sum of the burst, the time between slots during it, the I/O, and the
-        wait for a slot.
+        The time is the sum of the burst, the time between slots during the burst, the
+        I/O, and the wait for a slot.
         """
         middle = (self.edges[:-1] + self.edges[1:]) / 2
         crossed = (self.start @ middle + self.burst - self.mass @ middle) / self.on
@@ -220,8 +230,8 @@ class _Law:
         )
 
     def _waits(self) -> Array:
-        """Return, by the cell in which an I/O started, the mean wait for the next
-        burst.
+        """Return the mean wait for the next burst in seconds, for each cell in which an
+        I/O can start.
         """
         first = np.mod(self.edges[:-1] + self.io, self.cycle)
         last = first + self.width
@@ -237,8 +247,8 @@ class _Law:
         return waits
 
     def blocked_seconds(self, iteration: float, processors: int) -> tuple[float, float]:
-        """Return the seconds per cycle in which one CPU, and all CPUs, are given
-        away.
+        """Return the seconds of a cycle in which one given CPU is given away, and those
+        in which all CPUs are.
         """
         x = np.linspace(0.0, self.on, 4 * self.cells + 1)
         if self.returns:
@@ -252,21 +262,21 @@ class _Law:
 
 
 def _integral(x: Array, y: Array) -> float:
-    """Return the integral of *y* over *x* by trapezoids."""
+    """Return the integral of *y* over *x* by the trapezoidal rule."""
     return float((np.diff(x) * (y[1:] + y[:-1]) / 2.0).sum())
 
 
 _DIGITS = 12
-"""Decimals of a second to which on and off are compared; coarser than rounding
-errors.
+"""Number of decimals of a second to which on and off times are compared; coarser than
+rounding errors.
 """
 
 
 class Response(NamedTuple):
-    """State the response of an I/O job to its slots.
+    """The response of an I/O job to its slots.
 
-    ``beta`` is the CPU fraction of one process; fragmentation is None if a table omits
-    it.
+    ``beta`` is the share of CPU time that one process uses. ``fragmentation`` is None
+    if a table does not give it.
     """
 
     slowdown: float
@@ -276,23 +286,27 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True)
 class Surface:
-    """Look up responses of I/O jobs on ``processors``; a ``table`` replaces the
-    chain.
+    """Give the responses of I/O jobs on ``processors`` processors.
+
+    The responses are computed by the chain, or taken from a ``table`` if there is one.
     """
 
     processors: int
     table: tuple[SurfaceEntry, ...] | None = None
 
     def covers(self, on_seconds: float, off_seconds: float) -> bool:
-        """Return whether :meth:`at` has an answer: always for the chain and off = 0."""
+        """Return whether :meth:`at` has an answer: always without a table or if
+        *off_seconds* is 0, else if the table has an entry.
+        """
         known = self.table is None or _same(off_seconds, 0.0)
         return known or self._entry(on_seconds, off_seconds) is not None
 
     def at(self, io: IoBehaviour, on_seconds: float, off_seconds: float) -> Response:
-        """Return the response of *io* to *on* seconds of every *on* + *off* seconds.
+        """Return the response of *io* to *on_seconds* of CPU in every *on_seconds* +
+        *off_seconds* seconds.
 
-        A table needs no entry for off = 0: the job then runs as on a machine of its
-        own. Raises InstanceError for any other missing entry.
+        A table needs no entry for *off_seconds* = 0: the job then runs as on a machine
+        of its own. Raises InstanceError for any other missing entry.
         """
         entry = self._entry(on_seconds, off_seconds)
         if entry is not None:
@@ -317,7 +331,9 @@ class Surface:
         return Response(found.slowdown, found.beta, found.fragmentation)
 
     def waste(self, io: IoBehaviour, on_seconds: float, off_seconds: float) -> float:
-        """Return the fragmentation at (on, off); InstanceError if a table omits it."""
+        """Return the fragmentation for the given on and off times; raise InstanceError
+        if the table does not give it.
+        """
         found = self.at(io, on_seconds, off_seconds).fragmentation
         if found is None:
             raise InstanceError(

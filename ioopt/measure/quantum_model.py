@@ -1,7 +1,8 @@
-"""Measure the two-job quantum model (Lee et al., Section 3.2; rules 1 to 3; F1).
+"""Measure the two-job quantum model (Lee et al., Section 3.2; feature F1, rules 1 to 3
+of docs/rules/flexgang.md).
 
-Each pair of quanta is measured by the stationary chain, or by simulating events in
-whole nanoseconds.
+Each pair of quanta is measured either by the stationary chain or by a simulation of
+events in whole nanoseconds.
 """
 
 from statistics import fmean
@@ -25,13 +26,13 @@ from ioopt.problems.flexgang.quantum_model import (
 
 Integers = NDArray[np.int64]
 WARM_UP_SHARE = 0.1
-"""Share of the horizon that passes before measuring begins."""
+"""Share of the horizon that passes before the measurement begins."""
 REMEDY = (
     "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
 )
 NUMBERS_PER_BURST = 25.2
-"""Most numbers in memory per burst while instants are sorted (measured by
-tracemalloc).
+"""How many numbers are in memory at most for each burst, while instants are sorted
+(measured by tracemalloc).
 """
 
 
@@ -45,7 +46,9 @@ def nanoseconds(seconds: float) -> int:
 def simulate_point(
     problem: QuantumModelProblem, point: QuantumPoint, *, seed: int = 0
 ) -> TwoJobMeasures:
-    """Simulate one point over its horizon, and measure it after a warm-up."""
+    """Simulate one point, that is, one pair of quanta, over its horizon; measure it
+    after a warm-up.
+    """
     qi = nanoseconds(point.qi_seconds)
     qc = nanoseconds(point.qc_seconds)
     io = nanoseconds(problem.io_seconds)
@@ -71,11 +74,12 @@ def simulate_point(
 def walk(
     bursts: Integers, qi: int, qc: int, io: int, returns: bool
 ) -> tuple[Integers, Integers]:
-    """Return when each iteration is ready and when it makes its request (nanoseconds).
+    """Return two arrays in nanoseconds: when each iteration becomes ready, and when it
+    makes its I/O request.
 
-    *bursts* and both answers have shape (processes, iterations). A burst that ends
-    exactly at a slot end is complete in that slot; an I/O that completes there waits.
-    Without *returns* a burst can only start at the start of a slot.
+    *bursts* and both arrays have the shape (processes, iterations). A burst that ends
+    exactly at the end of a slot is complete in that slot; an I/O that ends there waits.
+    If not *returns*, a burst can start only at the start of a slot.
     """
     ready = np.empty_like(bursts)
     request = np.empty_like(bursts)
@@ -87,7 +91,7 @@ def walk(
     for k, burst in enumerate(bursts.T):
         ready[:, k] = now
         phase = now % cycle
-        # Negative values: minus the time until the slot begins.
+        # A negative phase is minus the time until the next slot begins.
         phase = np.where(phase > last, phase - cycle, phase)
         start = phase.clip(min=0)
         now += start - phase + burst + (start + burst - 1) // qi * qc
@@ -99,11 +103,13 @@ def walk(
 def _require_room(
     problem: QuantumModelProblem, point: QuantumPoint, count: int, end: int
 ) -> None:
-    """Raise InstanceError if bursts exceed the memory, or times exceed 64 bits."""
+    """Raise InstanceError if the bursts exceed the memory, or if times exceed 64
+    bits.
+    """
     where = f"the point qi {point.qi_seconds:g} s, qc {point.qc_seconds:g} s"
     bursts = float(count) * problem.processors
     require_numbers(NUMBERS_PER_BURST * bursts, f"simulating {where}", REMEDY)
-    # No draw of 2e6 comes near this.
+    # None of 2e6 drawn bursts is nearly that long.
     longest = 60.0 * problem.burst_seconds * NANOSECONDS
     slots = 1.0 + longest / nanoseconds(point.qi_seconds)
     waits = slots * nanoseconds(point.qc_seconds)
@@ -114,7 +120,9 @@ def _require_room(
 
 
 def draw_bursts(problem: QuantumModelProblem, count: int, seed: int) -> Integers:
-    """Draw bursts in nanoseconds, *count* per process, each from its own stream."""
+    """Draw *count* bursts for each process, in nanoseconds, from a random stream of its
+    own.
+    """
     require_numbers(
         NUMBERS_PER_BURST * count * problem.processors, "drawing the bursts", REMEDY
     )
@@ -139,8 +147,10 @@ def _measure(
     request: Integers,
     window: tuple[int, int],
 ) -> TwoJobMeasures:
-    """Return the measures of a walk in the *window* of whole cycles after the
-    warm-up.
+    """Return the measures of a simulated point.
+
+    *window* is the start and the end, in nanoseconds, of the whole cycles that are
+    measured.
     """
     qi = nanoseconds(point.qi_seconds)
     qc = nanoseconds(point.qc_seconds)
@@ -175,7 +185,7 @@ def _measure(
 
 
 def _slot_time(times: Integers, qi: int, qc: int) -> Integers:
-    """Return the nanoseconds of I/O slot before each of *times*."""
+    """Return how many nanoseconds of I/O slots lie before each of *times*."""
     cycles = times // (qi + qc)
     phase = times % (qi + qc)
     before: Integers = cycles * qi + phase.clip(0, qi)
@@ -183,7 +193,9 @@ def _slot_time(times: Integers, qi: int, qc: int) -> Integers:
 
 
 def _all_away(starts: Integers, ends: Integers, qi: int, qc: int) -> int:
-    """Return the nanoseconds of I/O slot in which all processes give their CPU away."""
+    """Return how many nanoseconds of I/O slots pass while all processes give their CPU
+    away.
+    """
     times = np.concatenate([starts.ravel(), ends.ravel()])
     change = np.repeat(np.array([1, -1]), starts.size)
     order = np.argsort(times, kind="stable")
@@ -196,9 +208,11 @@ MEANS = ("slowdown", "response_seconds", "fragmentation", "useful")
 
 
 class Settings(Record):
-    """Set ``engine``: the stationary chain, or events with a random stream per process.
+    """Settings of the measurement.
 
-    ``auto`` is the chain, or events if every burst lasts the same.
+    ``engine`` is the stationary chain, or a simulation of events with a random stream
+    for each process. ``auto`` is the chain, or the simulation if all bursts are equally
+    long.
     """
 
     engine: Literal["auto", "chain", "event"] = "auto"
@@ -210,11 +224,13 @@ def measure(
     seed: int = 0,
     deadline: Deadline | None = None,
 ) -> Measurement[QuantumMeasures]:
-    """Measure every point; after the *deadline* by the chain on its coarsest grid.
+    """Measure every point of the instance; after *deadline* use the chain on its
+    coarsest grid.
 
-    Returns :class:`MeasuredPoint` rows in the instance's order, and their means. Only
-    events use the *seed*. Constant bursts have no chain: NotApplicableError if it is
-    requested, OutOfTime if there is no time for all points.
+    The rows are :class:`MeasuredPoint`, in the order of the instance; the metrics are
+    means over them. Only the simulation of events uses *seed*. Constant bursts have no
+    chain: raises NotApplicableError if the chain is requested, and OutOfTime if there
+    is no time to simulate all points.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Simulate the families over a shared fluid bandwidth model and event clock."""
+"""Simulate the plans and policies of every problem family."""

@@ -1,5 +1,5 @@
-"""End a simulation that cannot finish within its limit, to leave time for a cheaper
-policy.
+"""Give up a simulation that cannot finish within its time limit, so that time is left
+to simulate a cheaper policy.
 """
 
 import math
@@ -9,31 +9,33 @@ from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
 
 JUDGE_FROM_SHARE = 0.1
-"""Share of the limit during which no run is given up, as its pace is still
-uncertain.
+"""Share of the time limit during which no simulation is given up, because its pace is
+still uncertain.
 """
 CHEAPEST = 0.75
-"""Run time of the cheapest policy divided by that of others: base-line .5 to .7, gs
-less.
+"""Run time of the cheapest policy divided by the run time of other policies. Measured:
+0.5 to 0.7 for base-line, less for gs.
 """
 SURE_SHARE = 0.01
-"""Share of a run that is measured before its pace is used."""
+"""Share of a simulation that must be done before its pace is used."""
 MARGIN = 2.0
-"""Ratio of the proposed limit to the estimated time of a run."""
+"""Factor by which the proposed time limit exceeds the estimated run time."""
 EARLY_MARGIN = 4.0
-"""The same ratio early in a run, as long queues slow the run down later (RICC's log
-needs 3.5 times the estimate after its first hundredth).
+"""Value used in place of MARGIN early in a simulation, because long queues slow the
+simulation down later. The log of RICC needs 3.5 times the time estimated after the
+first hundredth.
 """
 EARLY_SHARE = 0.1
-"""Share of a run up to which EARLY_MARGIN applies."""
+"""Share of a simulation up to which EARLY_MARGIN applies."""
 
 
 @dataclass
 class Pace:
-    """Track the progress of one run against its deadline.
+    """Track the progress of one simulation against its deadline.
 
-    *plain_seconds* is a coarse estimate of the whole run in plain Python. A run of the
-    *cheapest* policy is never given up early, as nothing could replace it.
+    *plain_seconds* is a coarse estimate of the run time of the whole simulation in
+    plain Python. A simulation of the *cheapest* policy is never given up early, because
+    no policy could replace it.
     """
 
     deadline: Deadline
@@ -48,9 +50,11 @@ class Pace:
         self.unsure = JUDGE_FROM_SHARE * self.deadline.remaining()
 
     def look(self, arrived: int, ended: int, total: int) -> None:
-        """Raise OutOfTime past the deadline, or if the run cannot end before it.
+        """Raise OutOfTime if the deadline has passed or the simulation cannot end
+        before it.
 
-        *arrived* and *ended* of *total* jobs measure the progress.
+        Progress is measured by the jobs that have *arrived* and the jobs that have
+        *ended*, out of *total* jobs.
         """
         left = self.deadline.remaining()
         if math.isinf(left):

@@ -1,7 +1,8 @@
-"""Check batch I/O schedules, using the schedule and the problem only.
+"""Check batch I/O schedules against the problem alone; rule numbers refer to
+docs/rules/batch-io.md.
 
-Partitions are checked when jobs state ``first_node``, bytes when requests state
-``rates``.
+Partitions are checked if jobs state ``first_node``, and bytes are checked if requests
+state ``rates``.
 """
 
 from bisect import bisect_left
@@ -36,9 +37,9 @@ def check(
     """Return the violations of *schedule* and its metrics (rule 22), recomputed.
 
     *plan* (a BatchIoPlan, its dictionary, or None) states the policy, the expansion
-    factor and the loop. Without a plan the loop is taken as closed and checks of the
-    policy are left out. The order of the queue is then checked here, because there is
-    no plan to replay.
+    factor, and whether the loop is open or closed. Without a plan the loop is taken as
+    closed, and checks of the policy are left out. The order of the queue is then
+    checked here, because there is no plan to replay.
     """
     if isinstance(plan, Mapping):
         plan = BatchIoPlan.model_validate(dict(plan))
@@ -83,8 +84,10 @@ def check(
 
 
 def _check_jobs(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
-    """Check each job by itself; in the closed loop, also check the nodes and the start
-    times of all jobs together.
+    """Check each job by itself.
+
+    In a closed loop, also check for all jobs together that nodes suffice and that jobs
+    start at permitted times.
     """
     for view in views:
         for one in JOB_CHECKS:
@@ -95,9 +98,10 @@ def _check_jobs(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
 
 
 def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:
-    """Pair each row of the schedule with its job; return the pairs and the violations.
+    """Pair each row of the schedule with its job; return the pairs and the violations
+    found.
 
-    Rows that cannot be read, or whose job does not exist, are violations.
+    Rows that cannot be read, and rows whose job does not exist, are violations.
     """
     found: list[Violation] = []
     by_id = {job.id: job for job in terms.problem.jobs}
@@ -142,8 +146,8 @@ def _times(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def _walltime(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Check walltimes with ``kill`` (rule 21): killed jobs end exactly at their
-    walltime, others not later.
+    """Check walltimes (rule 21): with ``kill`` on, killed jobs end exactly at their
+    walltime and no other job ends later.
     """
     limit = view.start + view.job.walltime_seconds
     kill = terms.problem.options.kill
@@ -158,8 +162,8 @@ def _walltime(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def _partition(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Check that each allocation is the smallest legal one, and that blocks are aligned
-    (rule 18).
+    """Check that the job has the smallest legal allocation, and that its block is
+    aligned (rule 18).
     """
     machine = terms.problem.machine
     row = view.row
@@ -178,26 +182,32 @@ def _partition(terms: Terms, view: JobView) -> Iterator[Violation]:
             "partition", name, "names a first node, but the machine is flat"
         )
     elif not 0 <= first <= machine.nodes - view.nodes:
-        yield violation("partition", name, f"nodes {first} and on leave the machine")
+        yield violation(
+            "partition", name, f"its nodes from {first} on exceed the machine"
+        )
     elif first % view.nodes:
         text = f"first node {first} is not a multiple of the block's {view.nodes} nodes"
         yield violation("partition", name, text)
 
 
 def _numbered(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Check numbered nodes: as many as are allocated, all different (rule 32)."""
+    """Check the numbers of a job's nodes: they are all different, and as many as are
+    allocated (rule 32).
+    """
     numbers = view.row.get("nodes")
     if numbers is None:
         return
     most = terms.problem.machine.nodes
     known = all(0 <= node < most for node in numbers)
     if not known or not len(set(numbers)) == len(numbers) == view.nodes:
-        text = f"names nodes {numbers!r}, wants {view.nodes} of {most}"
+        text = f"lists nodes {numbers!r}, needs {view.nodes} different ones of {most}"
         yield violation("allocation", view.job.id, text)
 
 
 def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Check the chain of phases: each request follows its compute (rules 3 and 9)."""
+    """Check the phases of a job in order: each request begins when the compute of its
+    phase ends (rules 3 and 9).
+    """
     records = iter(view.requests)
     now = view.start
     name = view.job.id
@@ -210,7 +220,7 @@ def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
             if view.killed and now >= view.end - view.slack:
                 break
             given = "nothing" if record is None else f"phase {record.phase}"
-            text = f"wants a request of phase {k} next, finds {given}"
+            text = f"needs a request of phase {k} next, but has {given}"
             yield violation("phases", name, text)
             return
         if abs(record.request - now) > view.slack:
@@ -252,13 +262,13 @@ JOB_CHECKS: tuple[Callable[[Terms, JobView], Iterator[Violation]], ...] = (
     _phases,
     check_grants,
 )
-"""Checks of single jobs."""
+"""Checks that look at one job at a time."""
 
 
 def _check_nodes(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
-    """Check that no node is used twice (rules 18 and 32).
+    """Check that no node is used by two jobs at once (rules 18 and 32).
 
-    Nodes in use are counted at every instant. When jobs list their nodes, no two
+    The nodes in use are counted at every instant. If jobs list their nodes, no two
     running jobs may share one.
     """
     machine = terms.problem.machine
@@ -293,8 +303,9 @@ def _check_nodes(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
 
 
 def _place(view: JobView, unit: int) -> Iterable[int]:
-    """Return the nodes that a job lists; for a partition the first node of each
-    unit.
+    """Return the nodes that a job lists; for a partition, the first node of each unit.
+
+    *unit* is the number of nodes in a unit.
     """
     first = view.row.get("first_node")
     if first is None:
@@ -303,7 +314,7 @@ def _place(view: JobView, unit: int) -> Iterable[int]:
 
 
 def _check_starts(views: list[JobView]) -> Iterator[Violation]:
-    """Check that each job starts at an arrival or at the end of a job (rule 1)."""
+    """Check that each job starts when some job arrives or ends (rule 1)."""
     times = sorted(
         [view.job.submit_seconds for view in views] + [view.end for view in views]
     )
@@ -317,9 +328,9 @@ def _check_starts(views: list[JobView]) -> Iterator[Violation]:
 def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
     """Return all metrics of the jobs in *views*.
 
-    When requests state no rates, ``useful_utilisation`` is a pair: its least and its
-    largest possible value. A mean over no values is 0. Utilisation is None when all
-    jobs are submitted at one instant.
+    If requests state no rates, ``useful_utilisation`` is a pair: its least and its
+    largest possible value. A mean over no values is 0. Utilisation is None if all jobs
+    are submitted at one instant.
     """
     count = max(1, len(views))
     nodes = [view.nodes for view in views]
@@ -366,9 +377,10 @@ def _records_rates(view: JobView) -> bool:
 
 
 def limits_of(terms: Terms, views: Sequence[JobView]) -> dict[str, float]:
-    """Return limits of metrics that hold for every schedule.
+    """Return bounds on metrics that hold for every schedule of these jobs.
 
-    Limits of times are reached when no job waits and every request has its peak rate.
+    The bounds on times are reached if no job waits and every request gets its peak
+    rate.
     """
     least = [_ideal(view) for view in views]
     if terms.problem.options.kill:
@@ -387,16 +399,16 @@ LEAST_ZERO = (
     "io_delay_seconds",
     "node_weighted_io_delay",
 )
-"""Measures that are 0 or more in every schedule."""
+"""Metrics that are at least 0 in every schedule."""
 
 
 def _ideal(view: JobView) -> float:
-    """Return the seconds that a job takes without congestion (rule 22)."""
+    """Return the seconds that a job runs without congestion (rule 22)."""
     return fsum(seconds + volume / view.peak for seconds, volume in view.phases)
 
 
 def _delay(view: JobView) -> float:
-    """Return the I/O delay of a job: the seconds of I/O beyond those at the peak
+    """Return the I/O delay of a job: the seconds of its I/O beyond those at the peak
     rate.
     """
     return fsum(
@@ -411,9 +423,10 @@ def _overlap(since: float, until: float, begin: float, end: float) -> float:
 
 
 def _useful(view: JobView, begin: float, end: float) -> tuple[float, float]:
-    """Return the least and the most seconds of useful work of a job in the window.
+    """Return the least and the largest possible useful work of a job between *begin*
+    and *end*, in seconds.
 
-    Useful work is work without congestion (rule 22).
+    Useful work is the time that the same work takes without congestion (rule 22).
     """
     if begin <= view.start and view.end <= end and not view.killed:
         work = _ideal(view)
@@ -432,8 +445,10 @@ def _useful(view: JobView, begin: float, end: float) -> tuple[float, float]:
 
 
 def _moved(record: RequestView, begin: float, end: float) -> tuple[float, float]:
-    """Return the least and the most bytes that a request can have moved in the window,
-    expressed as seconds at its peak rate.
+    """Return the least and the largest number of bytes that a request can have moved
+    between *begin* and *end*.
+
+    Both numbers of bytes are expressed as seconds at the request's peak rate.
     """
     if record.rates is not None:
         done = fsum(_overlap(a, b, begin, end) * rate for a, b, rate in record.rates)

@@ -14,12 +14,12 @@ RELATIVE = 1e-9
 def check(
     problem: IoRequestsProblem, plan: IoGrantsPlan | Json | None, schedule: Json | None
 ) -> CheckReport:
-    """Return the violations of the grants, and the sum of all grants.
+    """Return the violations of the grants, and the sum of all grants in bytes/s.
 
-    Every request has a grant, which does not exceed its peak rate r_i. The sum does not
-    exceed the storage's rate, except in the uncongested reference. Conservative
-    policies grant each request its peak rate or nothing (rule 11); with ``+top`` one
-    request may get a part of its peak.
+    Every request must have a grant, which must not exceed the peak rate r_i of the
+    request. The sum of grants must not exceed the storage's rate, except under the
+    uncongested reference policy. Conservative policies grant each request its peak rate
+    or nothing (rule 11); with ``+top`` one request may get a part of its peak rate.
     """
     if plan is None:
         return CheckReport(
@@ -68,7 +68,9 @@ def check(
 
 
 def _peaks(problem: IoRequestsProblem) -> dict[str, float]:
-    """Return the peak rate r_i of each request (rules 5 and 24), by its id as text."""
+    """Return the peak rate r_i of each request in bytes/s (rules 5 and 24), keyed by
+    the request's id as text.
+    """
     machine = problem.machine
     peaks = {}
     for request in problem.requests:
@@ -80,7 +82,7 @@ def _peaks(problem: IoRequestsProblem) -> dict[str, float]:
 def _unmatched(
     grants: Mapping[str, float], peaks: Mapping[str, float]
 ) -> list[Violation]:
-    """Return a violation for each grant without a request and for each request without
+    """Return a violation for each grant without a request, and for each request without
     a grant.
     """
     found = []

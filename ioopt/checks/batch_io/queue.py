@@ -1,8 +1,8 @@
 """Check the batch queue: which jobs start at each scheduling pass.
 
 The check is used for schedules without a plan to replay. It supports flat machines
-without node numbers, the orders ``fcfs``, ``sjf`` and ``wfp``, and EASY or no
-backfilling (rules 19, 20, 30).
+without node numbers, the queue orders ``fcfs``, ``sjf`` and ``wfp``, and either EASY
+backfilling or none (rules 19, 20, 30).
 """
 
 import math
@@ -12,13 +12,15 @@ from ioopt.checks.batch_io.terms import SLACK_SECONDS, JobView, Terms
 from ioopt.result import Violation, violation
 
 OVERDUE_SECONDS = 300.0
-"""The seconds that a job past its walltime is predicted to go on running (rule 20)."""
+"""Seconds that a job past its walltime is predicted to run on (rule 20)."""
 SAME_SCORE = 1e-9
-"""Scores that differ relatively by less are equal (rule 2)."""
+"""Relative difference below which scores are equal (rule 2)."""
 
 
 def states_queue(terms: Terms) -> bool:
-    """Return whether :func:`queue_violations` can judge the instance's queue."""
+    """Return whether :func:`queue_violations` supports the queue options of the
+    instance.
+    """
     options = terms.problem.options
     return (
         terms.closed
@@ -31,7 +33,9 @@ def states_queue(terms: Terms) -> bool:
 
 
 def queue_violations(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
-    """Yield a violation for each pass that does not start the jobs it should start."""
+    """Yield a violation for each scheduling pass that does not start exactly the jobs
+    it should start.
+    """
     line = sorted(views, key=lambda view: (view.job.submit_seconds, view.job.id))
     running: list[JobView] = []
     waiting: list[JobView] = []
@@ -55,8 +59,10 @@ def queue_violations(terms: Terms, views: Sequence[JobView]) -> Iterator[Violati
 def _differences(
     expected: Sequence[JobView], begun: Sequence[JobView], now: float
 ) -> Iterator[Violation]:
-    """Yield a violation for the first job that starts out of turn; if there is none,
-    for a job that should have started but did not.
+    """Yield at most one violation for the pass at *now*.
+
+    The violation names the first job that started out of turn. If there is no such job,
+    it names the first job that should have started but did not.
     """
     for view in begun:
         if view not in expected:
@@ -67,7 +73,9 @@ def _differences(
             return
     for view in expected:
         if view not in begun:
-            text = f"does not start at {now!r}, when the queue has its nodes for it"
+            text = (
+                f"does not start at {now!r}, although it is its turn and nodes are free"
+            )
             yield violation("queue", str(view.job.id), text)
             return
 
@@ -77,8 +85,8 @@ def _slack(now: float) -> float:
 
 
 def _instants(views: Sequence[JobView]) -> Iterator[float]:
-    """Yield the times of the scheduling passes (arrivals and ends), without
-    repetitions.
+    """Yield the times of the scheduling passes, which are the arrivals and ends of
+    jobs, without repetitions.
     """
     times = [view.job.submit_seconds for view in views]
     times += [view.end for view in views]
@@ -93,7 +101,9 @@ def _instants(views: Sequence[JobView]) -> Iterator[float]:
 def _starting(
     terms: Terms, waiting: Sequence[JobView], running: Sequence[JobView], now: float
 ) -> list[JobView]:
-    """Return the waiting jobs that a pass at *now* starts, given the running ones."""
+    """Return the *waiting* jobs that a pass at *now* starts, while the *running* jobs
+    hold their nodes.
+    """
     free = terms.problem.machine.nodes - sum(view.nodes for view in running)
     line = _in_order(terms, waiting, now)
     begun: list[JobView] = []
@@ -124,8 +134,10 @@ def _starting(
 def _reservation(
     nodes: int, free: int, running: Sequence[JobView], now: float
 ) -> tuple[float, int]:
-    """Return the time when *nodes* nodes are predicted to be free, and how many nodes
-    beyond these are free at that time.
+    """Return the time when *nodes* nodes are predicted to be free, and the number of
+    further nodes that are free then.
+
+    *free* is the number of nodes free now.
     """
     time = now
     ends = sorted((_predicted_end(view, now), view.nodes) for view in running)
@@ -139,7 +151,7 @@ def _reservation(
 
 
 def _predicted_end(view: JobView, now: float) -> float:
-    """Predict the end of a running job (rule 20)."""
+    """Predict the end of a running job, in seconds (rule 20)."""
     end = view.start + view.job.walltime_seconds
     if end > now + 1e-9 + 4 * math.ulp(now):
         return end
@@ -147,7 +159,10 @@ def _predicted_end(view: JobView, now: float) -> float:
 
 
 def _in_order(terms: Terms, waiting: Sequence[JobView], now: float) -> list[JobView]:
-    """Sort the waiting jobs, given as (submission, id), in the queue's order."""
+    """Return the waiting jobs in the order of the queue.
+
+    *waiting* must be sorted by (submission, id).
+    """
     order = terms.problem.options.queue
     if order == "fcfs":
         return list(waiting)
@@ -174,8 +189,8 @@ def _shortest_first(view: JobView) -> float:
 
 
 def _score(view: JobView, now: float) -> float:
-    """Return the WFP score: (wait / walltime)^3 times the requested nodes (rules 4,
-    19).
+    """Return the WFP score of a job: (wait / walltime)^3 times the number of requested
+    nodes (rules 4, 19).
     """
     waited = max(0.0, now - view.job.submit_seconds)
     return float((waited / view.job.walltime_seconds) ** 3 * view.job.nodes)

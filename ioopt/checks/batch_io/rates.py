@@ -1,4 +1,6 @@
-"""Check bandwidth: first grants, peak rates, bytes moved, and the storage's limit."""
+"""Check the bandwidth of requests: first grants, peak rates, bytes moved, and the limit
+of the storage.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,10 @@ Flags = NDArray[np.bool_]
 
 
 class Spans(NamedTuple):
-    """The recorded rates as columns, one row for each span of constant rate.
+    """The recorded rates of all requests as columns, with one row for each time span at
+    a constant rate.
 
-    ``owner`` is the index in ``records`` of the span's record.
+    ``owner`` is the index in ``records`` of the request to which the span belongs.
     """
 
     records: list[tuple[JobView, RequestView]]
@@ -33,7 +36,9 @@ class Spans(NamedTuple):
 
     @classmethod
     def of(cls, views: Sequence[JobView]) -> Spans:
-        """Return the rates that the records of *views* state."""
+        """Return the rates that the requests of *views* state; requests without rates
+        are left out.
+        """
         records: list[tuple[JobView, RequestView]] = []
         for view in views:
             for record in view.requests:
@@ -48,19 +53,21 @@ class Spans(NamedTuple):
 
     @property
     def peak(self) -> Reals:
-        """Return the peak rate of each span's record."""
+        """Return, for each span, the peak rate of its request."""
         peaks = [record.peak for _, record in self.records]
         return np.array(peaks, float)[self.owner]
 
 
 def is_conservative(terms: Terms) -> bool:
-    """Return whether the policy is a conservative one, with ``+top`` or without."""
+    """Return whether the policy is a conservative one, with or without ``+top``."""
     return (terms.policy or "").startswith("cons-")
 
 
 def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Check that the first grant of each request lies within the request, and that the
-    first recorded rate of the request begins then.
+    """Check the first grant of each request of a job.
+
+    The first grant must lie within the request, and the first recorded rate of the
+    request must begin at the same time.
     """
     for record in view.requests:
         text = _false_grant(view, record)
@@ -70,7 +77,9 @@ def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def _false_grant(view: JobView, record: RequestView) -> str:
-    """Return what is wrong with the first grant of *record*; empty if nothing is."""
+    """Return what is wrong with the first grant of *record*, as text; empty if it is
+    right.
+    """
     grant = record.grant
     if grant is None:
         return "finishes but was never granted" if record.finish is not None else ""
@@ -83,14 +92,16 @@ def _false_grant(view: JobView, record: RequestView) -> str:
 
 
 def check_rates(terms: Terms, spans: Spans) -> Iterator[Violation]:
-    """Check each record's rates: their times, the peak rate, and the bytes moved."""
+    """Check the recorded rates of each request: their times, the peak rate, and the
+    bytes moved.
+    """
     yield from _check_spans(terms, spans)
     yield from _check_bytes(spans)
 
 
 def _check_spans(terms: Terms, spans: Spans) -> Iterator[Violation]:
-    """Check that the spans of a request lie within it, do not overlap, and have rates
-    up to its peak rate.
+    """Check the spans of each request: they lie within the request, do not overlap, and
+    do not exceed its peak rate.
 
     Conservative policies without ``+top`` grant peak rates or nothing (rule 11), unless
     interference lowers their grants.
@@ -124,8 +135,10 @@ def _check_spans(terms: Terms, spans: Spans) -> Iterator[Violation]:
 
 
 def _check_bytes(spans: Spans) -> Iterator[Violation]:
-    """Check that the rates of a finished request move all its bytes, and that no rates
-    move more bytes than their request has.
+    """Check the bytes that recorded rates move.
+
+    A finished request must have moved all its bytes, and no request may have moved more
+    bytes than it has.
     """
     records = spans.records
     volumes = [
@@ -149,25 +162,27 @@ def _check_bytes(spans: Spans) -> Iterator[Violation]:
 
 
 class Totals(NamedTuple):
-    """Sums over the spans that run at the same time, one entry for each change of a
-    rate.
+    """Sums over the spans that are current at the same time, with one entry for each
+    change of a rate.
     """
 
     time: Reals
     rate: Reals
     peak: Reals
     partial: Reals
-    """The number of spans that run below their peak rate."""
+    """Number of spans whose rate is below their peak rate."""
     limit: Reals
-    """The rate that the storage delivers to as many requests as run then (rule 29)."""
+    """Rate that the storage delivers to as many requests as are moving then (rule
+    29).
+    """
 
 
 def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
     """Check the sums of recorded rates at all times.
 
-    They must not exceed what the storage delivers (rule 29). Conservative policies give
-    no request a part of its peak rate (rule 11), and with ``+top`` at most one (rule
-    28).
+    The sums must not exceed what the storage delivers (rule 29). Conservative policies
+    give no request a part of its peak rate (rule 11). With ``+top`` they may give a
+    part to one request at a time (rule 28).
     """
     moving = spans.rate > 0
     if not terms.limited or not moving.any():
@@ -183,7 +198,7 @@ def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
 
 
 def _totals(terms: Terms, spans: Spans, moving: Flags) -> Totals:
-    """Return the sums over the spans that are *moving* bytes."""
+    """Return the sums over those spans for which *moving* is true."""
     since = spans.since[moving]
     until = spans.until[moving]
     rate = spans.rate[moving]
@@ -210,7 +225,7 @@ def _totals(terms: Terms, spans: Spans, moving: Flags) -> Totals:
 
 
 def _over_limit(terms: Terms, totals: Totals) -> Iterator[Violation]:
-    """Yield a violation for each time at which the sum of rates exceeds what the
+    """Yield a violation for each period in which the sum of rates exceeds what the
     storage delivers.
     """
     excess = totals.rate - totals.limit
@@ -223,8 +238,8 @@ def _over_limit(terms: Terms, totals: Totals) -> Iterator[Violation]:
 
 
 def _less_than_whole(terms: Terms, totals: Totals) -> Iterator[Violation]:
-    """Yield a violation for each time at which the sum of rates is less than full
-    grants amount to after interference.
+    """Yield a violation for each period in which the sum of rates is less than the sum
+    of full grants after interference.
     """
     whole = np.minimum(totals.peak, totals.limit)
     for at in _lasting(totals.time, totals.rate < whole - RELATIVE * terms.storage):
@@ -236,8 +251,8 @@ def _less_than_whole(terms: Terms, totals: Totals) -> Iterator[Violation]:
 
 
 def _several_partial(totals: Totals) -> Iterator[Violation]:
-    """Yield a violation for each time at which more than one request has a part of its
-    peak rate.
+    """Yield a violation for each period in which more than one request has a part of
+    its peak rate.
     """
     for at in _lasting(totals.time, totals.partial > 1):
         text = (
@@ -248,9 +263,9 @@ def _several_partial(totals: Totals) -> Iterator[Violation]:
 
 
 def _lasting(time: Reals, broken: Flags) -> Iterator[int]:
-    """Yield the first index of each stretch in which *broken* is true.
+    """Yield the first index of each period in which *broken* is true.
 
-    Stretches short enough to be rounding errors are left out.
+    Periods short enough to be rounding errors are left out.
     """
     padded = np.concatenate([[False], broken, [False]]).astype(np.int8)
     edges = np.flatnonzero(np.diff(padded))
@@ -261,8 +276,8 @@ def _lasting(time: Reals, broken: Flags) -> Iterator[int]:
 
 
 def check_capacity(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
-    """Check records without rates: whether the storage can have moved their bytes in
-    the time.
+    """Check requests that state no rates: the storage must be able to move their bytes
+    in the time that they took.
     """
     if not terms.limited:
         return

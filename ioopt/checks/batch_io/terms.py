@@ -1,4 +1,4 @@
-"""Prepare the data of the batch I/O checker, from the problem, the plan and the
+"""Prepare the data of the batch I/O checker from the problem, the plan and the
 schedule.
 """
 
@@ -14,14 +14,18 @@ from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Job
 
 SLACK_SECONDS = 4e-9
-"""Two times that differ by at most these seconds count as one instant (rule 2 allows
-1e-9 s for each).
+"""Largest difference in seconds of two times that count as one instant. Rule 2 allows
+1e-9 s for each time.
 """
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The problem, with the settings of the run that the plan states."""
+    """The problem, with the settings of the run that the plan states.
+
+    ``ef`` is the expansion factor. ``closed`` tells whether jobs wait in a queue for
+    free nodes.
+    """
 
     problem: BatchIoProblem
     policy: str | None
@@ -42,7 +46,7 @@ class Terms:
 
     @property
     def storage(self) -> float:
-        """Return BW_max in bytes per second."""
+        """Return the rate of the storage, BW_max, in bytes per second."""
         return self.problem.machine.storage_bytes_per_second
 
     @property
@@ -52,18 +56,19 @@ class Terms:
 
     @property
     def limited(self) -> bool:
-        """Return whether the storage limits the sum of rates; false for the uncongested
-        reference.
+        """Return whether the storage limits the sum of rates; it does not under the
+        uncongested reference policy.
         """
         return self.policy != "no-congestion"
 
 
 class RequestView(NamedTuple):
-    """One I/O record: times in seconds, ``rates`` as rows (from, until, bytes/s).
+    """One I/O request of the schedule: times in seconds, ``rates`` as rows (from,
+    until, bytes/s).
 
-    ``peak`` is the job's peak rate (rules 5 and 24); ``volume`` are the bytes of the
-    phase, None where the job has no such phase; ``last`` is when the record ends,
-    finished or not.
+    ``peak`` is the job's peak rate (rules 5 and 24). ``volume`` is the number of bytes
+    of the phase (None if the job has no such phase). ``last`` is the time at which the
+    request ends, finished or not.
     """
 
     phase: int
@@ -77,7 +82,7 @@ class RequestView(NamedTuple):
 
 
 class JobView(NamedTuple):
-    """A job of the schedule, with the same job in the instance and its legal
+    """A job of the schedule, together with the same job in the instance and its legal
     allocation.
     """
 
@@ -86,21 +91,23 @@ class JobView(NamedTuple):
     nodes: int
     peak: float
     phases: list[tuple[float, float]]
-    """(compute seconds, I/O bytes) of each phase, ``repeat`` and EF applied."""
+    """Pair (compute seconds, I/O bytes) for each phase, after ``repeat`` and the
+    expansion factor were applied.
+    """
     start: float
     end: float
     killed: bool
     slack: float
-    """The tolerance for this job's times in seconds: that of rule 2 for start and end,
-    and the rounding of sums.
+    """Tolerance for the job's times in seconds: the tolerance of rule 2 at both ends,
+    plus the rounding of sums.
     """
     requests: list[RequestView]
 
     @classmethod
     def of(cls, terms: Terms, job: Job, row: Json) -> JobView:
-        """Read *row*.
+        """Return the view of *job* and its row in the schedule.
 
-        Raises AttributeError, KeyError, TypeError or ValueError when it is malformed.
+        Raises AttributeError, KeyError, TypeError or ValueError if *row* is malformed.
         """
         first = row.get("first_node") or 0
         numbers = row.get("nodes") or ()
@@ -131,8 +138,9 @@ class JobView(NamedTuple):
 
 
 def _numbers(records: Sequence[Json]) -> list[Any]:
-    """Return all times and rates of *records*; ValueError for a span that is not a
-    triple.
+    """Return all times and rates of *records* in one list.
+
+    Raises ValueError for a span that is not a triple.
     """
     rates = [record["rates"] for record in records if record.get("rates") is not None]
     spans = [*chain.from_iterable(rates)]
@@ -147,7 +155,9 @@ def _numbers(records: Sequence[Json]) -> list[Any]:
 
 
 def _finite(values: list[Any]) -> list[float]:
-    """Return *values*, times and rates; ValueError when one is not a finite number."""
+    """Return *values*, which are times and rates; raise ValueError if one of them is
+    not a finite number.
+    """
     if not set(map(type, values)) <= {float, int} or not math.isfinite(sum(values)):
         raise ValueError("a time or a rate is not a number")
     return values
@@ -156,8 +166,9 @@ def _finite(values: list[Any]) -> list[float]:
 def _request(
     record: Json, peak: float, end: float, volumes: Sequence[float]
 ) -> RequestView:
-    """Read a record of a job that ends at *end*; *volumes* are the bytes of the job's
-    phases.
+    """Return the view of one I/O record of a job.
+
+    *end* is the end of the job, and *volumes* are the bytes of its phases.
     """
     phase = record["phase"]
     request = record["request_seconds"]

@@ -1,4 +1,6 @@
-"""Check flexible gang plans against every rule of F5; recompute the objective."""
+"""Check flexible gang plans against every rule of problem F5 (docs/rules/flexgang.md),
+and recompute the objective.
+"""
 
 import math
 
@@ -14,7 +16,9 @@ from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
 TOLERANCE = 1e-6
-"""Tolerance for rounding: relative to the frame for times, absolute for progress."""
+"""Tolerance for rounding errors: relative to the frame for times, absolute for
+progress.
+"""
 
 
 def check(
@@ -22,8 +26,8 @@ def check(
     plan: FlexibleGangPlan | Json,
     schedule: Json | None = None,
 ) -> CheckReport:
-    """Check *plan*, and recompute the objective of F5 (``weighted_progress``,
-    maximised).
+    """Check *plan*, and recompute the objective of F5, ``weighted_progress``, which is
+    maximised.
     """
     if isinstance(plan, dict):
         plan = FlexibleGangPlan.model_validate(plan)
@@ -37,8 +41,8 @@ class _Checker:
         self.found: list[Violation] = []
 
     def report(self) -> CheckReport:
-        """Return all violations, and the objective if the plan is complete enough to
-        have one.
+        """Return all violations found, and the objective if the plan is complete enough
+        to have one.
         """
         pattern = self.problem.pattern(self.plan.k, self.plan.d)
         if pattern is None:
@@ -65,8 +69,8 @@ class _Checker:
         )
 
     def _most_progress(self) -> float:
-        """Return the objective when every job runs alone, an upper bound for all
-        plans.
+        """Return an upper bound on the objective of every plan: its value if every job
+        ran alone.
         """
         most = 0.0
         for job in self.problem.jobs:
@@ -84,8 +88,8 @@ class _Checker:
         self.found.append(violation(rule, item, message, amount))
 
     def _names(self) -> None:
-        """Check that every job has one home block in range, and that every named job
-        exists.
+        """Check that every job has one home block in range, and that every job named in
+        the plan exists.
         """
         plan = self.plan
         problem = self.problem
@@ -110,10 +114,10 @@ class _Checker:
                 )
 
     def _places(self, pattern: Pattern) -> None:
-        """Check the placement of the jobs.
+        """Check that every I/O job is in exactly one place: a strict row or the loose
+        windows.
 
-        An I/O job is either in one strict row or loose. Coordinated I/O jobs and
-        compute jobs are not loose.
+        Coordinated I/O jobs and compute jobs must not be loose.
         """
         for job in self.problem.jobs:
             rows = self.plan.rows.get(job.id, ())
@@ -134,13 +138,15 @@ class _Checker:
                 self._add("io-place", job.id, f"has {places}, not one place")
 
     def _not_loose(self, job: FlexibleJob, pattern: Pattern) -> str | None:
-        """Return why *job* may not be in the loose windows; None where it may."""
+        """Return the reason why *job* may not be in the loose windows; None if it
+        may.
+        """
         if not pattern.k:
-            return "no loose window in this pattern"
+            return "is loose, but the pattern has no loose window"
         if not job.is_io:
-            return "is a compute job"
+            return "is loose, but is a compute job"
         if job.coordinated:
-            return "must be in a strict row"
+            return "is loose, but must be in a strict row"
         return None
 
     def _cells(self) -> None:
@@ -161,8 +167,12 @@ class _Checker:
         return self.problem.block(self.problem.job_index[name], self.plan.home[name])
 
     def _grants(self, pattern: Pattern) -> None:
-        """Check that loose CPU is granted only to jobs that can use it, and that every
-        process of a job gets tau.
+        """Check that loose CPU time is granted only to jobs that can use it, and that
+        no process of a job gets less than it should.
+
+        A process should get tau, the loose CPU time in seconds that the plan states for
+        each frame of its job. Only a self-balancing job may get less in some columns,
+        if the mean over its columns is at least tau.
         """
         frame = pattern.frame_seconds
         for name, tau in self.plan.tau_seconds.items():
@@ -173,7 +183,10 @@ class _Checker:
                 )
             if tau > frame * (1 + TOLERANCE):
                 self._add(
-                    "tau", name, f"{tau:g} s of a frame of {frame:g} s", tau - frame
+                    "tau",
+                    name,
+                    f"gets {tau:g} s in a frame of {frame:g} s",
+                    tau - frame,
                 )
         for name, parts in self.plan.column_seconds.items():
             job = self._job(name)
@@ -201,7 +214,7 @@ class _Checker:
         return self.problem.jobs[self.problem.job_index[name]]
 
     def _response(self, job: FlexibleJob, pattern: Pattern) -> Response:
-        """Return how an I/O job responds to its place: loose windows or a strict
+        """Return the response of an I/O job to its place, the loose windows or a strict
         row.
         """
         machine = self.problem.machine
@@ -213,9 +226,11 @@ class _Checker:
         return respond(job, on, off, machine.processors, self.problem.surface)
 
     def _capacity(self, pattern: Pattern) -> None:
-        """Check each column: granted CPU <= k q - loose I/O + idle cells + fragments.
+        """Check that each column grants no more CPU time than is free in a frame.
 
-        Fragments are the idle CPU in cells of strict rows with I/O jobs.
+        The free time is that of the loose windows, k q for k rows of quantum q, minus
+        the loose I/O, plus the idle cells of strict rows, plus fragments. Fragments are
+        the idle CPU time in the cells of strict rows that hold I/O jobs.
         """
         quantum = self.problem.machine.quantum_seconds
         for column in range(self.problem.machine.num_columns):
@@ -239,8 +254,8 @@ class _Checker:
                 self._add("capacity", f"column {column}", text, over)
 
     def _loose_load(self, pattern: Pattern) -> None:
-        """Check that loose I/O uses at most its share of the loose windows of a
-        column.
+        """Check that loose I/O uses at most its permitted share of the loose windows of
+        each column.
         """
         limit = (
             self.problem.loose_io_limit
@@ -258,7 +273,9 @@ class _Checker:
                 self._add("loose-io", f"column {column}", text, load - limit)
 
     def _floors(self, pattern: Pattern) -> dict[str, float]:
-        """Return the progress of every compute job, and check it against its floor."""
+        """Return the progress of every compute job, keyed by job id, and check it
+        against the job's floor.
+        """
         progress = {}
         quantum = self.problem.machine.quantum_seconds
         for at, job in enumerate(self.problem.jobs):
@@ -277,8 +294,11 @@ class _Checker:
         return progress
 
     def _terms(self, pattern: Pattern, progress: dict[str, float]) -> list[float]:
-        """Return the term of each job in the objective: w (n/P) pr, or -lambda w (n/P)
-        (S-1).
+        """Return the term of each job in the objective.
+
+        The term is w (n/P) pr for a compute job and -lambda w (n/P) (S - 1) for an I/O
+        job: w is the weight of the job, n its number of processes, P the number of
+        processors, pr its progress and S its slowdown.
         """
         terms = []
         for job in self.problem.jobs:

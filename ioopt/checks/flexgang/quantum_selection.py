@@ -17,7 +17,9 @@ from ioopt.units import exact
 
 TOLERANCE = 1e-9
 ROUNDING = 1e-11
-"""Tolerance between the sums of checker and solvers, relative to their terms."""
+"""Tolerated difference between the sums of checker and solvers, relative to the terms
+of the sums.
+"""
 
 
 def check(
@@ -25,7 +27,13 @@ def check(
     plan: QuantumPlan | Json,
     schedule: Json | None = None,
 ) -> CheckReport:
-    """Check a plan and recompute its cost, sum w (S(q, L/f - q) - 1) + mu waste."""
+    """Check a plan and recompute its cost, which adds up the slowdown and the waste of
+    the I/O jobs.
+
+    The cost of a job is w (S(q, L/f - q) - 1) + mu waste. w is the weight of the job, q
+    its quantum, f its number of visits in a cycle of length L, and mu the price of
+    waste. S is the slowdown for q seconds on and L/f - q seconds off.
+    """
     if isinstance(plan, dict):
         plan = QuantumPlan.model_validate(plan)
     found = _options(problem, plan) + _cycle(plan)
@@ -52,10 +60,11 @@ def check(
 
 
 def _least_cost(problem: QuantumSelectionProblem) -> float:
-    """Return a lower bound of the cost: the cost as if nothing were slowed down or
-    wasted.
+    """Return a lower bound on the cost of every plan: the cost if no job were slowed
+    down and nothing were wasted.
 
-    If the instance has a table, its least entries are used instead.
+    If the instance has a table of responses with lower entries, the least entries are
+    used for the bound.
     """
     table = problem.surface or ()
     slowdown = min([1.0, *(entry.slowdown for entry in table)])
@@ -107,8 +116,8 @@ def _floors(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violati
 
 
 def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
-    """Check that the slots follow each other without gaps and give every job its
-    visits.
+    """Check that the slots of *schedule* follow each other without gaps and give every
+    job its visits.
     """
     found = []
     clock = 0.0
@@ -143,8 +152,10 @@ def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
 def _predicted(
     problem: QuantumSelectionProblem, plan: QuantumPlan
 ) -> tuple[float, float]:
-    """Return the predicted cost, and the sum of w S, to which the rounding error of the
-    cost is proportional.
+    """Return the predicted cost of a plan and the sum of w S, weight times slowdown,
+    over its I/O jobs.
+
+    The rounding error of the cost is proportional to that sum.
     """
     machine = problem.machine
     costs = []

@@ -1,10 +1,10 @@
 """Compute how an I/O job responds to a slot of ``on`` seconds in every ``on + off``
 seconds.
 
-This is a second implementation, for the checkers, of Lee et al., Section 3.2, with
-plain sums over the cells of a slot. The number of cells is part of the definition of
-the objectives (F4, F5) and equals that of the solvers; nothing else is shared with
-them.
+The module is a second implementation of Lee et al., Section 3.2, for the checkers. It
+uses plain sums over the cells into which a slot is divided. The number of cells is part
+of the definition of the objectives (F4, F5) and equals that of the solvers. No other
+part is shared with the solvers.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 CELLS_PER_DEVIATION = 16
-"""The number of cells of a slot for one standard deviation of the bursts."""
+"""Number of cells of a slot for each standard deviation of the length of bursts."""
 FEWEST_CELLS = 96
 MOST_CELLS = 640
 POINTS_PER_CELL = 4
-"""The number of trapezoids in each cell for the integral over the time at which CPUs
-are given away.
+"""Number of trapezoids in each cell, in the integral over the time at which CPUs are
+given away.
 """
 CLOCK = 1e-9
-"""Two times that differ by at most these seconds are the same."""
+"""Largest difference in seconds of two times that count as the same."""
 DIGITS = 12
-"""The number of decimals of a second to which slots are rounded."""
+"""Number of decimals to which the seconds of slots are rounded."""
 
 
 class Response(NamedTuple):
-    """The response of an I/O job.
+    """The response of an I/O job to its slots.
 
-    ``beta`` is the CPU fraction of one process, ``waste`` the wasted fraction (None
-    where a table omits it).
+    ``beta`` is the share of CPU time that one process uses. ``waste`` is the share that
+    is wasted (None if the instance's table does not give it).
     """
 
     slowdown: float
@@ -55,8 +55,10 @@ def respond(
     processors: int,
     table: tuple[SurfaceEntry, ...] | None,
 ) -> Response:
-    """Return the response of *job*, from the instance's own *table* where it has
-    one.
+    """Return the response of *job* to slots of *on* seconds with *off* seconds between
+    them.
+
+    The response is taken from the instance's own *table* of responses if there is one.
     """
     for entry in table or ():
         if abs(entry.on_seconds - on) < CLOCK and abs(entry.off_seconds - off) < CLOCK:
@@ -124,8 +126,8 @@ def _stationary(
     so_far = np.append(0.0, np.cumsum(law))
 
     def ended(time: Array) -> Array:
-        """Return the number of I/O completions up to *time*, at one completion per
-        cycle.
+        """Return the mean number of I/O completions up to each of *time*, scaled to one
+        completion in each cycle.
         """
         turns = np.floor(time / cycle)
         counted: Array = turns + np.interp(time - turns * cycle, edges, so_far)
@@ -138,8 +140,8 @@ def _stationary(
 
 
 def _lands(burst: float, shape: int, width: float, cells: int) -> tuple[Array, Array]:
-    """Return the probabilities that a burst ends d cells later, for cells around the
-    slot.
+    """Return two lists: for each d, the probability that a burst ends d cells after its
+    start, modulo the number of cells of a slot.
 
     The first list is for bursts that begin at the edge of the slot, the second for
     bursts that begin within a cell.

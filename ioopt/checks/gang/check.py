@@ -1,7 +1,8 @@
-"""Check gang schedules from the problem and the schedule alone.
+"""Check gang schedules from the problem and the schedule alone; rule numbers refer to
+docs/rules/gang.md.
 
-``jobs`` are checked against bounds that hold for any policy. When the schedule has its
-history (``updates``: the changes of each matrix update), the matrix is rebuilt and
+``jobs`` are checked against bounds that hold for any policy. If the schedule has its
+history (``updates``, the changes of each matrix update), the matrix is rebuilt and
 checked against the rules.
 """
 
@@ -15,18 +16,21 @@ from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
 SAME_INSTANT_SECONDS = 1e-7
-"""Events whose times differ by less count as one event; a job with less work left is
-done at the end of its slice (rules 3 and 4).
+"""Difference in seconds below which two events count as one. A job with less work left
+is done at the end of its slice (rules 3 and 4).
 """
 IS_LOCAL = "is local if and only if its columns are its file nodes"
-"""The rule for the key ``local`` of an entry."""
+"""What the key ``local`` of an entry must satisfy."""
 RELATIVE = 1e-9
-"""Tolerance for the rounding of a job's updates, relative to its work."""
+"""Tolerance for the rounding errors that add up over the updates of a job, relative to
+the job's work.
+"""
 
 
 def _slack(seconds: float) -> float:
-    """Return the tolerance of an instant at *seconds*: that of rule 3 for both ends of
-    an interval, and the rounding of sums.
+    """Return the tolerance in seconds of an interval that ends at *seconds*.
+
+    The tolerance is that of rule 3 at both ends, plus the rounding of sums.
     """
     return 2 * SAME_INSTANT_SECONDS + 64 * math.ulp(seconds)
 
@@ -34,8 +38,10 @@ def _slack(seconds: float) -> float:
 def check(
     problem: GangProblem, plan: GangPlan | Json | None, schedule: Json | None
 ) -> CheckReport:
-    """Return violations and metrics of *schedule*; a plan alone (a policy) has
-    neither.
+    """Return the violations and the metrics of *schedule*.
+
+    Without a schedule there are no violations and no metrics, because a plan only names
+    a policy.
     """
     if schedule is None:
         return CheckReport(())
@@ -81,7 +87,9 @@ class _Report:
 
 
 def _entries(problem: GangProblem, schedule: Json, found: _Report) -> dict[JobId, Json]:
-    """Return the entries of the schedule by job, each job once."""
+    """Return the entries of the schedule keyed by job id; invalid entries are recorded
+    in *found*.
+    """
     known = {job.id for job in problem.jobs}
     entries: dict[JobId, Json] = {}
     for entry in schedule.get("jobs", ()):
@@ -108,7 +116,9 @@ def _finite(entry: Json, key: str) -> bool:
 
 
 def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> None:
-    """Check the start and the finish of a job against its arrival and its run times."""
+    """Check the start and the finish of job number *k* against its arrival and its run
+    times.
+    """
     job = problem.jobs[k]
     local, remote = problem.times[k]
     start = entry["start_seconds"]
@@ -130,10 +140,10 @@ def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> N
 
 @dataclass
 class _Place:
-    """The place of a job in the matrix, and its remaining work at ``since``.
+    """The place of a job in the matrix, and its remaining work at the time ``since``.
 
-    ``fraction`` is the remaining part of its work, ``stall`` the remaining seconds of
-    migration.
+    ``columns`` is a mask of nodes. ``fraction`` is the remaining share of the job's
+    work. ``stall`` is the number of seconds that its migration still takes.
     """
 
     columns: int
@@ -144,8 +154,8 @@ class _Place:
 
 
 class _Replay:
-    """Rebuild the matrix update by update, and advance every job's work by the
-    clock.
+    """Rebuild the matrix update by update, and reduce the remaining work of every job
+    as time passes.
     """
 
     def __init__(
@@ -164,8 +174,9 @@ class _Replay:
         self.moved = 0
 
     def run(self, updates: list[Json]) -> Json:
-        """Check every update, and at the end that every job has left the matrix; return
-        the metrics that need the history.
+        """Check every update, and at the end that every job has left the matrix.
+
+        Return the metrics that only the history of updates determines.
         """
         before = 0.0
         occupied = 0.0
@@ -222,15 +233,15 @@ class _Replay:
             self.found.add("local", job_id, IS_LOCAL)
 
     def _length(self, job_id: JobId, place: _Place) -> float:
-        """Return the seconds that all the job's work takes at its present place."""
+        """Return the seconds that the whole work of a job would take at *place*."""
         local, remote = self.times[job_id]
         if place.columns == self.files[job_id]:
             return local
         return remote
 
     def _advance(self, job_id: JobId, place: _Place, now: float) -> None:
-        """Spend the scheduled time since the last update, first on the stall, then on
-        work.
+        """Subtract the time that the job was scheduled since the last update, first
+        from its stall, then from its work.
         """
         quantum = self.problem.machine.quantum_seconds
         levels = self.problem.machine.levels
@@ -308,7 +319,7 @@ class _Replay:
         if limit is not None and self.used > limit:
             text = (
                 f"brings the tasks moved in the slice at {now:g} s to {self.used}, "
-                f"over {limit}"
+                f"more than {limit}"
             )
             self.found.add("migration-budget", job.id, text, self.used - limit)
         place.stall += machine.migration_seconds
@@ -325,20 +336,21 @@ class _Replay:
 
 
 def _row_time(now: float, row: int, quantum: float, levels: int) -> float:
-    """Return the seconds for which *row* was scheduled from 0 to *now*."""
+    """Return for how many of the first *now* seconds *row* was scheduled."""
     cycles = math.floor(now / (quantum * levels))
     within = now - cycles * quantum * levels - row * quantum
     return cycles * quantum + min(max(within, 0.0), quantum)
 
 
 BIG_JOB_TASKS = 64
-"""The number of tasks from which a job counts in ``big_job_slowdown``."""
+"""Least number of tasks of a job that counts in ``big_job_slowdown``."""
 
 
 def times_metrics(
     problem: GangProblem, entries: Mapping[JobId, Json]
 ) -> dict[str, float | int | None]:
-    """Return the metrics of starts, finishes and ``local`` (rules 16 and 17).
+    """Return the metrics that follow from starts, finishes and ``local`` (rules 16 and
+    17).
 
     A mean over no jobs is None.
     """
@@ -370,8 +382,8 @@ def times_metrics(
 
 
 def limits_of(problem: GangProblem) -> dict[str, float]:
-    """Return bounds of the metrics: no job waits, and each runs where it is fastest
-    (rule 16).
+    """Return bounds on the metrics: their values if no job waits and each job runs
+    where it is fastest (rule 16).
     """
     quantum = problem.machine.quantum_seconds
     least = [
@@ -394,11 +406,12 @@ def span_seconds(problem: GangProblem, makespan: float) -> float:
 def ranges(
     problem: GangProblem, entries: Mapping[JobId, Json], makespan: float
 ) -> dict[str, tuple[float, float]]:
-    """Return limits of the metrics that only the history of the matrix determines.
+    """Return the range of each metric that cannot be computed without the history of
+    the matrix.
 
-    The limits are for schedules without this history. A job occupies its nodes in at
-    least one row while it is in the matrix; the last update may come at the next slice
-    boundary. A job migrates at most once, and every update is at an arrival or an end.
+    A job occupies its nodes in at least one row while it is in the matrix. The last
+    update may come at the next slice boundary after the last finish. A job migrates at
+    most once. Every update is at an arrival or at an end.
     """
     machine = problem.machine
     tasks = sum(job.size for job in problem.jobs)

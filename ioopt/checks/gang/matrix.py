@@ -1,5 +1,5 @@
-"""Check one gang-scheduling decision, and compute the value of its matrix
-(docs/gang.md).
+"""Check one gang-scheduling decision, and compute the value of its matrix as
+docs/gang.md defines it.
 """
 
 from ioopt.problems.base import JobId, Json
@@ -15,14 +15,14 @@ from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
 WEIGHTS = ("las", "hdf", "one")
-"""Names of the weights; the objective of each is ``value_<name>``."""
+"""Names of the weights of jobs; the objective with each weight is ``value_<name>``."""
 
 
 def check(
     problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: Json | None
 ) -> CheckReport:
-    """Return violations of the matrix *plan*, its value for each choice of weights, and
-    metrics.
+    """Return the violations of the matrix *plan*, its value with each kind of weight,
+    and metrics.
     """
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
     violations = [*_membership(problem, plan, jobs), *_cells(problem, plan)]
@@ -33,7 +33,7 @@ def check(
     left = problem.tasks_left
     tasks = sum(cost for _, cost in moves)
     if left is not None and tasks > left:
-        text = f"{tasks} tasks migrate, but only {left} may still in this slice"
+        text = f"{tasks} tasks migrate, but only {left} more may do so in this slice"
         violations.append(violation("migration-budget", "plan", text, tasks - left))
     objectives = {f"value_{kind}": value_of(problem, plan, kind) for kind in WEIGHTS}
     slots = problem.machine.nodes * problem.machine.levels
@@ -54,8 +54,10 @@ def check(
 
 
 def limits_of(problem: GangMatrixProblem) -> dict[str, float]:
-    """Return upper bounds of the values, computed as if every job were in every row,
-    both local and remote, which no matrix allows.
+    """Return upper bounds on the values of all matrices.
+
+    The bounds are computed as if every job were in every row both as a local and as a
+    remote job, which no matrix allows.
     """
     machine = problem.machine
     jobs = (*problem.running, *problem.waiting)
@@ -70,10 +72,12 @@ def limits_of(problem: GangMatrixProblem) -> dict[str, float]:
 
 
 def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> float:
-    """Return the sum over jobs of weight x speed x rows.
+    """Return the value of a matrix: the sum over its jobs of weight times speed times
+    number of rows.
 
-    The speed is 1 for local and L/R for remote jobs, reduced by C/(2T) for jobs that
-    migrate.
+    *kind* names the weight. The speed is 1 for local jobs and L/R for remote jobs,
+    where L and R are the local and the remote run time. For a job that migrates the
+    speed is reduced by C/(2T), where C is the time of a migration and T the quantum.
     """
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
     machine = problem.machine
@@ -96,7 +100,9 @@ def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> flo
 def weight_of(job: MatrixJob, quantum: float, kind: str) -> float:
     """Return the weight of a job.
 
-    ``las`` is 1/(attained + T)^2, ``hdf`` 1/(max(L, T) max(remaining, 50)), ``one`` 1.
+    The weight is 1/(attained + T)^2 for ``las``, 1/(max(L, T) max(remaining, 50)) for
+    ``hdf``, and 1 for ``one``. L is the local run time of the job, and T is the
+    quantum. Times are in seconds.
     """
     if kind == "las":
         return 1.0 / (job.attained_seconds + quantum) ** 2

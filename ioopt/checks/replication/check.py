@@ -2,8 +2,8 @@
 
 The module imports the problem and the plan, never a solver. Which checks apply depends
 on ``plan.moves`` (see :class:`ioopt.problems.replication.ReplicationPlan`). Static
-moves are checked round by round against the rules (1)-(8), the disks (21), the held
-files and the forest rule.
+moves are checked round by round: against the constraints (1)-(8) and (21) of Khanna et
+al., for files that are already held, and for copies in a cycle.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ from ioopt.result import Violation, violation
 
 @dataclass(frozen=True)
 class Stage:
-    """One round by positions: where its tasks run and what it moves.
+    """One round of a plan, with indices in place of ids: where its tasks run and which
+    files it moves.
 
-    ``assign`` maps the tasks of the round to nodes; ``present`` has, per node, the
-    files on its disk before the round; ``remote`` are (file, node) pairs; ``copies``
-    are (file, source, destination); ``wanted`` are the (file, node) pairs that a
-    ``{"copy": file}`` entry of a queue asks for. ``forest`` is False when copies may
-    form a cycle. ``where`` names the round in messages.
+    ``assign`` maps the tasks of the round to nodes. ``present`` has, for each node, the
+    files on its disk before the round. ``remote`` has (file, node) pairs, and
+    ``copies`` has (file, source, destination). ``wanted`` has the (file, node) pairs
+    that a ``{"copy": file}`` entry of a queue asks for. ``forest`` is False if copies
+    may form a cycle. ``where`` names the round in messages.
     """
 
     assign: Mapping[int, int]
@@ -48,7 +49,9 @@ class Stage:
     where: str = ""
 
     def on_disk(self) -> list[set[int]]:
-        """Return, per node, the files it has after all transfers (X in the model)."""
+        """Return, for each node, the files on its disk after all transfers (the
+        variables X of the model).
+        """
         have = [set(files) for files in self.present]
         for file, node in self.remote:
             have[node].add(file)
@@ -62,14 +65,14 @@ def check(
     plan: ReplicationPlan | Json,
     schedule: Schedule | None = None,
 ) -> CheckReport:
-    """Check a plan, and the schedule of its replay when there is one.
+    """Check a plan, and the schedule of its replay if there is one.
 
-    The objectives are ``additive_seconds`` (13) and ``makespan_seconds``, the end of
-    the last task or copy entry of the schedule. The first is left out when the plan
-    names unknown items, or has neither moves nor a schedule. The stated
-    ``transfer_bound_seconds`` of a workflow must lie between the bound of workflow
-    rule 18 and the makespan. The metrics are ``compute_imbalance``, the largest over
-    the mean compute time of a node minus 1, and those of
+    The objectives are ``additive_seconds``, equation (13), and ``makespan_seconds``,
+    the end of the last task or copy entry of the schedule. ``additive_seconds`` is left
+    out if the plan names unknown items, or if it has neither moves nor a schedule. The
+    ``transfer_bound_seconds`` that the result of a workflow states must lie between the
+    bound of workflow rule 18 and the makespan. The metrics are ``compute_imbalance``
+    (the largest compute time of a node divided by the mean, minus 1) and those of
     :func:`ioopt.checks.replication.metrics.schedule_metrics`.
     """
     if isinstance(plan, Mapping):
@@ -100,8 +103,10 @@ def check(
 
 
 def _move_violations(reader: _PlanReader, stages: list[Stage]) -> Iterable[Violation]:
-    """Check the moves of a plan: static moves round by round; for any other plan, only
-    that the inputs and cores of each task fit its node.
+    """Check the moves of a plan.
+
+    Static moves are checked round by round. For any other plan, check only that the
+    files and the cores of each task fit its node.
     """
     problem = reader.problem
     plan = reader.plan
@@ -125,8 +130,8 @@ def _move_violations(reader: _PlanReader, stages: list[Stage]) -> Iterable[Viola
 def _replay_metrics(reader: _PlanReader, schedule: Schedule) -> Json:
     """Check the schedule of the replay and return its metrics.
 
-    The result is empty when the schedule names unknown items or has impossible
-    instants, because nothing can be computed from it then.
+    The result is empty if the schedule names unknown items or has impossible times,
+    because nothing can be computed from such a schedule.
     """
     problem = reader.problem
     broken = schedule_violations(
@@ -142,9 +147,10 @@ def _replay_metrics(reader: _PlanReader, schedule: Schedule) -> Json:
 def _additive_of(
     reader: _PlanReader, stages: list[Stage], schedule: Schedule | None
 ) -> float | None:
-    """Return the batch time (13) of the stated moves, else of the replayed ones.
+    """Return the batch time in seconds, equation (13), of the moves that the plan
+    states, or else of the replayed moves.
 
-    None for workflows, for plans with unknown names, and when no moves are known.
+    Return None for workflows, for plans with unknown names, and if no moves are known.
     """
     problem = reader.problem
     if problem.is_workflow or not reader.complete():
@@ -159,7 +165,9 @@ def _additive_of(
 def _bound_ranges(
     problem: ReplicationProblem, metrics: Json, schedule: Schedule | None
 ) -> dict[str, tuple[float, float]]:
-    """Return the interval in which a stated bound of a workflow must lie."""
+    """Return the interval in which the transfer bound stated for a workflow must lie,
+    keyed by the name of that metric.
+    """
     if not problem.is_workflow or "makespan_seconds" not in metrics:
         return {}
     assert schedule is not None
@@ -172,7 +180,7 @@ def _bound_ranges(
 def _least_values(
     problem: ReplicationProblem, metrics: Json, schedule: Schedule | None
 ) -> dict[str, float]:
-    """Return a lower bound of each measure on this problem."""
+    """Return a lower bound on each measure, valid for every plan of this problem."""
     least: dict[str, float] = {}
     if not problem.is_workflow:
         least["additive_seconds"] = _least_additive_seconds(problem)
@@ -183,10 +191,11 @@ def _least_values(
 
 
 def _least_additive_seconds(problem: ReplicationProblem) -> float:
-    """Return a lower bound of the batch time (13): the mean load of the nodes.
+    """Return a lower bound on the batch time, equation (13), in seconds: the mean load
+    of the nodes.
 
-    Each file that is read and that no node holds is fetched at least once, and tasks
-    run on the fastest node.
+    Each file that is read and that no node holds is fetched at least once, and every
+    task runs at the speed of the fastest node.
     """
     held = {name for node in problem.nodes for name in node.holds}
     read = {name for task in problem.tasks for name in task.inputs}
@@ -198,7 +207,7 @@ def _least_additive_seconds(problem: ReplicationProblem) -> float:
 
 
 def _states_moves(plan: ReplicationPlan) -> bool:
-    """Return whether the plan states its moves itself, instead of leaving them to the
+    """Return whether the plan states its moves itself and does not leave them to the
     replay.
     """
     if plan.moves in ("static", "printed"):
@@ -212,8 +221,8 @@ def _states_moves(plan: ReplicationPlan) -> bool:
 
 @dataclass
 class _PlanReader:
-    """Translate a plan to positions, and record faults of its names, assignment and
-    queues.
+    """Translate the ids of a plan to indices; record violations of its names, its
+    assignment and its queues.
     """
 
     problem: ReplicationProblem
@@ -230,12 +239,12 @@ class _PlanReader:
 
     def complete(self) -> bool:
         """Return whether every name in the plan is known, so that its moves can be
-        judged.
+        checked.
         """
         return self.unknown == 0
 
     def copies_wanted(self) -> dict[tuple[str, str], int]:
-        """Count how often each (file, node) is a copy entry, by id."""
+        """Count how often each pair (file id, node id) is a copy entry of a queue."""
         files = self.problem.files
         nodes = self.problem.nodes
         return Counter(
@@ -329,7 +338,7 @@ class _PlanReader:
     def stages(self) -> list[Stage]:
         """Return the rounds of the plan as stages.
 
-        A plan without rounds becomes one stage, before which only the held files are on
+        A plan without rounds becomes one stage; before it only the held files are on
         the disks.
         """
         forest = self.plan.moves != "printed"
@@ -379,10 +388,10 @@ class _PlanReader:
         remote: list[tuple[int, int]],
         copies: list[tuple[int, int, int]],
     ) -> None:
-        """Check that rounds and plan agree.
+        """Check that the rounds agree with the rest of the plan.
 
-        Every task is in one round, queues keep the order of the rounds, and the moves
-        of the plan are those of its rounds.
+        Every task must be in one round. The queues must keep the order of the rounds.
+        If the plan lists moves itself, they must be those of its rounds.
         """
         assert self.plan.rounds is not None
         round_of = self._rounds_of_tasks(self.plan.rounds)
@@ -416,7 +425,9 @@ class _PlanReader:
         return round_of
 
     def _compare_queue(self, queue: Sequence[str], round_of: Mapping[str, int]) -> None:
-        """Check that a queue has only tasks of rounds, in the order of the rounds."""
+        """Check that every task in a queue is in a round, and that the queue follows
+        the order of the rounds.
+        """
         for name in queue:
             if name not in round_of:
                 self._broken("rounds", name, "is in no round")
@@ -427,8 +438,10 @@ class _PlanReader:
 
 
 def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Violation]:
-    """Apply constraint (21) to single tasks: a node that evicts on demand still needs
-    room for all inputs of a task, and the cores that the task takes.
+    """Check single tasks: the node of a task must have room for its files (constraint
+    (21)) and enough cores.
+
+    A node that evicts on demand still needs room for all files of one task.
     """
     found = []
     for task, node in sorted(assign.items()):
@@ -471,10 +484,10 @@ def _replayed(reader: _PlanReader, schedule: Schedule) -> Stage:
 def _additive_seconds(
     problem: ReplicationProblem, plan: ReplicationPlan, stages: list[Stage]
 ) -> float:
-    """Return the batch time (13).
+    """Return the batch time in seconds, equation (13).
 
-    With barriers it is the sum of each round's longest load. Without barriers each node
-    adds up its loads, and the longest sum counts.
+    With barriers the batch time is the sum over the rounds of the longest load of a
+    node. Without barriers each node adds up its loads, and the longest sum counts.
     """
     per_round = [stage_seconds(problem, stage) for stage in stages]
     if plan.barriers:
@@ -484,8 +497,8 @@ def _additive_seconds(
 
 
 def _compute_imbalance(problem: ReplicationProblem, assign: Mapping[int, int]) -> float:
-    """Return the largest compute time of a node divided by the mean, minus 1; 0 when
-    nothing computes.
+    """Return the largest compute time of a node divided by the mean over the nodes,
+    minus 1; 0 if no task computes.
     """
     seconds = [0.0] * len(problem.nodes)
     for task, node in sorted(assign.items()):
@@ -497,8 +510,8 @@ def _compute_imbalance(problem: ReplicationProblem, assign: Mapping[int, int]) -
 
 
 def stage_violations(problem: ReplicationProblem, stage: Stage) -> list[Violation]:
-    """Return the violations of the static rules by *stage*, named by their equation
-    numbers.
+    """Return the violations of the static constraints in *stage*, named by their
+    equation numbers.
     """
     have = stage.on_disk()
     found = [
@@ -522,9 +535,7 @@ def _names(problem: ReplicationProblem, file: int, node: int) -> tuple[str, str]
 def _sources(
     problem: ReplicationProblem, stage: Stage, have: Sequence[set[int]]
 ) -> Iterable[Violation]:
-    """Check constraint (1): a node copies only a file that it has, and not to
-    itself.
-    """
+    """Check constraint (1): a node copies only files that it has, and not to itself."""
     for file, source, target in stage.copies:
         name, node = _names(problem, file, source)
         if source == target:
@@ -538,8 +549,8 @@ def _sources(
 
 
 def _for_readers(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """Check constraint (2): a file is copied only to a node that has a reader of the
-    file or whose queue asks for the file.
+    """Check constraint (2): a file is copied only to a node where a task reads it or
+    whose queue asks for it.
     """
     for file, _, target in stage.copies:
         read = any(stage.assign.get(task) == target for task in problem.readers[file])
@@ -551,8 +562,8 @@ def _for_readers(problem: ReplicationProblem, stage: Stage) -> Iterable[Violatio
 
 
 def _arrivals(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """Check constraints (3) and (6), and held files: a file reaches a node at most
-    once, and never a node that already has the file.
+    """Check constraints (3), (5) and (6): a file reaches a node at most once, and never
+    a node that already has it.
     """
     fetched = Counter(stage.remote)
     copied = Counter((file, node) for file, _, node in stage.copies)
@@ -589,8 +600,8 @@ def _inputs(
 
 
 def _fetched(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """Check constraint (8): a file that is read and that no node holds is fetched at
-    least once.
+    """Check constraint (8): every file that is read and that no node holds is fetched
+    at least once.
     """
     read: set[int] = set()
     for task in stage.assign:
@@ -604,7 +615,9 @@ def _fetched(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
 
 
 def _forest(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """Check the forest rule: every copy can be traced to a fetch or a held file."""
+    """Check the forest rule: every copy descends from a remote transfer or from a held
+    file.
+    """
     if not stage.forest:
         return
     for file, cycle in stage_cycles(stage).items():
@@ -614,8 +627,8 @@ def _forest(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
 
 
 def stage_cycles(stage: Stage) -> dict[int, list[int]]:
-    """Return, per file, the nodes whose copy cannot be traced to a fetch or a held
-    file.
+    """Return, for each file, the nodes whose copy descends neither from a remote
+    transfer nor from a held file.
 
     Files without such nodes are left out.
     """
@@ -645,7 +658,7 @@ def stage_cycles(stage: Stage) -> dict[int, list[int]]:
 def _disk(
     problem: ReplicationProblem, stage: Stage, have: Sequence[set[int]]
 ) -> Iterable[Violation]:
-    """Check constraint (21): the files on a node fit the disk of the node."""
+    """Check constraint (21): the files on a node fit its disk."""
     for node, files in enumerate(have):
         limit = problem.nodes[node].disk_bytes
         used = sum(problem.files[file].bytes for file in files)
@@ -655,12 +668,12 @@ def _disk(
 
 
 def stage_seconds(problem: ReplicationProblem, stage: Stage) -> list[float]:
-    """Return Exec_i of (12) per node in seconds.
+    """Return the load of each node in seconds, Exec_i of equation (12).
 
-    It is the sum of copies at both ends (9), computing (10) and remote transfers (11).
-    The printed equations (9) and (11) omit the file size; here the cost is per byte. A
-    copy costs what the slowest disk or interface on its way takes (rule 1). Compute
-    time is divided by speed.
+    The load is the sum of copies at both ends (9), computing (10) and remote transfers
+    (11). Equations (9) and (11) are printed without the file size; here costs are per
+    byte. A copy takes the time of the slowest disk or interface on its way (rule 1).
+    Compute time is divided by the node's speed.
     """
     disks = (node.disk_bytes_per_second or math.inf for node in problem.nodes)
     far = problem.network.remote_bytes_per_second

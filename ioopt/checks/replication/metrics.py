@@ -1,6 +1,6 @@
 """Recompute the metrics of a replication schedule and its published bounds.
 
-The code is written from the rules alone: it shares nothing with the simulator and the
+The code is written from the rules alone; it shares nothing with the simulator and the
 models.
 """
 
@@ -13,7 +13,9 @@ from ioopt.protocols import Metrics, Schedule
 
 
 def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics:
-    """Return makespan, bytes, counts and bounds of a schedule with known names."""
+    """Return the makespan, the bytes moved, the counts and the bounds of a schedule,
+    whose names must all be known.
+    """
     sizes = {file.id: file.bytes for file in problem.files}
     far: list[int] = []
     near: list[int] = []
@@ -41,7 +43,9 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics
 
 
 def _makespan(problem: ReplicationProblem, schedule: Schedule) -> float:
-    """Return the end of the last task, copy entry or save of a file to keep."""
+    """Return the makespan in seconds: the end of the last task, of the last copy entry,
+    or of the last save of a file to keep.
+    """
     kept = {file.id for file in problem.files if file.keep}
     ends = [row["end_seconds"] for row in schedule.get("tasks", ())]
     ends += [row["seconds"] for row in schedule.get("copy_entries", ())]
@@ -54,8 +58,8 @@ def _makespan(problem: ReplicationProblem, schedule: Schedule) -> float:
 def _product_metrics(
     problem: ReplicationProblem, schedule: Schedule, makespan: float
 ) -> Metrics:
-    """Return the bytes that a workflow saves, saves for lack of space, and fetches
-    again.
+    """Return the metrics of a workflow's products: bytes saved, saves for lack of
+    space, products fetched again, and the share of busy cores.
     """
     files = {file.id: file for file in problem.files}
     made: set[str] = set()
@@ -94,8 +98,8 @@ def _cores_busy(
 
 
 def _link_bound(problem: ReplicationProblem) -> float:
-    """Return the seconds to fetch every needed file once over the shared link, and then
-    run the shortest task.
+    """Return a lower bound on the makespan: the seconds to fetch every needed file once
+    over the shared link and then to run the shortest task.
     """
     far = sum(problem.files[f].bytes for f in _fetched(problem))
     fastest = max(node.speed for node in problem.nodes)
@@ -104,8 +108,8 @@ def _link_bound(problem: ReplicationProblem) -> float:
 
 
 def _fetched(problem: ReplicationProblem) -> list[int]:
-    """Return the files that must come from the remote storage: they are read, and no
-    node holds or makes them.
+    """Return the indices of the files that must come from remote storage: tasks read
+    them, and no node holds or makes them.
     """
     near: set[str] = set()
     for node in problem.nodes:
@@ -119,7 +123,11 @@ def _fetched(problem: ReplicationProblem) -> list[int]:
 
 
 def lower_bound(problem: ReplicationProblem) -> float:
-    """Return the largest of critical path, core area and link bound, in seconds."""
+    """Return a lower bound on the makespan in seconds.
+
+    The bound is the largest of three: the critical path, the core-seconds of all tasks
+    divided by all cores, and the bytes over the links.
+    """
     if not problem.tasks:
         return 0.0
     start, tail, work = times(problem)
@@ -129,7 +137,9 @@ def lower_bound(problem: ReplicationProblem) -> float:
 
 
 def _asked(problem: ReplicationProblem) -> list[float]:
-    """Return, by file, when the first of its readers arrives, in seconds."""
+    """Return, for each file, the time in seconds at which the first of its readers
+    arrives; infinity without a reader.
+    """
     asked = []
     for readers in problem.readers:
         arrivals = [problem.tasks[k].release_seconds for k in readers]
@@ -138,8 +148,8 @@ def _asked(problem: ReplicationProblem) -> list[float]:
 
 
 def reach_seconds(problem: ReplicationProblem, file: int) -> float:
-    """Return the least time in seconds in which a file gets from the remote storage to
-    a node.
+    """Return the least number of seconds in which *file* gets from remote storage to a
+    node.
     """
     entry = problem.files[file]
     network = problem.network
@@ -149,8 +159,10 @@ def reach_seconds(problem: ReplicationProblem, file: int) -> float:
 
 
 def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[float]]:
-    """Return, by task, the least seconds before its start, the least seconds after its
-    end, and the seconds that it takes.
+    """Return three lists with one value in seconds for each task.
+
+    For each task, the lists hold the least time before its start, the least time after
+    its end, and the least time that it takes.
     """
     tasks = problem.tasks
     nodes = problem.nodes
@@ -185,11 +197,11 @@ def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[f
 def _together(
     problem: ReplicationProblem, born: list[int], asked: list[float], k: int
 ) -> float:
-    """Return the earliest time in seconds when task *k* can have all its files of
-    *born*.
+    """Return the earliest time in seconds at which task *k* can have all its inputs in
+    *born*, which no task makes.
 
-    The files that a node lacks pass its one interface; the node that lacks the fewest
-    bytes counts.
+    All files that a node lacks pass through its one interface. The node that lacks the
+    fewest bytes counts.
     """
     if not born or not problem.hosts[k]:
         return 0.0
@@ -201,11 +213,13 @@ def _together(
 
 
 def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> float:
-    """Return the lower bound of the makespan, in seconds, that follows from the
+    """Return the lower bound on the makespan, in seconds, that follows from the
     computing of all tasks on all cores.
 
-    Tasks that cannot start before an instant need all cores for a least time after it.
-    Tasks that a least time must follow need all cores for a least time before that.
+    *start* is the least time before the start of each task, and *tail* the least time
+    after its end. The tasks that cannot start before some instant need all cores for a
+    certain time after that instant. The tasks that must be followed by at least some
+    time need all cores for a certain time before it.
     """
     tasks = problem.tasks
     power = sum(node.cores * node.speed for node in problem.nodes)
@@ -226,8 +240,8 @@ def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> 
 def links(
     problem: ReplicationProblem, end: list[float], tail: list[float], work: list[float]
 ) -> float:
-    """Return the lower bound of the makespan, in seconds, that follows from all bytes
-    over the remote link, and over each storage's disk.
+    """Return the lower bound on the makespan, in seconds, that follows from the bytes
+    over the remote link and over the disk of each storage.
 
     The remote link is the shared one, or all private ones together.
     """
@@ -257,7 +271,9 @@ def _pipe_seconds(
     tail: list[float],
     work: list[float],
 ) -> float:
-    """Return the bound of the fetches and saves of *files* over a pipe of *rate*."""
+    """Return the lower bound on the makespan, in seconds, that follows from fetching
+    and saving *files* over a pipe of *rate* bytes/s.
+    """
     first = _asked(problem)
     come = [f for f in files if f in touched]
     kept = [f for f in files if problem.producer[f] >= 0 and problem.files[f].keep]

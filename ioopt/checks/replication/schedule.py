@@ -1,8 +1,8 @@
 """Check a replayed schedule against rules that hold for every planner.
 
-Options beyond the rules (workflow rules 21 and 22) are checked from the schedule too. A
-schedule does not record the order of events within one instant, so a choice is a
-violation only if it is one in every order.
+Options beyond the rules (workflow rules 21 and 22) are also checked from the schedule.
+A schedule does not record the order of events within one instant. A choice is therefore
+a violation only if it is one in every such order.
 """
 
 import math
@@ -37,10 +37,10 @@ def schedule_violations(
     schedule: Schedule,
     copies: Mapping[tuple[str, str], int],
 ) -> list[Violation]:
-    """Return all violations of *schedule* (tasks, transfers, evictions).
+    """Return all violations in *schedule*, which lists tasks, transfers and evictions.
 
-    *queues* has the tasks of each node in order, by id; *copies* counts how often each
-    (file, node) is a copy entry of a queue.
+    *queues* has, for each node id, the ids of its tasks in order. *copies* counts how
+    often each pair (file id, node id) is a copy entry of a queue.
     """
     unknown = [*_unknown(problem, schedule), *_instants(schedule)]
     if unknown:
@@ -61,12 +61,14 @@ def schedule_violations(
 
 
 def _unknown(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
-    """Return a violation for each name in the schedule that the problem does not
+    """Yield a violation for each name in the schedule that the problem does not
     have.
     """
 
     def missing(where: str, what: str, name: str) -> Violation:
-        return violation("unknown", str(name), f"{where} names no {what}")
+        return violation(
+            "unknown", str(name), f"{where} names it, but there is no such {what}"
+        )
 
     for part, what, key in (
         ("tasks", "task", "id"),
@@ -97,8 +99,8 @@ def _unknown(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violat
 
 
 def _instants(schedule: Schedule) -> Iterable[Violation]:
-    """Check that every instant is a number of at least 0, and that nothing ends before
-    it starts.
+    """Check that every time is a number of at least 0, and that nothing ends before it
+    starts.
     """
     for part, name in (("tasks", "id"), ("transfers", "file")):
         for row in schedule.get(part, ()):
@@ -115,7 +117,9 @@ def _instants(schedule: Schedule) -> Iterable[Violation]:
 
 
 def stays_of(problem: ReplicationProblem, schedule: Schedule) -> Stays:
-    """Return when each file was on each node, and the contradictions in that."""
+    """Return the periods in which each file was on each node, and the contradictions
+    between them.
+    """
     stays = Stays()
     for node in problem.nodes:
         for file in node.holds:
@@ -145,7 +149,10 @@ def stays_of(problem: ReplicationProblem, schedule: Schedule) -> Stays:
 
 
 def _match(stays: Stays, key: tuple[str, str], times: list[float]) -> None:
-    """Let each stay end with the first eviction that follows its arrival."""
+    """Let each stay of a file on a node end with the first eviction after its arrival.
+
+    *key* is (file id, node id), and *times* are the times of the evictions in order.
+    """
     listed = iter(stays.of.get(key, []))
     stay = next(listed, None)
     for time in times:
@@ -160,9 +167,10 @@ def _match(stays: Stays, key: tuple[str, str], times: list[float]) -> None:
 def _tasks(
     problem: ReplicationProblem, queues: Mapping[str, Sequence[str]], schedule: Schedule
 ) -> Iterable[Violation]:
-    """Check that each task runs once, on its node, in the order of the queue.
+    """Check that each task runs once, on its node, in the order of the node's queue.
 
-    It lasts compute / speed seconds, and a node of one core runs one task at a time.
+    A task must last its compute time divided by the node's speed. A node with one core
+    must run one task at a time.
     """
     rows_of: dict[str, list[_Run]] = defaultdict(list)
     seen: set[str] = set()
@@ -189,7 +197,7 @@ def _tasks(
 
 
 class _Run(NamedTuple):
-    """One run of a task on a node, from start to end in seconds."""
+    """One run of a task on a node; times are in seconds."""
 
     start: float
     end: float
@@ -199,7 +207,7 @@ class _Run(NamedTuple):
 def _queue_order(
     node: Node, queue: Sequence[str], runs: list[_Run]
 ) -> Iterable[Violation]:
-    """Check that the runs of a node begin in the order of its queue."""
+    """Check that the runs on a node begin in the order of its queue."""
     place = {name: k for k, name in enumerate(queue)}
     for run in runs:
         if run.task not in place:
@@ -207,7 +215,9 @@ def _queue_order(
     alone = node.cores == 1
 
     def by_start(run: _Run) -> tuple[float, float, int]:
-        """Sort by start; on one core a task without duration comes first."""
+        """Return the key that sorts runs by start; on a single core, tasks without
+        duration come first.
+        """
         end = run.end if alone else 0.0
         return run.start, end, place.get(run.task, 0)
 
@@ -223,7 +233,7 @@ def _queue_order(
 def _staging(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterable[Violation]:
-    """Check that all inputs are complete on the node from the start of the task to its
+    """Check that all inputs of a task are complete on its node from its start to its
     end.
     """
     for row in schedule.get("tasks", ()):
@@ -264,10 +274,10 @@ def _copy_entries(
 def _transfers(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterable[Violation]:
-    """Check that each copy comes from a node on which the file is complete and stays
-    until the copy has ended.
+    """Check that each copy comes from a node on which the file is complete until the
+    copy has ended.
 
-    A node receives no more files at a time than its staging option allows.
+    A node must not receive more files at a time than its staging option allows.
     """
     yield from (v for v in stays.found if v.rule == "transfer")
     into: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
@@ -300,8 +310,8 @@ def _transfers(
 
 
 def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
-    """Check that no transfer is faster than its slowest pipe, and that each pipe can
-    carry its transfers at every instant.
+    """Check that no transfer is faster than its slowest pipe allows, and that each pipe
+    can carry its transfers.
     """
     pipes: dict[str, tuple[float, list[Load]]] = {}
     for move in schedule.get("transfers", ()):
@@ -328,8 +338,10 @@ def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violatio
 def pipes_of(
     problem: ReplicationProblem, move: Schedule, file: File
 ) -> list[tuple[str, float]]:
-    """Return names and rates of the pipes of a transfer (timeline rule 5): interfaces
-    and disks of nodes, the remote link, the disk of a storage.
+    """Return (name, bytes/s) of each pipe that a transfer passes (timeline rule 5).
+
+    Pipes are the interfaces and disks of nodes, the remote link, and the disk of a
+    storage.
     """
     network = problem.network
     target = move["destination"]
@@ -364,7 +376,7 @@ def pipes_of(
 
 
 def _disks(problem: ReplicationProblem, stays: Stays) -> Iterable[Violation]:
-    """Check that at every instant the files on a node, arriving ones included, fit its
+    """Check that at every instant the files on a node, including arriving ones, fit its
     disk.
     """
     sizes = {file.id: file.bytes for file in problem.files}
@@ -395,15 +407,15 @@ def _disks(problem: ReplicationProblem, stays: Stays) -> Iterable[Violation]:
 
 
 SAME_RATE = 1e-9
-"""Rates that differ by a smaller share count as equal."""
+"""Relative difference below which rates count as equal."""
 
 
 def option_violations(
     problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule
 ) -> list[Violation]:
-    """Return the violations of the options of *plan* by *schedule*.
+    """Return the violations in *schedule* of the options that *plan* sets.
 
-    All names of the schedule must be known.
+    All names in the schedule must be known.
     """
     found: list[Violation] = []
     if plan.dispatches is None:
@@ -419,8 +431,8 @@ def option_violations(
 
 
 def _carried(plan: ReplicationPlan, schedule: Schedule) -> Iterator[Violation]:
-    """Check timeline rule 7: each move of the plan is made as often as stated, and no
-    other move is made.
+    """Check timeline rule 7: the schedule makes each move of the plan as often as the
+    plan states, and no other move.
     """
     wanted: Counter[tuple[str, str | None, str]] = Counter()
     for remote, copies in plan.moves_by_round():
@@ -434,8 +446,8 @@ def _carried(plan: ReplicationPlan, schedule: Schedule) -> Iterator[Violation]:
         more = done[file, source, target] - wanted[file, source, target]
         if more:
             text = (
-                f"comes from {source or 'the storage'} to {target} {more:+} times "
-                "more than planned"
+                f"the number of moves from {source or 'the storage'} to {target} "
+                f"differs from the plan by {more:+}"
             )
             yield violation("carry out", file, text, abs(more))
 
@@ -443,7 +455,8 @@ def _carried(plan: ReplicationPlan, schedule: Schedule) -> Iterator[Violation]:
 def _rooms(
     problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule, stays: Stays
 ) -> Iterator[Violation]:
-    """Check timeline rule 8: enough bytes are free when a task ends.
+    """Check timeline rule 8: when a task ends, enough bytes are free for the tasks that
+    follow on its node.
 
     Files that are being sent at that instant may stay in addition.
     """
@@ -473,8 +486,9 @@ def _rooms(
 
 
 def _room_wanted(room: Room, waiting: Sequence[int]) -> int:
-    """Return the bytes that option *room* frees for the tasks *waiting*, which are
-    given by size.
+    """Return the number of bytes that the option *room* frees for the waiting tasks.
+
+    *waiting* holds the bytes of each waiting task.
     """
     if room == "next":
         return waiting[0]
@@ -484,7 +498,7 @@ def _room_wanted(room: Room, waiting: Sequence[int]) -> int:
 
 
 def _files_sent(schedule: Schedule, node: str, time: float) -> set[str]:
-    """Return the files that *node* is sending at an instant."""
+    """Return the ids of the files that *node* is sending at *time*."""
     sent = set()
     for row in schedule.get("transfers", ()):
         begun = not late(row["start_seconds"], time)
@@ -501,8 +515,10 @@ def _bytes_kept(
     node: str,
     time: float,
 ) -> int:
-    """Return the bytes of the files that are on *node* just before and just after an
-    instant, except files that it is sending then.
+    """Return the number of bytes of the files that are on *node* both just before and
+    just after *time*.
+
+    Files that the node is sending at *time* do not count.
     """
     sent = _files_sent(schedule, node, time)
     total = 0
@@ -515,9 +531,10 @@ def _bytes_kept(
 
 
 def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violation]:
-    """Check how far ahead files arrive on nodes that receive several at once.
+    """Check how far ahead files arrive on nodes that receive several files at once.
 
-    Each file must be for one of the first *depth* tasks that have not started.
+    Each file must be an input of one of the first n unstarted tasks in the node's
+    queue, where n is the ``staging`` option of the node.
     """
     if schedule.get("copy_entries"):
         return  # copy entries queue with tasks, but no row says when they began to wait
@@ -544,8 +561,8 @@ def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violati
         first = bisect_left(starts[target], min(after, default=math.inf))
         if depth > 1 and first >= before + depth:
             text = (
-                f"comes to {target} at {start:g} s for a task behind the first "
-                f"{depth} there"
+                f"comes to {target} at {start:g} s for a task that is not among the "
+                f"first {depth} in the queue"
             )
             yield violation("staging", row["file"], text)
 
@@ -553,8 +570,8 @@ def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violati
 def _holders(
     problem: ReplicationProblem, stays: Stays, file: str, time: float
 ) -> list[str]:
-    """Return the nodes on which a file is complete both just before and just after an
-    instant.
+    """Return the ids of the nodes on which *file* is complete both just before and just
+    after *time*.
     """
     return [
         node.id
@@ -584,10 +601,11 @@ class _Loads:
             ends.sort()
 
     def share(self, pipe: tuple[str, float], time: float, most: bool) -> float:
-        """Return the most, or the least, of a pipe's rate that one more transfer can
-        get.
+        """Return the largest possible share, in bytes/s, of a pipe's rate that one more
+        transfer can get at *time*.
 
-        Transfers that begin or end exactly at that instant may count or not.
+        If *most* is False, return the least possible share. Transfers that begin or end
+        exactly at *time* may or may not count.
         """
         name, rate = pipe
         starts, ends = self._of[name]
@@ -601,9 +619,11 @@ class _Loads:
     def rate(
         self, file: File, source: str | None, target: str, time: float, most: bool
     ) -> float:
-        """Return the most, or the least, rate at which *file* could come to *target*.
+        """Return the largest possible rate, in bytes/s, at which *file* could come from
+        *source* to *target* at *time*.
 
-        The target's own interface is left out, because all sources share it.
+        If *most* is False, return the least possible rate. The target's own interface
+        is left out, because all sources share it.
         """
         move = {"source": source, "destination": target}
         way = pipes_of(self._problem, move, file)[1:]
@@ -613,9 +633,10 @@ class _Loads:
 def _sources(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterator[Violation]:
-    """Check that no other source would have been faster.
+    """Check for each transfer that no other source would have been faster (workflow
+    rule 22).
 
-    Rates are equal shares among the transfers that were running.
+    The rate of a pipe is divided equally among the transfers that were crossing it.
     """
     moves = schedule.get("transfers", ())
     saved = saved_at(schedule)

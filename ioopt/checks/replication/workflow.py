@@ -1,8 +1,8 @@
 """Check the rules that apply only to schedules of workflows: cores, arrivals, saves,
 lost products, dispatches.
 
-That a task starts after those that write its inputs is part of the staging check: a
-product's first stay begins, readable, at the end of its task.
+A task must start after the tasks that write its inputs have ended. The staging check
+covers this, because a product can be read on a node only from the end of its task on.
 """
 
 import math
@@ -18,15 +18,17 @@ from ioopt.result import Violation, violation
 
 
 def late(first: float, second: float) -> bool:
-    """Return whether *first* lies after *second* by more than rounding."""
+    """Return whether time *first* is later than time *second* by more than rounding
+    errors.
+    """
     return first > second + time_slack(second)
 
 
 @dataclass
 class Stay:
-    """One stay of a file on a node.
+    """One stay of a file on a node; times are in seconds.
 
-    It takes space from ``start`` on and can be read from ``ready`` to ``end``.
+    The file takes space from ``start`` on, and can be read from ``ready`` to ``end``.
     """
 
     start: float
@@ -36,7 +38,9 @@ class Stay:
 
 @dataclass
 class Stays:
-    """All stays by (file, node) in time order, and their contradictions."""
+    """All stays of files on nodes, keyed by (file, node) in order of time, and the
+    contradictions found in them.
+    """
 
     of: dict[tuple[str, str], list[Stay]] = field(
         default_factory=lambda: defaultdict(list)
@@ -44,7 +48,9 @@ class Stays:
     found: list[Violation] = field(default_factory=list)
 
     def covers(self, file: str, node: str, start: float, end: float) -> bool:
-        """Return whether *file* is complete on *node* from *start* to *end* seconds."""
+        """Return whether *file* is complete on *node* from *start* to *end*, in
+        seconds.
+        """
         return any(
             not late(stay.ready, start) and not late(end, stay.end)
             for stay in self.of.get((file, node), ())
@@ -54,10 +60,10 @@ class Stays:
 def workflow_violations(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> list[Violation]:
-    """Return the violations, by a schedule, of the rules for cores, arrivals, saves and
+    """Return the violations in a schedule of the rules for cores, arrivals, saves and
     lost products.
 
-    The problem must know every name in the schedule.
+    All names in the schedule must be known.
     """
     return [
         *cores(problem, schedule),
@@ -69,7 +75,7 @@ def workflow_violations(
 
 
 def cores(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
-    """Check that tasks never take more cores of a node than it has."""
+    """Check that tasks never use more cores of a node than it has."""
     changes: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
     for row in schedule.get("tasks", ()):
         taken = problem.tasks[problem.task_index[row["id"]]].cores
@@ -96,9 +102,11 @@ def cores(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation
 def arrivals(
     problem: ReplicationProblem, schedule: Schedule, given: Mapping[str, float]
 ) -> Iterable[Violation]:
-    """Check that no task starts, and no file is moved for it, before it is available.
+    """Check that no task starts, and no file is moved for it, before the task is
+    available.
 
-    A task is available once it has arrived and, if *given* has it, was dispatched.
+    A task is available once it has arrived. If *given* has the time of its dispatch, it
+    is available only from then on.
     """
     begins: dict[str, float] = {}
     for task in problem.tasks:
@@ -108,7 +116,7 @@ def arrivals(
         name = row["id"]
         start = row["start_seconds"]
         if late(begins[name], start):
-            text = f"starts at {start:g} s, before {begins[name]:g} s, when it may"
+            text = f"starts at {start:g} s, but may not before {begins[name]:g} s"
             yield violation("release", name, text, begins[name] - start)
         for file in problem.tasks[problem.task_index[name]].inputs:
             readers[file, row["node"]].append((start, name))
@@ -123,8 +131,8 @@ def arrivals(
             may = min(may, _first_arrival(problem, move["file"]))
         if late(may, move["start_seconds"]):
             text = (
-                f"moves to {node} at {move['start_seconds']:g} s for no task that "
-                "waits there"
+                f"moves to {node} at {move['start_seconds']:g} s, but no task waits "
+                "for it there"
             )
             yield violation("release", move["file"], text)
 
@@ -136,10 +144,13 @@ def _may_come(
     arrival: float,
     begins: Mapping[str, float],
 ) -> float:
-    """Return from when on a file may come to *node* for one of its *readers* there.
+    """Return the time in seconds from which a file may come to *node* for one of its
+    *readers* there.
 
-    It comes for the first reader that starts after its *arrival*, or for any later one
-    if the node stages files of several tasks.
+    *readers* are (start, task id). The file arrives at the time *arrival*. It comes for
+    the first reader that starts later. If the node stages the files of several tasks,
+    it may come for any later reader. *begins* is the time from which each task is
+    available.
     """
     after = [(start, name) for start, name in readers if not late(arrival, start)]
     if not after:
@@ -150,7 +161,9 @@ def _may_come(
 
 
 def _first_arrival(problem: ReplicationProblem, file: str) -> float:
-    """Return when the first reader of *file* arrives; 0 when nothing reads it."""
+    """Return the time in seconds at which the first reader of *file* arrives; 0 if no
+    task reads it.
+    """
     tasks = problem.readers[problem.file_index[file]]
     return min((problem.tasks[k].release_seconds for k in tasks), default=0.0)
 
@@ -158,9 +171,10 @@ def _first_arrival(problem: ReplicationProblem, file: str) -> float:
 def saves(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterable[Violation]:
-    """Check saves: only products are saved, once, from a complete copy.
+    """Check saves: only products are saved, each at most once, and from a complete
+    copy.
 
-    All files to keep are saved, and a node saves one file at a time.
+    All files to keep must be saved. A node saves one file at a time.
     """
     out: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     seen: set[str] = set()
@@ -194,7 +208,9 @@ def saves(
 
 
 def saved_at(schedule: Schedule) -> dict[str, float]:
-    """Return when the save of each file ended, in seconds."""
+    """Return the time in seconds at which the save of each file ended, keyed by file
+    id.
+    """
     rows = schedule.get("transfers", ())
     return {
         row["file"]: row["end_seconds"] for row in rows if row["destination"] is None
@@ -202,7 +218,7 @@ def saved_at(schedule: Schedule) -> dict[str, float]:
 
 
 def refetches(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
-    """Check that a product is fetched from the storage only after it was saved."""
+    """Check that a product is fetched from remote storage only after it was saved."""
     saved = saved_at(schedule)
     for move in schedule.get("transfers", ()):
         file = move["file"]
@@ -254,8 +270,10 @@ def dispatch_violations(
     queues: Mapping[str, Sequence[str]],
     schedule: Schedule | None,
 ) -> list[Violation]:
-    """Check the record of a dispatch (workflow rule 11): that the queues follow from
-    the recorded dispatches, and that each dispatch was allowed.
+    """Check the record of a dispatch (workflow rule 11).
+
+    The queues must follow from the recorded dispatches, and each dispatch must be
+    allowed.
     """
     found: list[Violation] = []
     made: dict[str, list[str]] = {node.id: [] for node in problem.nodes}
@@ -266,7 +284,7 @@ def dispatch_violations(
             found.append(violation("unknown", task, text))
             continue
         if (seconds, number) < last:
-            text = f"given at {seconds:g} s, after something given later"
+            text = f"given at {seconds:g} s, but listed after a later dispatch"
             found.append(violation("dispatch", task, text))
         last = seconds, number
         made[node].append(task)
@@ -286,7 +304,8 @@ def _legal(
 ) -> Iterable[Violation]:
     """Check that each task is dispatched when it is ready, to a node that may take it.
 
-    Such a node has enough idle cores, and no task waits there to start.
+    Such a node has enough idle cores, and no other task assigned to it has yet to
+    start.
     """
     runs = {row["id"]: row for row in schedule.get("tasks", ())}
     before: dict[str, list[str]] = defaultdict(list)
@@ -313,7 +332,7 @@ def _legal(
 def _busy_cores(
     problem: ReplicationProblem, runs: Sequence[Schedule], seconds: float
 ) -> int:
-    """Return the cores that *runs* take at an instant."""
+    """Return the number of cores that *runs* use at the time *seconds*."""
     busy = 0
     for row in runs:
         ended = not late(row["end_seconds"], seconds)

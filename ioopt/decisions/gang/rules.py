@@ -1,5 +1,5 @@
-"""Define the rules in which the gang policies differ (rules 11 to 15), and the weight
-of a job.
+"""Define the rules in which the gang policies differ (rules 11 to 15 of
+docs/rules/gang.md), and the weight of a job.
 """
 
 from fractions import Fraction
@@ -8,37 +8,39 @@ from typing import Literal, NamedTuple
 Number = float | Fraction
 
 UNLIMITED = 1 << 62
-"""A number of tasks or slots too large to be reached, which means no limit."""
+"""A number of tasks or slots that is never reached; it means that there is no limit."""
 
 BEST_FIT = 0
-"""Value of :attr:`Rules.place`: the Schedule rule of GS."""
+"""Value of :attr:`Rules.place` for the Schedule rule of GS."""
 FILE_NODES = 1
-"""Value of :attr:`Rules.place`: the Schedule rule of IOGS."""
+"""Value of :attr:`Rules.place` for the Schedule rule of IOGS."""
 ADAPTIVE = 2
-"""Value of :attr:`Rules.place`: the Schedule rule of Adaptive-IOGS."""
+"""Value of :attr:`Rules.place` for the Schedule rule of Adaptive-IOGS."""
 
 UNWEIGHTED = 0
-"""Value of :attr:`Rules.weight`: jobs in the order of their starts."""
+"""Value of :attr:`Rules.weight` if jobs have no weights and stay in the order of their
+starts.
+"""
 ONE = 1
-"""Value of :attr:`Rules.weight`: all jobs weigh the same."""
+"""Value of :attr:`Rules.weight` if all jobs have the same weight."""
 LAS = 2
-"""Value of :attr:`Rules.weight`: least attained service (:func:`weight_of`)."""
+"""Value of :attr:`Rules.weight` for least attained service (:func:`weight_of`)."""
 HDF = 3
-"""Value of :attr:`Rules.weight`: highest density first (:func:`weight_of`)."""
+"""Value of :attr:`Rules.weight` for highest density first (:func:`weight_of`)."""
 Weight = Literal["las", "hdf", "one"]
 WEIGHTS: dict[Weight, int] = {"las": LAS, "hdf": HDF, "one": ONE}
 
 LEAST_NEED_SECONDS = 50
-"""The least remaining work in the weight HDF, so that a job about to end does not
-outweigh all others.
+"""Least remaining work in seconds that the weight HDF counts. Otherwise a job about to
+end would outweigh all others.
 """
 
 
 class RuleNumbers(NamedTuple):
-    """The rules applied to one machine, as numbers for the kernels.
+    """The rules of a policy applied to one machine, as numbers for the kernels.
 
-    ``limit`` is the guard in slots. ``slots`` is the number of slots of the machine
-    under ``Rules.break_even``, else 0.
+    ``limit`` is the number of home slots that a remote start may fill (the guard).
+    ``slots`` is the number of slots of the machine if ``Rules.break_even``, else 0.
     """
 
     place: int
@@ -54,20 +56,21 @@ class RuleNumbers(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The choices by which policies differ when they run the phases of an update.
+    """The choices by which policies differ when they run the phases of a matrix update.
 
-    ``place``: the Schedule rule. ``migrate``: remote jobs move to their file nodes.
-    ``local_first``: FillMatrix serves all local jobs before remote ones. With a
-    ``weight`` the heaviest job goes first in MigrateMatrix and FillMatrix.
-    ``free_queue`` passes over jobs that do not fit, but not over those that have waited
-    longer than ``age`` seconds (0: no such limit).
+    ``place`` is the Schedule rule. If ``migrate``, remote jobs move to their file
+    nodes. If ``local_first``, FillMatrix serves all local jobs before remote ones. With
+    a ``weight`` the heaviest job goes first in MigrateMatrix and FillMatrix. If
+    ``free_queue``, the queue passes over jobs that do not fit, except those that have
+    waited longer than ``age`` seconds (0: no such limit).
 
-    ``guard``: a remote start may not bring the filled share of all slots above this
-    value until the job has waited ``patience`` (R - L); until then the queue passes
-    over the job. With ``break_even`` remote starts may always fill the share L/R,
-    because a machine full of remote jobs does as much work. ``pack_ratio``: jobs whose
-    R/L is at most this value gain little from their files. They start where they get
-    the most rows, ignore the guard, and never migrate.
+    ``guard`` is the largest share of all slots up to which a remote start may fill the
+    matrix. It holds until the job has waited ``patience`` times (R - L) seconds, where
+    R and L are its remote and its local run time. Until then the queue passes over the
+    job. With ``break_even``, remote starts may always fill the share L/R, because a
+    machine full of remote jobs does as much work. Jobs whose R/L is at most
+    ``pack_ratio`` gain little from their files. They start where they get the most
+    rows, ignore the guard, and never migrate.
     """
 
     place: int
@@ -82,8 +85,8 @@ class Rules(NamedTuple):
     pack_ratio: Fraction = Fraction(0)
 
     def numbers(self, nodes: int, levels: int, quantum: Number) -> RuleNumbers:
-        """Return the rules for *nodes* x *levels* slots and slices of *quantum*
-        seconds.
+        """Return the rules for a matrix of *nodes* x *levels* slots and time slices of
+        *quantum* seconds.
         """
         patience: Number = self.patience
         if not isinstance(quantum, Fraction):
@@ -107,7 +110,9 @@ class Rules(NamedTuple):
 
 def guard_slots(share: Fraction, nodes: int, levels: int) -> int:
     """Return the largest number of home slots that may be occupied after a remote
-    start: floor(share x M P).
+    start.
+
+    This number is *share* times the number of all slots, rounded down.
     """
     return nodes * levels * share.numerator // share.denominator
 
@@ -115,7 +120,13 @@ def guard_slots(share: Fraction, nodes: int, levels: int) -> int:
 def weight_of(
     weight: int, local: Number, attained: Number, need: Number, quantum: Number
 ) -> Number:
-    """Return the weight of a job, per second squared (docs/gang.md); 1 for ``ONE``."""
+    """Return the weight of a job as docs/gang.md defines it.
+
+    Its unit is 1/s^2 for LAS and HDF; for ONE it is the number 1. *weight* names the
+    kind of weight. *local* is the run time of the job on its file nodes. *attained* and
+    *need* are the scheduled time that it has received and that it still needs. All
+    times are in seconds.
+    """
     if weight == LAS:
         since = attained + quantum
         return 1 / (since * since)

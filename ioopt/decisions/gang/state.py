@@ -1,7 +1,8 @@
-"""Define the state of a gang scheduler: jobs, the Ousterhout matrix, the queue.
+"""Define the state of a gang scheduler: its jobs, the Ousterhout matrix and the queue.
 
-Sets of nodes and of rows are Python integers used as bitmasks (bit k is node or row k).
-Numbers are floats or, in exact arithmetic, Fractions; the code is the same for both.
+Sets of nodes and of rows are Python integers used as bitmasks: bit k stands for node or
+row k. Numbers are floats or, in exact arithmetic, Fractions; the code is the same for
+both.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ from ioopt.units import exact
 
 
 class Gang(NamedTuple):
-    """A job in the form that the phases use.
+    """A job in the form that the phases of a matrix update use.
 
-    ``key`` is its FCFS position, ``files`` the mask of its file nodes.
+    ``key`` is its FCFS position. ``files`` is the mask of its file nodes. ``local`` and
+    ``remote`` are its run times in seconds on its file nodes and elsewhere.
     """
 
     key: int
@@ -42,10 +44,12 @@ class Gang(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """The instant of a decision, and the service that jobs have received.
+    """The time of a decision, and the service that jobs have received; times are in
+    seconds.
 
-    ``attained`` and ``need`` are lists (or mappings) by job key: scheduled seconds
-    received, and scheduled seconds still needed at the present speed.
+    ``attained`` and ``need`` are lists (or mappings) indexed by job key: the scheduled
+    time that a job has received, and the scheduled time that it still needs at its
+    present speed. ``migration`` is the time that a migration costs a job.
     """
 
     now: Number
@@ -56,14 +60,15 @@ class Clock(NamedTuple):
 
 
 class State(NamedTuple):
-    """The matrix and the queue between two phases; a phase returns a new one.
+    """The matrix and the queue between two phases; each phase returns a new state.
 
-    ``jobs`` are the running jobs in start order; ``columns``, ``homes`` and ``spans``
-    (the mask of all rows that hold the job, home included) are parallel to it. ``rows``
-    are the occupied nodes of each row. ``waiting`` is the queue in FCFS order and
-    ``admitted`` its jobs that start now. ``moved`` are the keys of jobs that migrated,
-    ``tasks_moved`` the number of their tasks, and ``budget`` how many tasks may still
-    migrate in this slice.
+    ``jobs`` are the running jobs in start order. ``columns``, ``homes`` and ``spans``
+    have one item for each of them: the nodes that the job occupies, its home row, and
+    the mask of all rows that hold it, home included. ``rows`` are the occupied nodes of
+    each row. ``waiting`` is the queue in FCFS order, and ``admitted`` are those of its
+    jobs that start now. ``moved`` are the keys of the jobs that migrated, and
+    ``tasks_moved`` is the number of their tasks. ``budget`` is the number of tasks that
+    may still migrate in this slice.
     """
 
     nodes: int
@@ -83,14 +88,14 @@ class State(NamedTuple):
 class GangPolicy(Protocol):
     """A scheduler that computes one matrix update from the present state.
 
-    ``name`` is that of the registry. ``rules`` are the choices for the phases of
-    :mod:`ioopt.sim.gang.phases`, which simulators then run in place, compiled or not;
-    None for a policy that does anything else.
+    ``name`` is its name in the registry. ``rules`` are its choices for the phases of
+    :mod:`ioopt.sim.gang.phases`. Simulators then run these phases in place, compiled or
+    not. ``rules`` is None for a policy that does anything else.
     """
 
     @property
     def name(self) -> str:
-        """Return the name on the command line."""
+        """Return the name of the policy on the command line."""
         ...
 
     @property
@@ -101,15 +106,17 @@ class GangPolicy(Protocol):
         ...
 
     def update(self, state: State) -> State:
-        """Run all phases once."""
+        """Return the state after one matrix update."""
         ...
 
 
 class Timing(NamedTuple):
-    """T, C, Q and the shape of the matrix, all as floats or all as Fractions.
+    """The shape of the matrix and the times of the machine, all as floats or all as
+    Fractions.
 
-    Instants that differ by at most ``tolerance`` are equal. ``at_boundary``: the matrix
-    is updated at slice boundaries only (rule 2).
+    ``quantum`` is T and ``migration`` is C, in seconds. ``budget`` is Q, the number of
+    tasks that may migrate in each slice. Times that differ by at most ``tolerance`` are
+    equal. If ``at_boundary``, the matrix is updated at slice boundaries only (rule 2).
     """
 
     nodes: int
@@ -124,8 +131,8 @@ class Timing(NamedTuple):
     def of(
         cls, machine: Machine, arithmetic: str = "float", recompute: str = "event"
     ) -> Timing:
-        """Return the numbers of *machine* as floats or, with ``exact``, as
-        Fractions.
+        """Return the timing of *machine*, as floats or, if *arithmetic* is ``exact``,
+        as Fractions.
         """
         number = _number_of(arithmetic)
         budget = machine.migration_tasks_per_quantum
@@ -143,7 +150,9 @@ class Timing(NamedTuple):
 
 
 def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
-    """Return the jobs of a workload in FCFS order; their keys are their positions."""
+    """Return the jobs of a workload in FCFS order; the key of each is its position in
+    the list.
+    """
     number = _number_of(arithmetic)
     times: Sequence[tuple[Number, Number]] = problem.times
     if arithmetic == "exact":
@@ -159,15 +168,15 @@ def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
 
 
 def _number_of(arithmetic: str) -> Callable[[float], Number]:
-    """Return the function that converts a float to the *arithmetic*."""
+    """Return the function that converts a float to a number of the *arithmetic*."""
     if arithmetic == "exact":
         return exact
     return float
 
 
 def state_of(problem: GangMatrixProblem) -> State:
-    """Return the state that a snapshot describes, without replicas of jobs in other
-    rows.
+    """Return the state that a snapshot describes, without replicas: each job is in its
+    home row only.
 
     The running jobs have the lowest keys.
     """
@@ -216,9 +225,7 @@ def state_of(problem: GangMatrixProblem) -> State:
 
 
 def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
-    """Return the weights of *jobs* (docs/gang.md, The mathematics): ``las``, ``hdf``,
-    or 1 for each.
-    """
+    """Return the weights of *jobs* as docs/gang.md defines them ("The mathematics")."""
     code = WEIGHTS[kind]
     attained = clock.attained
     need = clock.need
@@ -229,13 +236,15 @@ def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
 
 
 def move_speed(clock: Clock) -> Number:
-    """Return the speed of a job that migrates in this update: 1 - C/(2T)."""
+    """Return the speed of a job that migrates in this update: 1 - C/(2T), with C for
+    the time of a migration and T for the quantum.
+    """
     return 1 - clock.migration / (2 * clock.quantum)
 
 
 def value_of(state: State, kind: Weight) -> Number:
-    """Return the value of a matrix: the sum over the jobs of *state*, after an update,
-    of weight x speed x rows.
+    """Return the value of the matrix in *state*, which follows an update: the sum over
+    its jobs of weight times speed times number of rows.
     """
     total: Number = 0
     heavy = weights(kind, state.jobs, state.clock)

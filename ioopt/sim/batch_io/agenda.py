@@ -1,8 +1,8 @@
-"""Store the running jobs by slot, and the time of the next event of each.
+"""Keep the running jobs in slots, each with the time of its next event.
 
-The next event is found by scanning the times of all running jobs, which are in one
-array; at the sizes of real machines this is faster than a heap. ``times`` and
-``targets`` are indexed by the ``slot`` of a job in ``running``.
+The next event is found by a scan over the times of all running jobs, which are in one
+array. At the sizes of real machines a scan is faster than a heap. ``running[slot]`` is
+the job in a slot; ``times[slot]`` and ``targets[slot]`` belong to that job.
 """
 
 import math
@@ -12,9 +12,11 @@ from ioopt.sim.batch_io.state import COMPUTING, Clock, Job, Tables
 
 
 def next_time(run: Tables, clock: Clock) -> Number:
-    """Return the time of the next event of a running job; infinity if none runs.
+    """Return the time in seconds of the next event of a running job; infinity if no job
+    runs.
 
-    An event is the end of a compute or of a request, or with ``kill`` of a walltime.
+    An event is the end of a compute phase or of a request. With ``kill`` the end of a
+    walltime is an event too.
     """
     time = least(run.times, 0, clock.num_running)
     if run.shared and clock.rho > 0:
@@ -28,9 +30,10 @@ def next_time(run: Tables, clock: Clock) -> Number:
 
 
 def collect(run: Tables, clock: Clock, slack: Number) -> int:
-    """Put the jobs with an event due into ``due``; return their number.
+    """Put the jobs whose next event is due into ``due``; return their number.
 
-    Requests come first, by job id, then computes, by time.
+    Ends of requests come first, in order of job id. Ends of compute phases follow, in
+    order of time.
     """
     times = run.times
     targets = run.targets
@@ -45,7 +48,7 @@ def collect(run: Tables, clock: Clock, slack: Number) -> int:
 
 
 def put_due(run: Tables, count: int, j: int) -> None:
-    """Insert job *j* into ``due``, which has *count* jobs."""
+    """Insert job *j* into the sorted list ``due``, which holds *count* jobs."""
     while count > 0 and comes_before(run.jobs[j], run.jobs[run.due[count - 1]]):
         run.due[count] = run.due[count - 1]
         count -= 1
@@ -53,7 +56,9 @@ def put_due(run: Tables, count: int, j: int) -> None:
 
 
 def comes_before(one: Job, other: Job) -> bool:
-    """Return whether *one* comes before *other* at the same instant (rule 1)."""
+    """Return whether the event of job *one* comes before that of *other* at the same
+    instant (rule 1).
+    """
     if one.status != other.status:
         return one.status > other.status
     if one.status == COMPUTING and one.due != other.due:
@@ -62,7 +67,9 @@ def comes_before(one: Job, other: Job) -> bool:
 
 
 def overdue(run: Tables, clock: Clock) -> int:
-    """Put the jobs past their walltime into ``due``, by time; return how many."""
+    """Put the jobs that have reached their walltime into ``due``, in order of that
+    time; return their number.
+    """
     found = 0
     for k in range(clock.num_running):
         job = run.jobs[run.running[k]]
@@ -84,13 +91,15 @@ def overdue(run: Tables, clock: Clock) -> int:
 
 
 def take_slot(run: Tables, slot: int, job: Job) -> None:
-    """Give *slot* to *job*."""
+    """Put *job* into the slot number *slot* of the running jobs."""
     job.slot = slot
     run.running[slot] = job.job
 
 
 def leave_slot(run: Tables, job: Job, last: int) -> None:
-    """Free the slot of *job*, and move the job in slot *last* into it."""
+    """Remove *job* from its slot, and move the job in slot *last* into the freed
+    slot.
+    """
     slot = int(job.slot)
     run.running[slot] = run.running[last]
     run.jobs[run.running[slot]].slot = slot

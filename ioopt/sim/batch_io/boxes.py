@@ -1,12 +1,15 @@
 """Reserve boxes of units over time for jobs, and find where a waiting job fits.
 
-Rules 20, 31 and 36. The profile of free units is a step function: ``step_free[k]``
-units are free from ``step_times[k]`` on; the first step begins now, the last never
-ends. The box [s, e) of a job begins and ends at steps; a job without one has -infinity
-for both. Times within the tolerance of rule 2 form one step, so that rounding leaves no
-short gaps between boxes. Numbered units are found from the boxes themselves; sets of
-them are bits in words of ``WORD`` bits, those chosen for a job in its row of
-``chosen``.
+Rules 20, 31 and 36 apply. A box reserves a number of units from one time to another.
+The profile of free units is a step function: ``step_free[k]`` units are free from
+``step_times[k]`` until the next step. The first step begins now, and the last one never
+ends. The box [s, e) of a job begins and ends at steps; a job without a box has
+-infinity for both times.
+
+Times within the tolerance of rule 2 form one step, so that rounding leaves no short
+gaps between boxes. Where units are numbered, the free ones are found from the boxes
+themselves, not from the profile. A set of units is stored as bits, in words of ``WORD``
+bits; the units chosen for job j are in ``chosen[j]``.
 """
 
 import math
@@ -16,18 +19,23 @@ from ioopt.decisions.ordering import Number, sort_by, time_tolerance
 from ioopt.sim.batch_io.state import NOBODY, WORD, Clock, Job, Tables
 
 OVERDUE_SECONDS = 300
-"""Predicted remaining seconds of a job past its walltime (rule 20)."""
+"""Remaining run time in seconds that is predicted for a job past its walltime (rule
+20).
+"""
 
 
 def tolerance(run: Tables, time: Number) -> Number:
-    """Return how far from *time* another time may be to count as equal (rule 2)."""
+    """Return by how many seconds another time may differ from *time* and still count as
+    equal (rule 2).
+    """
     return 0 if run.limits.exact else time_tolerance(time)
 
 
 def passed(run: Tables, clock: Clock) -> Number:
     """Return the latest time at which a predicted end counts as passed.
 
-    With a pass after every event, an end at the present time has not passed (rule 36).
+    If a pass over the queue follows every event, an end at the present time has not
+    passed yet (rule 36).
     """
     if run.event:
         # The margin is also kept in exact runs, where no other end is that close to
@@ -37,8 +45,10 @@ def passed(run: Tables, clock: Clock) -> Number:
 
 
 def predicted_end(run: Tables, clock: Clock, job: Job) -> Number:
-    """Predict the end of the running *job*: its walltime, or later if that has
-    passed.
+    """Predict the end time of the running *job*.
+
+    A job is predicted to end at its walltime. If its walltime has passed, it is
+    predicted to end OVERDUE_SECONDS from now.
     """
     end = job.start + job.walltime
     if end > passed(run, clock):
@@ -48,8 +58,8 @@ def predicted_end(run: Tables, clock: Clock, job: Job) -> Number:
 
 @apart
 def lay_out(run: Tables, clock: Clock) -> None:
-    """Build the profile from the running jobs and from the boxes of the jobs in
-    ``line``.
+    """Build the profile of free units from the running jobs and from the boxes of the
+    waiting jobs in ``line``.
     """
     jobs = run.jobs
     now = clock.now
@@ -92,7 +102,10 @@ def lay_out(run: Tables, clock: Clock) -> None:
 
 @apart
 def shift(run: Tables, job: Job, first: int, last: int, sign: int) -> None:
-    """Add (*sign* 1) or subtract (-1) the units of *job* in steps *first* to *last*."""
+    """Change the free units of the steps *first* to *last* - 1 by the units of *job*.
+
+    *sign* is 1 to add the units and -1 to subtract them.
+    """
     free = run.step_free
     units = sign * job.units
     for k in range(first, last):
@@ -100,7 +113,7 @@ def shift(run: Tables, job: Job, first: int, last: int, sign: int) -> None:
 
 
 def step_from(run: Tables, clock: Clock, time: Number) -> int:
-    """Return the first step that begins at *time* or later."""
+    """Return the index of the first step that begins at *time* or later."""
     times = run.step_times
     low = 0
     high = clock.steps
@@ -115,7 +128,7 @@ def step_from(run: Tables, clock: Clock, time: Number) -> int:
 
 @apart
 def put(run: Tables, clock: Clock, job: Job, at: int, length: Number) -> None:
-    """Give *job* a box of *length* seconds from step *at* on.
+    """Give *job* a box of *length* seconds that begins with step *at*.
 
     A box of length 0 occupies no units.
     """
@@ -134,7 +147,7 @@ def put(run: Tables, clock: Clock, job: Job, at: int, length: Number) -> None:
 
 @apart
 def take_out(run: Tables, clock: Clock, job: Job) -> None:
-    """Take the box of *job*, if it has one, out of the profile."""
+    """Remove the box of *job*, if it has one, from the profile."""
     if job.box_start < job.box_end:
         first = step_from(run, clock, job.box_start)
         last = step_from(run, clock, job.box_end)
@@ -143,16 +156,16 @@ def take_out(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def drop(job: Job) -> None:
-    """Forget the box of *job*."""
+    """Delete the box of *job* without a change of the profile."""
     job.box_start = -math.inf
     job.box_end = -math.inf
 
 
 @apart
 def blocked_at(run: Tables, clock: Clock, job: Job, at: int) -> int:
-    """Return NOBODY if *job* fits from step *at* on (rule 31).
+    """Return NOBODY if *job* fits into the profile from step *at* on (rule 31).
 
-    Otherwise return the next step from which it may fit.
+    If it does not fit, return the index of the next step from which *job* may fit.
     """
     times = run.step_times
     free = run.step_free
@@ -175,7 +188,10 @@ def blocked_at(run: Tables, clock: Clock, job: Job, at: int) -> int:
 
 @apart
 def first_fit(run: Tables, clock: Clock, job: Job) -> int:
-    """Return the first step from which *job* fits; choose its numbered units."""
+    """Return the index of the first step from which *job* fits.
+
+    Where units are numbered, also choose the units of *job*.
+    """
     at = 0
     blocked = blocked_at(run, clock, job, at)
     while blocked != NOBODY:
@@ -185,16 +201,19 @@ def first_fit(run: Tables, clock: Clock, job: Job) -> int:
 
 
 def mark(run: Tables, k: int, code: int, time: Number) -> None:
-    """Set mark number *k*: the box of job *code* // 2 begins or ends at *time*.
+    """Store mark number *k*, the start or the end of a box at *time*.
 
-    An even *code* is the begin of the box, an odd one its end.
+    *code* is twice the job number for the start of the job's box, and one more for the
+    end.
     """
     run.marks[k] = code
     run.mark_times[code] = time
 
 
 def open_step(run: Tables, clock: Clock, at: int, time: Number) -> None:
-    """Insert a step at *time* as number *at*, with the free units of the one before."""
+    """Insert a step that begins at *time* as number *at*; it has the free units of the
+    step before it.
+    """
     times = run.step_times
     free = run.step_free
     for k in range(clock.steps, at, -1):
@@ -206,7 +225,9 @@ def open_step(run: Tables, clock: Clock, at: int, time: Number) -> None:
 
 
 def note_taken(run: Tables, job: Job, start: Number, stop: Number) -> None:
-    """Add the units of *job* to ``taken`` if its box meets [*start*, *stop*)."""
+    """Add the units of *job* to ``taken`` if the time of its box overlaps [*start*,
+    *stop*).
+    """
     since = job.box_start
     if since >= job.box_end or job.box_end <= start:
         return
@@ -224,9 +245,10 @@ def note_taken(run: Tables, job: Job, start: Number, stop: Number) -> None:
 def choose_units(
     run: Tables, clock: Clock, job: Job, start: Number, stop: Number
 ) -> bool:
-    """Choose for *job* the lowest units that are free in [*start*, *stop*).
+    """Choose for *job* the lowest-numbered units that are free throughout [*start*,
+    *stop*).
 
-    Return False if there are not enough.
+    Return False if there are not enough such units.
     """
     for word in range(len(run.taken)):
         run.taken[word] = 0
@@ -252,7 +274,9 @@ def choose_units(
 
 
 def lowest_block(run: Tables, units: int) -> int:
-    """Return the first unit of the lowest aligned block outside ``taken``, or -1."""
+    """Return the first unit of the lowest aligned block of *units* that has no unit in
+    ``taken``; -1 if there is none.
+    """
     for place in range(0, run.total - units + 1, units):
         unit = place
         while unit < place + units and not run.taken[unit // WORD] >> unit % WORD & 1:
@@ -263,7 +287,7 @@ def lowest_block(run: Tables, units: int) -> int:
 
 
 def units_free(run: Tables, job: Job) -> bool:
-    """Return whether the units chosen for *job* are free now."""
+    """Return whether all units chosen for *job* are free now."""
     taken = 0
     if run.partition:
         for unit in range(job.block, job.block + job.units):

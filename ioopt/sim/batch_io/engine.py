@@ -1,8 +1,8 @@
-"""Advance the batch I/O simulator: its instants and its batch queue.
+"""Advance the batch I/O simulator from instant to instant, and run its batch queue.
 
-Rules 1, 2 and 9. The engine keeps the time and enforces feasibility; the policy decides
-which jobs transfer. The cost of an instant depends on the outstanding requests and the
-waiting jobs, not on the length of the trace.
+Rules 1, 2, 9, 19 and 20 apply. The engine keeps the time and enforces feasibility; the
+policy decides which jobs transfer. The cost of an instant depends on the numbers of
+outstanding requests and of waiting jobs, not on the length of the trace.
 """
 
 import math
@@ -33,8 +33,8 @@ from ioopt.sim.batch_io.waiting import (
 
 @apart
 def run_queue(run: Tables, clock: Clock) -> None:
-    """Make a pass over the queue; repeat it while a started job ends at once (rule
-    1).
+    """Make a pass over the queue; repeat it while a pass starts a job that ends at once
+    (rule 1).
     """
     again = True
     while again and clock.waiting and (clock.free or run.keeps):
@@ -46,9 +46,9 @@ def run_queue(run: Tables, clock: Clock) -> None:
 
 @apart
 def batch_pass(run: Tables, clock: Clock) -> bool:
-    """Make one pass over the queue (rules 19 and 20).
+    """Make one pass over the batch queue without boxes (rules 19 and 20).
 
-    Return whether a job that it started ended at once.
+    Return whether a job that the pass started ended at once.
     """
     least = smallest(run, clock)
     if find_place(run, clock, least, 0, 0) < 0:
@@ -70,7 +70,9 @@ def batch_pass(run: Tables, clock: Clock) -> bool:
 
 
 def begin(run: Tables, clock: Clock, job: Job, place: int) -> bool:
-    """Start *job* at *place*; return whether it ended at once."""
+    """Start *job* in the units from *place* on; return whether the job ended at
+    once.
+    """
     occupy(run, clock, job, place)
     start(run, clock, job)
     return job.status == ENDED
@@ -78,12 +80,15 @@ def begin(run: Tables, clock: Clock, job: Job, place: int) -> bool:
 
 @apart
 def backfill(run: Tables, clock: Clock, turn: int, least: int) -> bool:
-    """Start jobs behind the one at *turn* that do not delay its reservation (rule 20).
+    """Start jobs that wait behind position *turn* of the queue and do not delay the
+    reservation of the job there (rule 20).
 
-    Return whether one of them ended at once. No job needs fewer than *least* units. The
-    reservation is made when the first candidate needs it. Jobs that are predicted to
-    end before the reserved time are *short*. A size that found no place rules out
-    larger sizes of its kind, short or long, because aligned blocks nest.
+    Return whether one of the started jobs ended at once. *least* is the number of units
+    of the smallest waiting job. The reservation is computed only when the first
+    candidate needs it. A candidate is *short* if it is predicted to end before the
+    reserved time. If no place was found for a candidate, larger candidates are not
+    tried; short and other candidates are treated separately. This is safe because
+    aligned blocks nest.
     """
     head = run.jobs[run.line[turn]]
     now = clock.now
@@ -135,7 +140,11 @@ def backfill(run: Tables, clock: Clock, turn: int, least: int) -> bool:
 
 
 def reserve_flat(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
-    """Return when *units* are predicted to be free, and how many more are free then."""
+    """Reserve *units* of a flat machine at the earliest time at which they are
+    predicted to be free.
+
+    Return that time in seconds and the number of further units that are free then.
+    """
     free = clock.free
     time = clock.now
     for turn in range(line_up_ends(run, clock)):
@@ -149,9 +158,11 @@ def reserve_flat(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
 
 
 def reserve_block(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
-    """Return when a block of *units* is predicted to be free, and its first unit.
+    """Reserve a block of *units* at the earliest time at which such a block is
+    predicted to be free.
 
-    Take the earliest time, then the lowest block.
+    Return that time in seconds and the first unit of the block. Of blocks that are free
+    equally early, take the lowest.
     """
     line_up_units(run, clock)
     best = clock.now
@@ -167,7 +178,9 @@ def reserve_block(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
 
 
 def advance(run: Tables, clock: Clock, decide: GrantFunction, instants: int) -> bool:
-    """Simulate at most *instants* instants; return whether events are left."""
+    """Simulate at most *instants* instants; return whether the run is not finished
+    yet.
+    """
     for _ in range(instants):
         if run.record and clock.num_spans > run.span_room:
             return True
@@ -191,7 +204,8 @@ def advance(run: Tables, clock: Clock, decide: GrantFunction, instants: int) -> 
 
 
 def open_instant(run: Tables, clock: Clock, instant: Number) -> None:
-    """Set the clock to *instant*, or to the last arrival within its tolerance.
+    """Set the clock to *instant*, or to the last arrival that counts as the same time
+    (rule 2).
 
     Arrival times are preferred because they are inputs without rounding.
     """
@@ -206,7 +220,9 @@ def open_instant(run: Tables, clock: Clock, instant: Number) -> None:
 
 
 def end_due(run: Tables, clock: Clock) -> None:
-    """End the due requests and computes, and those that become due thereby."""
+    """End the requests and the compute phases that are due; if this makes others due,
+    end these too.
+    """
     slack = 0.0
     clock.more = 1
     while clock.more:
@@ -225,7 +241,7 @@ def end_due(run: Tables, clock: Clock) -> None:
 
 
 def kill_overdue(run: Tables, clock: Clock) -> None:
-    """Kill the jobs whose walltime has passed."""
+    """Kill the jobs that have reached their walltime."""
     for k in range(overdue(run, clock)):
         job = run.jobs[run.due[k]]
         if job.status != ENDED:
@@ -235,7 +251,7 @@ def kill_overdue(run: Tables, clock: Clock) -> None:
 
 
 def take_arrivals(run: Tables, clock: Clock) -> None:
-    """Put the jobs that arrive now into the queue; in open loop start them."""
+    """Put the jobs that arrive now into the queue; in an open-loop run, start them."""
     while run.arrivals[clock.arrived] <= clock.now:
         job = run.jobs[run.arrival_jobs[int(clock.arrived)]]
         clock.arrived += 1
@@ -249,7 +265,8 @@ def take_arrivals(run: Tables, clock: Clock) -> None:
 
 
 def look(run: Tables, clock: Clock) -> None:
-    """Make a pass over the queue, and record that none is due (rules 1 and 36).
+    """Make a pass over the queue, and record that no further pass is due (rules 1 and
+    36).
 
     Jobs that end within the pass do not cause another one.
     """

@@ -1,4 +1,4 @@
-"""Run a job through its phases, one after the other (rules 1, 3 and 21)."""
+"""Run each job through its phases, one after the other (rules 1, 3 and 21)."""
 
 from ioopt.sim.batch_io import state
 from ioopt.sim.batch_io.agenda import leave_slot, take_slot
@@ -8,7 +8,7 @@ from ioopt.sim.batch_io.waiting import vacate
 
 
 def start(run: Tables, clock: Clock, job: Job) -> None:
-    """Start *job* now."""
+    """Start *job* now with its first phase."""
     job.start = clock.now
     take_slot(run, clock.num_running, job)
     clock.num_running += 1
@@ -16,9 +16,10 @@ def start(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def begin_phase(run: Tables, clock: Clock, job: Job, place: int) -> None:
-    """Begin the next compute or request of *job* from phase *place* on, or end the job.
+    """Begin the next compute or request of *job*, searching from phase *place* on.
 
-    Skip phases that neither compute nor move bytes (rule 3).
+    Phases that neither compute nor move bytes are skipped (rule 3). If no phase is
+    left, end the job.
     """
     last = job.last_place
     while place < last:
@@ -41,7 +42,9 @@ def begin_phase(run: Tables, clock: Clock, job: Job, place: int) -> None:
 
 
 def go_on(run: Tables, clock: Clock, job: Job) -> None:
-    """Continue *job* after the compute of its phase has ended."""
+    """Continue *job* after the compute part of its phase: issue the request of the
+    phase, if it has one.
+    """
     place = job.place
     use(run, clock, job.began, clock.now, job.nodes)
     if run.volume[place] > 0:
@@ -51,7 +54,7 @@ def go_on(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def finish(run: Tables, clock: Clock, job: Job) -> None:
-    """Continue *job* after its request has finished."""
+    """Continue *job* with its next phase after its request has finished."""
     leave(run, clock, job)
     run.finish[job.place] = clock.now
     job.ideal_so_far += job.volume / job.peak
@@ -69,7 +72,7 @@ def kill(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def end_job(run: Tables, clock: Clock, job: Job) -> None:
-    """Take *job* off the machine."""
+    """End *job*: remove it from the running jobs and free its units."""
     job.end = clock.now
     job.status = state.ENDED
     clock.ended += 1

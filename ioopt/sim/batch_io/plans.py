@@ -1,4 +1,8 @@
-"""Plan waiting jobs in boxes, in passes over the queue (rules 32 to 34)."""
+"""Plan the waiting jobs in boxes, in passes over the queue (rules 32 to 36).
+
+A box reserves a number of units from one time to another
+(:mod:`~ioopt.sim.batch_io.boxes`).
+"""
 
 import math
 
@@ -22,7 +26,11 @@ from ioopt.sim.batch_io.waiting import close_pass, line_up, line_up_rest, occupy
 
 @apart
 def boxed_pass(run: Tables, clock: Clock) -> bool:
-    """Make one pass; return whether a job that it started ended at once."""
+    """Plan the waiting jobs in boxes in one pass over the queue, and start those that
+    can start.
+
+    Return whether a job that the pass started ended at once.
+    """
     line_up(run, clock)
     if run.conservative:
         again = conservative_pass(run, clock)
@@ -34,7 +42,9 @@ def boxed_pass(run: Tables, clock: Clock) -> bool:
 
 @apart
 def can_start(run: Tables, clock: Clock, job: Job) -> bool:
-    """Return whether the units of *job* are free now, regardless of boxes (rule 36)."""
+    """Return whether the units of *job* are free at this moment, whatever the boxes say
+    (rule 36).
+    """
     if job.units > clock.free:
         return False
     return not run.numbered or units_free(run, job)
@@ -42,7 +52,7 @@ def can_start(run: Tables, clock: Clock, job: Job) -> bool:
 
 @apart
 def begin(run: Tables, clock: Clock, job: Job, length: Number) -> bool:
-    """Start *job* in its place; return whether it ended at once.
+    """Start *job* in its units; return whether the job ended at once.
 
     Until the end of the pass the job has a box of *length* seconds.
     """
@@ -56,14 +66,17 @@ def begin(run: Tables, clock: Clock, job: Job, length: Number) -> bool:
 
 
 def drop_boxes(run: Tables, clock: Clock) -> None:
-    """Drop the boxes of all waiting jobs."""
+    """Delete the boxes of all waiting jobs."""
     for turn in range(clock.lined_up):
         drop(run.jobs[run.line[turn]])
 
 
 @apart
 def numbered_pass(run: Tables, clock: Clock) -> bool:
-    """Make a pass of EASY or of plain FCFS with numbered units (rule 32)."""
+    """Make one pass of EASY backfilling or of plain FCFS with numbered units (rule 32).
+
+    Return whether a job that the pass started ended at once.
+    """
     drop_boxes(run, clock)
     lay_out(run, clock)
     again = False
@@ -88,11 +101,12 @@ def numbered_pass(run: Tables, clock: Clock) -> bool:
 
 @apart
 def conservative_pass(run: Tables, clock: Clock) -> bool:
-    """Give every waiting job a box, either its old one or a new one (rules 33 and 34).
+    """Give every waiting job a box, its old one or a new one (rules 33 and 34).
 
-    Only the starts of a rebuilt plan matter, so the pass ends after the last job that
-    could start. With rebuilt plans, a job that starts behind a waiting one keeps the
-    box of its estimate to the end of the pass (rule 35).
+    Return whether a job that the pass started ended at once. If the plan is rebuilt at
+    every pass, only the starts matter, so the pass ends after the last job that could
+    start. If a job then starts although an earlier job waits, it has a box as long as
+    its estimated run time until the end of the pass (rule 35).
     """
     jobs = run.jobs
     again = False
@@ -125,9 +139,11 @@ def conservative_pass(run: Tables, clock: Clock) -> bool:
 
 
 def startable(run: Tables, clock: Clock, last: int) -> int:
-    """Return how many of the first *last* jobs a pass must examine.
+    """Return how many of the first *last* jobs in the queue a pass must examine.
 
-    With kept plans all; with rebuilt ones up to the last job that fits now.
+    If the plan is kept from pass to pass, the pass must examine all of these jobs. If
+    the plan is rebuilt, the pass stops at the last job for which enough units are free
+    now.
     """
     if run.rebuild:
         while last > 0 and run.jobs[run.line[last - 1]].units > clock.free:
@@ -137,8 +153,8 @@ def startable(run: Tables, clock: Clock, last: int) -> int:
 
 @apart
 def missed(run: Tables, clock: Clock) -> bool:
-    """Return whether a box begins before now or a running job has passed its
-    walltime.
+    """Return whether a waiting job has missed the start of its box, or a running job
+    has passed its walltime.
     """
     before = clock.now - tolerance(run, clock.now)
     for turn in range(clock.lined_up):

@@ -1,4 +1,4 @@
-"""Turn a run into the documented schedule and the metrics of rule 22."""
+"""Turn a simulated run into the documented schedule and the metrics of rule 22."""
 
 import math
 from fractions import Fraction
@@ -15,13 +15,13 @@ Seconds = list[float | None]
 
 
 def schedule_of(trace: Trace, run: Run) -> Json:
-    """Return the schedule: jobs in the order of the problem, times in seconds.
+    """Return the schedule of a run: jobs in the order of the problem, times in seconds.
 
-    Beside the required keys a job has ``allocated_nodes`` and ``first_node`` (of its
-    partition; null on flat machines), and ``nodes`` where units are numbered. If the
-    run recorded rates, a request has ``rates``, a row [from, until, bytes per second]
-    for each span above 0, and the schedule has ``storage_bytes_per_second``. Exact runs
-    add ``exact`` with rationals as text.
+    A job has the required keys and also ``allocated_nodes`` and ``first_node`` (of its
+    partition; null on flat machines). Where units are numbered it has ``nodes`` too. If
+    the run recorded rates, the schedule has ``storage_bytes_per_second``, and every
+    request has ``rates``: a row [from, until, bytes per second] for each time span with
+    a rate above 0. Exact runs add ``exact``, with rational numbers as text.
     """
     rates = _by_place(run)
     times: list[Seconds] = [
@@ -44,7 +44,9 @@ def schedule_of(trace: Trace, run: Run) -> Json:
 
 
 def _by_place(run: Run) -> Rates | None:
-    """Return the time spans of each request, ordered by time."""
+    """Return, for each request, its time spans as [from, until, rate], ordered by time;
+    None if no rates were recorded.
+    """
     if run.rates is None:
         return None
     rows = np.array(run.rates, float).reshape(-1, 4)
@@ -57,7 +59,7 @@ def _by_place(run: Run) -> Rates | None:
 def _job(
     trace: Trace, run: Run, rates: Rates | None, times: list[Seconds], j: int
 ) -> Json:
-    """Return the row of job *j*."""
+    """Return the row of the schedule for job number *j*."""
     first_node = None
     if run.block[j] >= 0:
         first_node = run.block[j] * trace.machine.unit_nodes
@@ -89,7 +91,9 @@ def _requests(
     times: list[Seconds],
     places: range,
 ) -> list[Json]:
-    """Return the requests of a job's phases, which are at *places*."""
+    """Return the schedule's rows for the requests of one job; *places* are the indices
+    of its phases.
+    """
     found: list[Json] = []
     columns = (column[places.start : places.stop] for column in times)
     for place, request, grant, finish in zip(places, *columns):
@@ -112,14 +116,15 @@ def _requests(
 
 
 def _text(value: Number) -> str | None:
-    """Return *value* as a fraction in text; None if unknown."""
+    """Return *value* as the text of a fraction; None if *value* is unknown."""
     if value is None or not known(value):
         return None
     return str(Fraction(value))
 
 
 def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
-    """Return the metrics of rule 22 in the arithmetic of the run.
+    """Return the metrics of rule 22, in the arithmetic of the run (floats or
+    fractions).
 
     Means are over all jobs, killed ones included.
     """
@@ -160,8 +165,8 @@ def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
 
 
 def _delays(trace: Trace, run: Run) -> list[Number]:
-    """Return the I/O delay of each job: the time of its finished requests minus their
-    ideal time.
+    """Return the I/O delay of each job in seconds: the duration of its finished
+    requests minus their duration at the peak rate.
     """
     delays = []
     for j, peak in enumerate(trace.peak):

@@ -1,8 +1,8 @@
-"""Run the batch I/O simulator in plain Python (floats or Fractions) or compiled
-(floats).
+"""Run the batch I/O simulator, either in plain Python (on floats or Fractions) or
+compiled (on floats).
 
-All run the same code (:mod:`ioopt.sim.batch_io.engine`), and the times are equal to the
-bit.
+Plain Python and machine code run the same code, that of
+:mod:`ioopt.sim.batch_io.engine`. On floats the times of both are equal to the bit.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -42,11 +42,11 @@ def simulate_trace(
     pace: Pace | None = None,
     fast: bool = False,
 ) -> Run:
-    """Run *trace* under *policy*; *fast* runs compiled code, on floats.
+    """Simulate *trace* under *policy*, as compiled code on floats if *fast*.
 
-    *starts* fixes the start and the first unit of every job (open loop): the batch
-    queue is not used and nodes are not counted. Raises SimulationError when the policy
-    leaves all requests without bandwidth for ever, OutOfTime when *pace* ends the run.
+    *starts* fixes the start time and the first unit of every job (open loop): the batch
+    queue is not used, and nodes are not counted. Raises SimulationError if the policy
+    never gives some requests any bandwidth, and OutOfTime if *pace* ends the run.
     """
     jobs = len(trace)
     spans: list[Any] = []
@@ -89,7 +89,9 @@ def simulate_trace(
 
 
 def _columns(tables: Tables, fast: bool) -> dict[str, list[Any]]:
-    """Return the times of all requests and the outcome of all jobs, as lists."""
+    """Return the times of all requests and the outcome of all jobs, as lists keyed by
+    field name.
+    """
     columns: dict[str, Box] = {
         "request": tables.asked,
         "grant": tables.grant,
@@ -107,18 +109,22 @@ def _columns(tables: Tables, fast: bool) -> dict[str, list[Any]]:
 
 
 def never_asked(view: KernelView, rates: Box) -> None:
-    """Replace the policy that grants every peak rate; this function is never called."""
+    """Stand in for the grant function of a policy that always grants peak rates; it is
+    never called.
+    """
 
 
 def _units(tables: Tables) -> list[Sequence[int]] | None:
-    """Return the numbers of each job's units if units are numbered (rule 32)."""
+    """Return, for each job, the numbers of its units; None if units are not numbered
+    (rule 32).
+    """
     if not tables.boxed or not len(tables.chosen) or not len(tables.chosen[0]):
         return None
     return [_members(row) for row in tables.chosen]
 
 
 def _members(row: Sequence[int]) -> list[int]:
-    """Return the numbers of the units in a set of words."""
+    """Return the numbers of the units in a set that is stored as bits in words."""
     found = []
     for k, word in enumerate(row):
         bits = int(word)
@@ -159,7 +165,9 @@ def machine_code(
 
 
 def compile_for(policies: Iterable[IoPolicy]) -> None:
-    """Compile or load the engine and the *policies* by running one job under each."""
+    """Compile the engine and the grant functions of *policies*, or load their machine
+    code, by running one job under each policy.
+    """
     machine = Machine(
         nodes=1,
         unit_nodes=1,
@@ -176,9 +184,10 @@ def compile_for(policies: Iterable[IoPolicy]) -> None:
 
 
 def _spread(trace: Trace, run: Run, changes: Spans) -> Spans:
-    """Return the time spans of every request from the *changes* of rho.
+    """Compute the time spans of every request from the *changes* of rho, the rate per
+    node.
 
-    A request moves at rho times its nodes from its grant to its finish.
+    From its grant to its finish, a request moves rho times its number of nodes.
     """
     kind: Any = object if trace.limits.exact else float
     granted = np.array(run.grant, kind)

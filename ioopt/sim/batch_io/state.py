@@ -1,9 +1,9 @@
 """Define the state of a batch I/O run: its jobs, clock, settings and work arrays.
 
-The rules (:mod:`~ioopt.sim.batch_io.engine`, :mod:`~ioopt.sim.batch_io.storage`) are
-written once. Plain Python runs them on these objects and on lists of floats or
-Fractions, numba on records and arrays with the same field names. The rules allocate no
-memory.
+The rules of the simulation (:mod:`~ioopt.sim.batch_io.engine`,
+:mod:`~ioopt.sim.batch_io.storage`) are written once. In plain Python they work on these
+objects and on lists of floats or Fractions. Compiled by numba they work on records and
+arrays with the same field names. The rules allocate no memory.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TRANSFERRING = 2
 ENDED = 3
 
 NOBODY = -1
-"""Index that stands for no job or no unit."""
+"""Index that stands for "no job" or "no unit"."""
 JOB_NUMBERS = (
     "job",
     "id",
@@ -77,7 +77,7 @@ JOB_AMOUNTS = (
     "box_start",
     "box_end",
 )
-"""Fields of a job that are times, bytes or rates."""
+"""Fields of a job that hold times, bytes, rates or weights."""
 CLOCK_NUMBERS = (
     "arrived",
     "ended",
@@ -123,15 +123,16 @@ BEGINNING = {
 
 
 class Job(Request):
-    """Represent a job of the run, and its request while it is TRANSFERRING.
+    """Represent a job of a run; while its status is TRANSFERRING, also its request.
 
-    At the time ``anchor`` the request had ``base`` bytes left; since then its ``rate``
-    is constant, so that it finishes at ``due``. ``place`` is the index of the current
-    phase in the trace, ``last_place`` the index after the job's last phase, ``began``
-    the time at which it last began to compute. ``slot`` is its index in ``running``,
-    ``asked_nodes`` the nodes that its user requested, ``block`` the first unit of its
-    partition (-1 on flat machines). Its box (:mod:`~ioopt.sim.batch_io.boxes`) has
-    ``length`` seconds and lasts from ``box_start`` to ``box_end``.
+    At time ``anchor`` the request had ``base`` bytes left. Its ``rate`` has been
+    constant since then, so that it finishes at time ``due``. ``place`` is the index of
+    the current phase in the trace, and ``last_place`` is the index after the job's last
+    phase. ``began`` is the time at which the job last began to compute. ``slot`` is the
+    job's index in ``running``. ``asked_nodes`` is the number of nodes that the user
+    requested. ``block`` is the first unit of the job's partition (-1 on flat machines).
+    The job's box (:mod:`~ioopt.sim.batch_io.boxes`) has ``length`` seconds and lasts
+    from ``box_start`` to ``box_end``.
     """
 
     __slots__ = tuple(
@@ -149,12 +150,14 @@ class Job(Request):
 
 
 class Clock:
-    """Store the counters and times that change from instant to instant; all begin at 0.
+    """Store the counters and times that change from instant to instant; all are 0 at
+    first.
 
-    Times from ``now`` to ``until`` are one instant. ``turned`` (bytes moved by each
-    node), ``since``, ``rho``, ``weight`` and ``nodes`` belong to the virtual clock of
-    shared storage. ``outstanding`` requests use ``load`` units. ``freed`` is 1 when a
-    job has ended since the last pass over the queue.
+    Times from ``now`` to ``until`` count as one instant. ``turned`` (bytes moved by
+    each node), ``since``, ``rho``, ``weight`` and ``nodes`` belong to the virtual clock
+    of shared storage (:mod:`~ioopt.sim.batch_io.storage`). The jobs of the
+    ``outstanding`` requests use ``load`` units together. ``freed`` is 1 if a job has
+    ended since the last pass over the queue.
     """
 
     __slots__ = (*CLOCK_NUMBERS, *CLOCK_AMOUNTS)
@@ -172,13 +175,15 @@ class Clock:
 
 
 Starts = tuple[Sequence[Number], Sequence[int]]
-"""Start times and first units of all jobs."""
+"""Two sequences with one item for each job: start times in seconds, and first units."""
 
 
 def _columns(
     trace: Trace, policy: IoPolicy, starts: Starts | None
 ) -> dict[str, Sequence[Number]]:
-    """Return the jobs at time 0 as columns of the fields that differ between jobs."""
+    """Return the initial values of the job fields that differ between jobs, as a column
+    for each field.
+    """
     count = len(trace)
     zeros = [trace.limits.zero] * count
     columns: dict[str, Sequence[Number]] = {
@@ -205,7 +210,9 @@ def _columns(
 
 
 def _held(columns: dict[str, Sequence[Number]], fast: bool) -> Box:
-    """Return the jobs of *columns*: objects, or records of one array if *fast*."""
+    """Return the jobs described by *columns*: a list of objects, or an array of records
+    if *fast*.
+    """
     if not fast:
         return [Job(**dict(zip(columns, row))) for row in zip(*columns.values())]
     records = _records(len(columns["job"]), JOB_NUMBERS, JOB_AMOUNTS)
@@ -215,7 +222,7 @@ def _held(columns: dict[str, Sequence[Number]], fast: bool) -> Box:
 
 
 def clock_record() -> Clock:
-    """Return a clock at time 0 as a record of an array."""
+    """Return a clock at time 0 as an array record, for compiled code."""
     import numpy as np
 
     return _records(1, CLOCK_NUMBERS, CLOCK_AMOUNTS).view(np.recarray)[0]
@@ -230,16 +237,16 @@ def _records(count: int, numbers: Sequence[str], amounts: Sequence[str]) -> Box:
 
 
 WORD = 62
-"""Units in one word of a set of units; the sign bit stays unused."""
+"""Number of units in one word of a set of units; the sign bit stays unused."""
 
 
 class Tables(NamedTuple):
     """Store the settings of machine, queue and policy, and the work arrays of a run.
 
-    ``total`` is the number of units. ``boxed``: passes plan waiting jobs in boxes.
-    ``numbered``: boxes name their units. ``overlaps``: boxes may overlap, because a
-    job planned for less than its walltime has a longer box once it runs. ``keeps``:
-    boxes stay from pass to pass.
+    ``total`` is the number of units of the machine. If ``boxed``, passes over the queue
+    plan waiting jobs in boxes. If ``numbered``, boxes name their units. If
+    ``overlaps``, boxes may overlap: a job planned for less than its walltime has a
+    longer box once it runs. If ``keeps``, boxes stay from pass to pass.
     """
 
     limits: Limits
@@ -274,7 +281,7 @@ class Tables(NamedTuple):
     record: bool
     span_room: int
     spans: Box
-    # Running jobs by slot, and the time of each one's next event: module agenda.
+    # Running jobs by slot, and the time of the next event of each: module agenda.
     running: Ints
     times: Floats
     targets: Floats
@@ -299,7 +306,7 @@ class Tables(NamedTuple):
 
 
 PLACES_OF_JOBS = ("running", "due", "out", "fresh", "line")
-"""Tables with one place for each job."""
+"""Names of the tables with one entry for each job."""
 
 
 def tables_of(
@@ -309,7 +316,11 @@ def tables_of(
     record: bool = False,
     fast: bool = False,
 ) -> Tables:
-    """Return the tables of a run at time 0: arrays if *fast*, else lists."""
+    """Return the settings and work arrays of a run at time 0, as arrays if *fast*, else
+    as lists.
+
+    *record* asks for a record of all rates; *starts* fixes the start of every job.
+    """
     limits = trace.limits
     machine = trace.machine
     box = boxes(fast)
@@ -387,7 +398,7 @@ def tables_of(
 
 
 def _knapsack(trace: Trace, policy: IoPolicy, closed: bool, fast: bool) -> Knapsack:
-    """Return the work space of the knapsacks of rules 12 and 26."""
+    """Return the work space for the knapsack problems of rules 12 and 26."""
     limits = trace.limits
     most, most_units = trace.most_at_once(closed)
     if not fast:
@@ -428,7 +439,9 @@ def _terms(machine: Machine, options: QueueOptions) -> Json:
 def _arrivals(
     trace: Trace, starts: Starts | None
 ) -> tuple[Sequence[int], list[Number]]:
-    """Return the jobs by arrival, and their arrival times with infinity at the end."""
+    """Return the numbers of the jobs in order of arrival, and their arrival times
+    followed by infinity.
+    """
     if starts is None:
         return range(len(trace)), [*trace.submit, math.inf]
     times, _ = starts

@@ -1,11 +1,15 @@
-"""Share the storage of the batch I/O simulator: which job transfers at what rate.
+"""Share the storage of the batch I/O simulator: decide which job transfers at what
+rate.
 
-Rules 5 to 10. Progress is updated lazily: a request keeps the bytes that were left when
-its own rate last changed and the time at which it will finish. A decision touches the
-outstanding requests only if their peak rates do not all fit. If all share by nodes
-(rule 7), every node moves the same number of bytes: a virtual clock counts the bytes a
-node has moved since the storage was last idle, and an event or a decision touches only
-its own request.
+Rules 5 to 10 apply. The progress of requests is updated lazily. A request keeps the
+number of bytes that were left when its own rate last changed, and the time at which it
+will finish. A decision reads or changes all outstanding requests only if their peak
+rates together exceed the rate of the storage.
+
+If all requests share the storage in proportion to their nodes (rule 7), every node
+moves the same number of bytes. A virtual clock then counts the bytes that a node has
+moved since the storage was last idle. An event or a decision changes only the request
+concerned.
 """
 
 import math
@@ -17,10 +21,10 @@ from ioopt.sim.batch_io.state import NOBODY, TRANSFERRING, Clock, Job, Tables
 
 
 def use(run: Tables, clock: Clock, since: Number, until: Number, nodes: Number) -> None:
-    """Add the useful work of *nodes* from *since* to *until*, in node-seconds (rule
-    22).
+    """Add to the metrics the useful work of *nodes* nodes from *since* to *until*, in
+    node-seconds (rule 22).
 
-    Slowed I/O counts with a fraction of the nodes.
+    During slowed I/O, *nodes* is the matching fraction of the job's nodes.
     """
     first = run.window_first
     last = run.window_last
@@ -34,7 +38,7 @@ def use(run: Tables, clock: Clock, since: Number, until: Number, nodes: Number) 
 
 
 def issue(run: Tables, clock: Clock, job: Job, place: int) -> None:
-    """Make the request of phase *place* outstanding."""
+    """Issue the request of the phase *place* of *job*."""
     now = clock.now
     volume = run.volume[place]
     job.status = TRANSFERRING
@@ -60,7 +64,8 @@ def issue(run: Tables, clock: Clock, job: Job, place: int) -> None:
 
 
 def leave(run: Tables, clock: Clock, job: Job) -> None:
-    """Remove the request of *job*, because it has finished or the job was killed.
+    """Remove the request of *job* from the outstanding ones: it has finished or the job
+    was killed.
 
     When the storage becomes idle, reset its sums to exactly 0.
     """
@@ -81,7 +86,7 @@ def leave(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def apply_decision(run: Tables, clock: Clock, decide: GrantFunction) -> None:
-    """Make one decision (rule 9)."""
+    """Make one decision: set the rates of the outstanding requests (rule 9)."""
     if run.shared:
         set_rho(run, clock)
     elif run.ignores_limit or (run.full_when_fits and all_fit(run, clock)):
@@ -94,7 +99,9 @@ def apply_decision(run: Tables, clock: Clock, decide: GrantFunction) -> None:
 
 
 def all_fit(run: Tables, clock: Clock) -> bool:
-    """Return whether the peak rates of all outstanding requests fit the storage."""
+    """Return whether the storage can serve all outstanding requests at their peak
+    rates.
+    """
     if clock.outstanding <= 1:
         return True
     if run.limits.interference > 0:
@@ -129,7 +136,9 @@ def grant_peaks(run: Tables, clock: Clock) -> None:
 
 
 def update_progress(run: Tables, clock: Clock) -> None:
-    """Update the bytes left and moved that the policy may read."""
+    """Update, for every outstanding request, the bytes left and moved, which the policy
+    may read.
+    """
     jobs = run.jobs
     now = clock.now
     for k in range(clock.outstanding):
@@ -141,7 +150,9 @@ def update_progress(run: Tables, clock: Clock) -> None:
 
 
 def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction) -> None:
-    """Ask the policy for rates, lower them by interference (rule 29), and set them."""
+    """Ask the policy for the rates of all requests, lower them by interference (rule
+    29), and set them.
+    """
     jobs = run.jobs
     out = run.out
     rates = run.rates
@@ -158,7 +169,9 @@ def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction) -> None:
 
 
 def change(run: Tables, clock: Clock, job: Job, rate: Number) -> None:
-    """Let *job* transfer at *rate* from now on; set the time ``due`` of its end."""
+    """Let *job* transfer at *rate* bytes/s from now on, and set the time ``due`` at
+    which its request ends.
+    """
     settle(run, clock, job)
     job.rate = rate
     if rate > 0:
@@ -172,7 +185,7 @@ def change(run: Tables, clock: Clock, job: Job, rate: Number) -> None:
 
 
 def settle(run: Tables, clock: Clock, job: Job) -> None:
-    """Account for the bytes that *job* moved since its rate last changed."""
+    """Account for the bytes that *job* has moved since its rate last changed."""
     rate = job.rate
     since = job.anchor
     now = clock.now
@@ -187,9 +200,11 @@ def settle(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def set_clock(run: Tables, clock: Clock) -> None:
-    """Advance the virtual clock of shared storage, in bytes per node, to now.
+    """Advance the virtual clock of shared storage to the present time.
 
-    ``weight`` is the sum of N_i^2 / r_i; rho times it is the number of nodes at useful
+    The virtual clock counts the bytes that each node has moved. ``weight`` is the sum
+    of N_i^2 / r_i over the outstanding requests, where N_i is the number of nodes of a
+    request and r_i its peak rate. rho times ``weight`` is the number of nodes at useful
     work.
     """
     now = clock.now
@@ -202,7 +217,11 @@ def set_clock(run: Tables, clock: Clock) -> None:
 
 
 def set_rho(run: Tables, clock: Clock) -> None:
-    """Set rho = min(b, BW_max / N_S) (rule 7) and record first grants."""
+    """Set the rate per node and record first grants (rule 7).
+
+    The rate per node is rho = min(b, BW_max / N_S): b is the rate of one node, BW_max
+    the rate of the storage, and N_S the number of nodes of all outstanding requests.
+    """
     now = clock.now
     before = clock.rho
     for k in range(clock.num_fresh):
@@ -222,7 +241,9 @@ def set_rho(run: Tables, clock: Clock) -> None:
 
 
 def enter(run: Tables, count: int, job: Job) -> None:
-    """Insert *job* in FCFS order into ``out``, which has *count* jobs (rule 10)."""
+    """Insert *job* into the list ``out`` of *count* outstanding requests, in FCFS order
+    (rule 10).
+    """
     while count > 0:
         other = run.jobs[run.out[count - 1]]
         if other.requested < job.requested:
@@ -235,7 +256,7 @@ def enter(run: Tables, count: int, job: Job) -> None:
 
 
 def remove(run: Tables, count: int, job: Job) -> None:
-    """Remove *job* from the *count* jobs of ``out``."""
+    """Remove *job* from the list ``out`` of *count* outstanding requests."""
     k = 0
     while run.out[k] != job.job:
         k += 1
@@ -244,8 +265,8 @@ def remove(run: Tables, count: int, job: Job) -> None:
 
 
 def view_of(run: Tables, clock: Clock, out: Box, count: int) -> KernelView:
-    """Return the policy's view of the first *count* requests of *out*, with work
-    space.
+    """Return the policy's view of the first *count* requests of *out*, together with
+    its work space.
     """
     room = run.room
     return KernelView(
@@ -272,7 +293,11 @@ def view_of(run: Tables, clock: Clock, out: Box, count: int) -> KernelView:
 def note_span(
     run: Tables, clock: Clock, place: int, since: Number, until: Number, rate: Number
 ) -> None:
-    """Record a time span at a constant rate; *place* -1 records rho from *since* on."""
+    """Record that request *place* moved at *rate* from *since* to *until*.
+
+    If *place* is -1, record instead that the rate of every node is *rate* from *since*
+    on.
+    """
     spans = run.spans
     k = clock.num_spans
     spans[0][k] = place

@@ -1,6 +1,7 @@
-"""Define the trace that both engines run, and the result of a run.
+"""Define the input of a batch I/O simulation, a trace of jobs, and its result.
 
-Phases are expanded, and numbers are in the arithmetic of the run.
+In a trace, repeated phases are written out, and numbers are in the arithmetic of the
+run (floats or Fractions).
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ from ioopt.decisions.ordering import Number
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, QueueOptions
 
 Piece = tuple[Number, Number, int]
-"""Equal consecutive phases: compute seconds, bytes, and number of phases."""
+"""Equal consecutive phases of a job: compute seconds, bytes, and number of phases."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Store the jobs in the order (submit, id), which breaks ties in the queue (rule
-    19).
+    """Store the jobs of a problem, sorted by (submit, id); this order breaks ties in
+    the queue (rule 19).
 
-    ``position`` holds the index of each job in the problem; ``rank`` the index of its
-    id among all sorted ids (rule 10). The phases of job j are ``offset[j]`` to
-    ``offset[j + 1]`` of ``compute`` (seconds) and ``volume`` (bytes, multiplied by the
-    expansion factor). ``units`` and ``allocated`` are the allocation in units and in
-    nodes, ``peak`` is the peak rate.
+    ``position[j]`` is the index of job j in the problem, and ``rank[j]`` is the
+    position of its id among all sorted ids (rule 10). The phases of job j are the items
+    ``offset[j]`` to ``offset[j + 1] - 1`` of ``compute`` (seconds) and ``volume``
+    (bytes, multiplied by the expansion factor). ``nodes`` is the number of nodes that a
+    job asks for. ``units`` and ``allocated`` are its allocation in units and in nodes.
+    ``peak`` is its peak rate in bytes/s.
     """
 
     machine: Machine
@@ -50,7 +52,11 @@ class Trace:
     def of(
         cls, problem: BatchIoProblem, ef: float = 1.0, use_exact: bool = False
     ) -> Trace:
-        """Expand *problem*; *ef* multiplies every volume (rule 23)."""
+        """Return the trace of *problem*; the volume of every phase is multiplied by
+        *ef* (rule 23).
+
+        If *use_exact*, the trace has Fractions instead of floats.
+        """
         machine = problem.machine
         limits = Limits.of(machine, use_exact)
         number = limits.number if use_exact else float
@@ -89,13 +95,15 @@ class Trace:
 
     @property
     def num_phases(self) -> int:
-        """Return the number of phases of all jobs."""
+        """Return the total number of phases of all jobs."""
         return self.offset[-1]
 
     def most_at_once(self, closed: bool) -> tuple[int, int]:
-        """Return bounds on the requests outstanding at once and on their units.
+        """Return upper bounds on the number of requests that are outstanding at once,
+        and on the number of units of their jobs.
 
-        In the open loop starts are given and nodes are not counted.
+        If *closed*, jobs wait in the queue for free nodes. Otherwise (open loop) their
+        starts are given and nodes are not counted.
         """
         jobs = len(self)
         units = sum(self.units)
@@ -104,13 +112,15 @@ class Trace:
         return jobs, units
 
     def most_states(self, closed: bool) -> int:
-        """Return a bound on the table of rule 26: examined jobs times units."""
+        """Return an upper bound on the size of the table of rule 26: number of requests
+        times number of units.
+        """
         jobs, units = self.most_at_once(closed)
         return (jobs + 2) * (units + 1)
 
     @cached_property
     def compute(self) -> list[Number]:
-        """Return the compute seconds of every phase."""
+        """Return the compute time of every phase, in seconds."""
         found: list[Number] = []
         for seconds, _, repeat in self.pieces:
             found += [seconds] * repeat
@@ -118,7 +128,7 @@ class Trace:
 
     @cached_property
     def volume(self) -> list[Number]:
-        """Return the bytes of every phase."""
+        """Return the number of bytes of every phase."""
         found: list[Number] = []
         for _, volume, repeat in self.pieces:
             found += [volume] * repeat
@@ -126,7 +136,9 @@ class Trace:
 
     @cached_property
     def ideal(self) -> list[Number]:
-        """Return the uncongested run time of each job on its allocation (rule 22)."""
+        """Return the run time of each job on its allocated nodes without congestion, in
+        seconds (rule 22).
+        """
         zero = self.limits.zero
         sums = []
         for j, peak in enumerate(self.peak):
@@ -138,7 +150,9 @@ class Trace:
 
     @cached_property
     def iteration(self) -> list[Number]:
-        """Return w_iter of rule 16: mean uncongested seconds of a job's phases."""
+        """Return w_iter of rule 16 for each job: the mean duration of its phases
+        without congestion, in seconds.
+        """
         return [
             total / (self.offset[j + 1] - self.offset[j])
             for j, total in enumerate(self.ideal)
@@ -146,16 +160,20 @@ class Trace:
 
     @property
     def length(self) -> Sequence[Number]:
-        """Return the estimated run time of each job while it waits (rule 35)."""
+        """Return the run time in seconds that the queue assumes for each waiting job
+        (rule 35).
+        """
         if self.options.estimate == "uncongested":
             return self.ideal
         return self.walltime
 
     @cached_property
     def window(self) -> tuple[Number, Number]:
-        """Return the time interval over which utilisation is measured (rule 22).
+        """Return the start and the end of the time interval over which utilisation is
+        measured (rule 22).
 
-        It lasts from 10 % of the span of the submissions to the last submission.
+        The interval begins after the first 10 % of the span of submissions and ends at
+        the last submission.
         """
         if not self.ids:
             return self.limits.zero, self.limits.zero
@@ -167,7 +185,10 @@ class Trace:
 def _peaks(
     jobs: Sequence[Job], allocated: Sequence[int], limits: Limits
 ) -> list[Number]:
-    """Return the peak rates of *jobs* on the nodes *allocated* (rules 5 and 24)."""
+    """Return the peak rate of each of *jobs* in bytes/s (rules 5 and 24).
+
+    *allocated* is the number of nodes allocated to each job.
+    """
     whole = {size: limits.peak(size) for size in set(allocated)}
     peaks = []
     for job, size in zip(jobs, allocated):
@@ -182,7 +203,9 @@ def _peaks(
 def _pieces(
     jobs: Sequence[Job], number: Callable[[float], Number], factor: Number
 ) -> list[Piece]:
-    """Return the phases of all *jobs*, their bytes multiplied by *factor*."""
+    """Return the phases of all *jobs* in one list, with their bytes multiplied by
+    *factor*.
+    """
     pieces = []
     for job in jobs:
         for phase in job.phases:
@@ -193,27 +216,28 @@ def _pieces(
 
 
 Spans = Any
-"""Rows (index of a phase, from, until, bytes per second).
-
-The rows are a list, or an array if the run uses floats.
+"""Rows (index of a phase, from, until, bytes per second), one for each time span at a
+constant rate, in a list or an array.
 """
 
 
 def known(value: Number) -> bool:
-    """Return whether a time of a run was set, that is, is not NaN."""
+    """Return whether a time of a run was set, that is, whether it is not NaN."""
     return bool(value == value)
 
 
 @dataclass
 class Run:
-    """Store the result of an engine: jobs in the order of the trace, requests by phase.
+    """Store the result of a simulated run.
 
-    ``block`` is the first unit of a job's partition (-1 on flat machines), ``units``
-    are the numbers of its units where flat machines number them (rule 32).
-    ``request``, ``grant`` and ``finish`` are NaN where there was none. ``rates`` has a
-    row (phase, from, until, bytes per second) for each time span at a constant rate
-    above 0, in no particular order; it is None when rates were not recorded.
-    ``useful`` is the uncongested work inside the window of rule 22, in node-seconds.
+    Jobs are in the order of the trace; ``request``, ``grant`` and ``finish`` have one
+    time for each phase. ``block`` is the first unit of a job's partition (-1 on flat
+    machines). ``units`` are the numbers of a job's units, where a flat machine numbers
+    them (rule 32). A time in ``request``, ``grant`` or ``finish`` is NaN if that event
+    did not happen. ``rates`` has a row (phase, from, until, bytes per second) for each
+    time span at a constant rate above 0, in no particular order. It is None if rates
+    were not recorded. ``useful`` is the uncongested work inside the window of rule 22,
+    in node-seconds.
     """
 
     start: list[Number]

@@ -1,4 +1,4 @@
-"""Track the waiting jobs in queue order, and the units of the machine."""
+"""Track the waiting jobs in queue order, and which units of the machine are free."""
 
 from ioopt.compiled import Box, apart
 from ioopt.decisions.ordering import Number, below, close, sort_by
@@ -7,7 +7,7 @@ from ioopt.sim.batch_io.state import WAITING, Clock, Job, Tables
 
 
 def arrive(run: Tables, clock: Clock, job: Job) -> None:
-    """Put *job* into the queue."""
+    """Append *job* to the waiting jobs."""
     run.line[clock.waiting] = job.job
     clock.waiting += 1
 
@@ -22,9 +22,9 @@ def smallest(run: Tables, clock: Clock) -> int:
 
 @apart
 def line_up(run: Tables, clock: Clock) -> None:
-    """Sort the waiting jobs in queue order, ties by (submit, id).
+    """Sort the waiting jobs in queue order; ties are broken by (submit, id).
 
-    Job numbers follow (submit, id).
+    Job numbers are in that order, so they serve as the tie-break.
     """
     clock.lined_up = clock.waiting
     if not run.wfp:
@@ -40,11 +40,11 @@ def line_up(run: Tables, clock: Clock) -> None:
 
 @apart
 def line_up_scores(run: Tables, clock: Clock) -> None:
-    """Sort the waiting jobs by WFP score.
+    """Sort the waiting jobs by WFP score, highest first.
 
     The order changes little from one pass to the next, so it is kept and repaired by
-    insertion. Keys are rounded only if some are close, and in a second loop: otherwise
-    compilers would compute the logarithms of rounding for every key.
+    insertion. Keys are rounded only if some are close, and in a second loop. In a
+    single loop, compilers would compute the logarithms of the rounding for every key.
     """
     jobs = run.line
     count = clock.waiting
@@ -74,14 +74,18 @@ def line_up_scores(run: Tables, clock: Clock) -> None:
 
 @apart
 def line_up_rest(run: Tables, clock: Clock, turn: int) -> None:
-    """Sort the jobs in ``line`` from *turn* on by (walltime, job) (rule 30)."""
+    """Sort the jobs in ``line`` from position *turn* on by walltime, then by job number
+    (rule 30).
+    """
     for k in range(turn, clock.lined_up):
         run.room.keys[run.line[k]] = run.jobs[run.line[k]].walltime
     sort_by(run.room.keys, run.line, turn, clock.lined_up)
 
 
 def mend_close(jobs: Box, keys: Box, count: int) -> None:
-    """Sort jobs by rounded key, descending, ties by job."""
+    """Sort the first *count* of *jobs* by rounded key, highest first; ties are broken
+    by job number.
+    """
     for k in range(count):
         j = jobs[k]
         key = keys[k]
@@ -98,7 +102,7 @@ def mend_close(jobs: Box, keys: Box, count: int) -> None:
 
 
 def close_pass(run: Tables, clock: Clock) -> None:
-    """Remove the jobs that no longer wait from the queue."""
+    """Remove from the queue the jobs that no longer wait."""
     kept = 0
     for k in range(clock.waiting):
         j = run.line[k]
@@ -109,7 +113,9 @@ def close_pass(run: Tables, clock: Clock) -> None:
 
 
 def occupy(run: Tables, clock: Clock, job: Job, place: int) -> None:
-    """Give *job* its units; with partitions these are the units from *place* on."""
+    """Give *job* its units; on a machine with partitions these are the units from
+    *place* on.
+    """
     clock.free -= job.units
     if run.partition:
         job.block = place
@@ -134,8 +140,8 @@ def vacate(run: Tables, clock: Clock, job: Job) -> None:
 def find_place(run: Tables, clock: Clock, units: int, avoid: int, length: int) -> int:
     """Return the first unit of the lowest free block of *units*; -1 if there is none.
 
-    Blocks that overlap the *length* units from *avoid* on are excluded. On flat
-    machines, which have no blocks, return 0.
+    Blocks that overlap the *length* units from *avoid* on are excluded. Flat machines
+    have no blocks: return 0 if enough units are free.
     """
     if units > clock.free:
         return -1
@@ -153,7 +159,7 @@ def find_place(run: Tables, clock: Clock, units: int, avoid: int, length: int) -
 
 
 def line_up_ends(run: Tables, clock: Clock) -> int:
-    """Sort the running jobs by predicted end; return their number."""
+    """Sort the running jobs by predicted end; return the number of running jobs."""
     count = int(clock.num_running)
     for k in range(count):
         run.room.keys[k] = predicted_end(run, clock, run.jobs[run.running[k]])
@@ -163,13 +169,15 @@ def line_up_ends(run: Tables, clock: Clock) -> int:
 
 
 def next_end(run: Tables, turn: int) -> tuple[Number, int]:
-    """Return the predicted end number *turn* and its job."""
+    """Return the predicted end at position *turn* in order of time, and the number of
+    the job that ends then.
+    """
     place = run.room.order[turn]
     return run.room.keys[place], run.running[place]
 
 
 def line_up_units(run: Tables, clock: Clock) -> None:
-    """Predict the time from which each unit is free."""
+    """Predict, for each unit, the time from which it is free."""
     for unit in range(run.total):
         run.free_from[unit] = clock.now
     for k in range(clock.num_running):
@@ -180,7 +188,9 @@ def line_up_units(run: Tables, clock: Clock) -> None:
 
 
 def block_free_from(run: Tables, clock: Clock, place: int, units: int) -> Number:
-    """Return the predicted time from which all *units* from *place* on are free."""
+    """Return the time in seconds from which all *units* from *place* on are predicted
+    to be free.
+    """
     time = run.free_from[place]
     for unit in range(place + 1, place + units):
         time = max(time, run.free_from[unit])

@@ -1,7 +1,9 @@
-"""Simulate flexible gang plans on every processor, frame after frame (F6, rule 12).
+"""Simulate flexible gang plans on every processor, frame after frame (problem F6, rule
+12 of docs/rules/flexgang.md).
 
-The useful progress of loose CPU is (1 - gamma) n times that of the slowest process; of
-a self-balancing job it is (1 - gamma) times the sum.
+In its loose CPU time, a job of n processes makes (1 - gamma) n times the progress of
+its slowest process, where gamma is the gangedness of the job. A self-balancing job
+makes (1 - gamma) times the sum of the progress of its processes.
 """
 
 from __future__ import annotations
@@ -43,8 +45,8 @@ from ioopt.timeline import Interval, Timeline
 def frame_schedule(
     problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern: Pattern
 ) -> Json:
-    """Return the frame in seconds: strict rows, loose windows and the jobs of each
-    window.
+    """Return the schedule of one frame in seconds: strict rows, loose windows, and the
+    jobs that use the windows.
 
     Columns are given as [first, one past the last].
     """
@@ -87,8 +89,8 @@ def frame_schedule(
 def frame_timeline(
     problem: FlexibleGangProblem, schedule: Json, pattern: Pattern
 ) -> Timeline:
-    """Return one frame as a timeline with one resource per column; windows are
-    ``loose``.
+    """Return one frame as a timeline with one resource for each column; windows have
+    the kind ``loose``.
     """
     names = [f"column {c}" for c in range(problem.machine.num_columns)]
     intervals: list[Interval] = []
@@ -117,21 +119,27 @@ def frame_timeline(
 
 DEFAULT_SECONDS = 40.0
 WARM_FRACTION = 0.1
-"""Share of the run left out at its start, when all processes ask at once."""
+"""Share of the simulated time that is left out at the start, when all processes ask at
+once.
+"""
 REPORT_SEEDS = tuple(range(70_001, 70_007))
-"""Seeds of reported figures; plans are selected on other seeds."""
+"""Seeds of reported figures; solvers select plans under other seeds."""
 FLOOR_TOLERANCE = 0.02
-"""Relative tolerance with which simulated floors are reported (F6)."""
+"""Relative shortfall up to which the floor of a job counts as kept in a simulation
+(F6).
+"""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Record the figures of one plan under one seed; progress and use are shares of
-    time.
+    """Record the figures of one plan under one seed; progress and utilisation are
+    shares of time.
 
-    ``objective`` is sum w (n/P) progress - lambda sum w (n/P)(S - 1);
-    ``cpu_utilisation`` the time in which a process runs over all CPU time,
-    ``useful_utilisation`` excludes the time lost to gangedness.
+    ``objective`` is sum w (n/P) progress - lambda sum w (n/P)(S - 1): w is the weight
+    of a job, n its number of processes, P the number of processors, and S its slowdown.
+    The first sum is over compute jobs, the second over I/O jobs. ``cpu_utilisation`` is
+    the share of CPU time in which a process runs. ``useful_utilisation`` excludes the
+    time lost to gangedness.
     """
 
     objective: float
@@ -149,11 +157,12 @@ def simulate(
     seconds: float = DEFAULT_SECONDS,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Run *plan* under every seed for *seconds*; metrics are means over the seeds.
+    """Simulate *plan* for *seconds* under every seed; the metrics are means over the
+    seeds.
 
-    Seeds for which *deadline* leaves no time are left out, and a note says so; without
-    any seed there are no metrics. Raises InstanceError if the plan's pattern does not
-    fit the instance.
+    If *deadline* leaves no time for some seeds, they are left out and a note says so.
+    If it leaves none for any seed, there are no metrics. Raises InstanceError if the
+    plan's pattern does not fit the instance.
     """
     plan.require_jobs_of(problem)
     runs: list[Measured] = []
@@ -188,8 +197,9 @@ def simulate(
 
 
 def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
-    """Return the pattern that *plan* names; InstanceError if the frame has no such
-    pattern.
+    """Return the pattern that *plan* names.
+
+    Raises InstanceError if the pattern does not fit a frame of the instance.
     """
     pattern = problem.pattern(plan.k, plan.d)
     if pattern is None:
@@ -201,7 +211,9 @@ def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
 
 
 def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
-    """Return means over *runs*, the standard error of the objective, and the floors."""
+    """Return the metrics of a plan: means over *runs*, the standard error of the
+    objective, and the floors.
+    """
     objective, error = mean_and_standard_error([run.objective for run in runs])
     progress = _means([run.progress for run in runs])
     slowdown = _means([run.slowdown for run in runs])
@@ -238,12 +250,14 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
 
 
 def _means(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean over *runs* of each job's value."""
+    """Return, for each job, the mean of its values over *runs*."""
     return {name: fmean([run[name] for run in runs]) for name in runs[0]}
 
 
 def num_bursts_drawn(problem: FlexibleGangProblem, seconds: float) -> float:
-    """Return the expected number of bursts in a run of *seconds*."""
+    """Return the expected number of CPU bursts of all I/O processes in *seconds* of
+    simulated time.
+    """
     return sum(
         seconds / job.io_seconds * job.processes for job in problem.jobs if job.is_io
     )
@@ -256,7 +270,8 @@ def measure(
     seconds: float,
     fast: bool = False,
 ) -> Measured:
-    """Run *plan* under one seed for whole frames, the first tenth left out.
+    """Simulate *plan* under one seed for whole frames; the first tenth is left out of
+    the figures.
 
     If *fast*, use machine code.
     """
@@ -267,10 +282,10 @@ _bursts = lru_cache(maxsize=4096)(draw_bursts)
 
 
 class _Run:
-    """Run one plan under one seed.
+    """Simulate one plan under one seed.
 
-    I/O processes are served processor by processor; compute jobs share the remaining
-    time.
+    On each processor the I/O processes are served first; compute jobs share the time
+    that is left.
     """
 
     def __init__(
@@ -299,8 +314,8 @@ class _Run:
             self._column(column)
 
     def _column(self, column: int) -> None:
-        """Serve I/O processes on the processors of one column; share the time left
-        there.
+        """Serve the I/O processes on all processors of one column, and divide the time
+        that is left among its compute jobs.
         """
         problem = self.problem
         plan = self.plan
@@ -345,7 +360,9 @@ class _Run:
     def _shares(
         self, column: int, present: list[tuple[int, FlexibleJob]]
     ) -> dict[int, float]:
-        """Return the share of the column's free time that each compute job gets."""
+        """Return the share of a column's free time that each compute job gets, keyed by
+        job index.
+        """
         granted = {}
         for j, job in present:
             if not job.is_io:
@@ -364,8 +381,10 @@ class _Run:
         jobs: list[tuple[int, FlexibleJob]],
         processor: int,
     ) -> float:
-        """Serve I/O processes on one processor; return the CPU seconds after
-        warm-up.
+        """Serve the I/O processes of *jobs* on one processor in the time spans
+        *open_spans* of each frame.
+
+        Return the CPU seconds that they use after the warm-up.
         """
         windows = Windows.of(self.pattern.frame_seconds, open_spans)
         behaviours = [job for _, job in jobs]
@@ -390,7 +409,9 @@ class _Run:
         return float((ends - np.clip(served.begin, first, last)).sum()) / NANOSECONDS
 
     def measured(self) -> Measured:
-        """Return progress, slowdowns, utilisation and the objective."""
+        """Return the figures of the run: progress, slowdowns, response times,
+        utilisation and the objective.
+        """
         problem = self.problem
         progress: dict[str, float] = {}
         slowdown: dict[str, float] = {}

@@ -1,7 +1,9 @@
-"""Simulate a quantum selection (rule 9): its slots, cycle after cycle, with I/O bursts.
+"""Simulate a quantum selection: the time slots of its jobs, cycle after cycle, with I/O
+bursts (rule 9 of docs/rules/flexgang.md).
 
-An I/O job's waste is the donated CPU that a strict compute job cannot use, because not
-all processors are free at once (F1's fragmentation, over the whole cycle).
+The waste of an I/O job is the part of its donated CPU time that a strict compute job
+cannot use, because not all processors are free at once. It is the fragmentation of
+problem F1, taken over the whole cycle.
 """
 
 from __future__ import annotations
@@ -35,9 +37,11 @@ from ioopt.timeline import Interval, Timeline
 DEFAULT_SECONDS = 100.0
 MIN_CYCLES = 200
 WARM_FRACTION = 0.05
-"""Share of the run left out at its start, when all processes ask at once."""
+"""Share of the simulated time that is left out at the start, when all processes ask at
+once.
+"""
 SIMULATION_SEED = 90_001
-"""Default seed of replays, used by no test and no selection."""
+"""Default seed of replays, which no test and no selection of plans uses."""
 
 
 def simulate(
@@ -47,11 +51,13 @@ def simulate(
     seconds: float = DEFAULT_SECONDS,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Run the slot sequence of *plan* for about *seconds* (at least 200 whole cycles).
+    """Simulate the slots of *plan* for about *seconds*, at least for 200 whole cycles.
 
-    The metrics hold ``realised`` (sum of w (S - 1) + mu waste as measured), and per I/O
-    job ``slowdown``, ``response_seconds`` and ``waste``. When *deadline* expires before
-    all jobs are measured, these are missing and a note says so.
+    The metrics hold ``realised``, the objective sum w (S - 1) + mu waste with measured
+    values: w is the weight of a job, S its slowdown, and mu the price of waste. They
+    also hold ``slowdown``, ``response_seconds`` and ``waste`` for each I/O job. If
+    *deadline* expires before all jobs are measured, there are no metrics and a note
+    says so.
     """
     plan.require_options_of(problem)
     slots = slot_sequence(problem, plan)
@@ -108,7 +114,9 @@ def _measure(
     horizon: int,
     fast: bool,
 ) -> dict[str, float]:
-    """Measure slowdown, response and waste of one I/O job over all processors."""
+    """Measure the slowdown, the response time in seconds and the waste of one I/O job,
+    over all processors.
+    """
     warm = int(horizon * WARM_FRACTION)
     count = num_bursts([job], horizon, processors)
     runs = []
@@ -127,8 +135,8 @@ def _measure(
 
 
 def _waste(runs: list[Served], windows: Windows, warm: int, horizon: int) -> float:
-    """Return donated CPU minus what a strict compute job can use, as a share of CPU
-    time.
+    """Return the CPU time donated minus the part that a strict compute job can use, as
+    a share of all CPU time.
     """
     first = warm // windows.cycle * windows.open_per_cycle
     last = horizon // windows.cycle * windows.open_per_cycle
@@ -143,7 +151,7 @@ def _waste(runs: list[Served], windows: Windows, warm: int, horizon: int) -> flo
 
 
 def _union(begins: np.ndarray, ends: np.ndarray) -> int:
-    """Return the total length covered by at least one of the intervals."""
+    """Return the total length that at least one of the intervals covers."""
     order = np.argsort(begins, kind="stable")
     starts = begins[order]
     reach = np.maximum.accumulate(ends[order])
@@ -154,7 +162,7 @@ def _union(begins: np.ndarray, ends: np.ndarray) -> int:
 def _schedule(
     problem: QuantumSelectionProblem, plan: QuantumPlan, slots: tuple[Slot, ...]
 ) -> Json:
-    """Return the slots of one cycle by job, in seconds."""
+    """Return the slots of one cycle in order of time, each with its job, in seconds."""
     return {
         "cycle_seconds": plan.cycle_seconds,
         "slots": [

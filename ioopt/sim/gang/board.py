@@ -1,8 +1,9 @@
 """Store the state of a gang simulation in flat lists, or in arrays for machine code.
 
-Jobs are numbered by key (FCFS position). All changes are made in place, so that the
-kernels of :mod:`ioopt.sim.gang.phases` and :mod:`ioopt.sim.gang.clock` allocate no
-memory.
+The key of a job is its FCFS position; it is the job's index in all tables. All changes
+are made in place. The kernels of :mod:`ioopt.sim.gang.phases` and
+:mod:`ioopt.sim.gang.clock` therefore allocate no memory. Rule numbers refer to
+docs/rules/gang.md.
 """
 
 from collections.abc import Sequence
@@ -14,47 +15,51 @@ from ioopt.sim.gang.nodes import Sets
 
 # Indices of Board.tally.
 RUNNING = 0
-"""Index of the number of running jobs."""
+"""Number of running jobs."""
 STARTED = 1
-"""Number of jobs that ran before this update's starts."""
+"""Number of jobs that were running before this update started others."""
 HEAD = 2
-"""Begin of the queue, ``queue[HEAD:TAIL]``."""
+"""Index of the first job in the queue, which is ``queue[HEAD:TAIL]``."""
 TAIL = 3
-"""End of the queue: the number of jobs that have arrived."""
+"""Index after the last job in the queue: the number of jobs that have arrived."""
 MOVED = 4
 """Number of jobs that migrated in this update."""
 BUDGET = 5
-"""Tasks that may still migrate in the slice BUDGET_SLICE."""
+"""Number of tasks that may still migrate in the slice BUDGET_SLICE."""
 BUDGET_SLICE = 6
 TASKS = 7
-"""Number of tasks that have migrated."""
+"""Number of tasks that have migrated in the whole run."""
 UPDATES = 8
-"""Number of matrix updates."""
+"""Number of matrix updates made."""
 SLICE = 9
-"""The present slice."""
+"""Number of the present time slice."""
 GONE = 10
-"""Number of jobs that have finished and are still in the matrix."""
+"""Number of jobs that have finished but are still in the matrix."""
 LEFT = 11
-"""Number of jobs that left in this update."""
+"""Number of jobs that this update removed from the matrix."""
 DONE = 12
 """Number of jobs that have finished."""
 SLOTS = 13
-"""Number of occupied node slots."""
+"""Number of occupied slots (node, row)."""
 DUE = 14
-"""1 if an update is due."""
+"""1 if a matrix update is due, else 0."""
 # Indices of Board.clock.
 NOW = 0
-"""The time."""
+"""The present time in seconds."""
 SLOT_SECONDS = 1
-"""The integral of occupied node slots over time."""
+"""Integral over time of the number of occupied slots (node, row)."""
 
 
 class Jobs(NamedTuple):
-    """Store the jobs by key; times are in seconds. Fields from ``columns`` on change.
+    """Store the jobs, indexed by key; times are in seconds. The fields from ``columns``
+    on change during a run.
 
-    ``packed`` marks jobs that gain little from their files; ``span`` is the mask of
-    rows that hold the job, ``local`` whether its columns are its file nodes (rule 8),
-    and ``need`` the scheduled time still needed.
+    ``files`` are a job's file nodes. ``at_files`` and ``remote`` are its run times on
+    its file nodes and elsewhere. ``packed`` marks jobs that gain little from their file
+    nodes. ``columns`` are the nodes that the job occupies, and ``home`` is the row of
+    its home instance. ``span`` is the mask of the rows that hold the job, replicas
+    included. ``local`` tells whether its columns are its file nodes (rule 8). ``need``
+    is the scheduled time that it still needs.
     """
 
     size: list[int]
@@ -74,11 +79,11 @@ class Jobs(NamedTuple):
 
 
 class Board(NamedTuple):
-    """Store the matrix and the queue; fields from ``group`` on are scratch space.
+    """Store the matrix and the queue; the fields from ``group`` on are scratch space.
 
-    ``run`` are the keys of running jobs in start order (rule 10). ``homes`` are the
-    occupied nodes of each row without replicas, ``population`` their number, and
-    ``filled`` the occupied nodes with replicas.
+    ``run`` holds the keys of the running jobs in start order (rule 10). For each row,
+    ``homes`` holds the nodes that home instances occupy, ``population`` the number of
+    these nodes, and ``filled`` the nodes that are occupied when replicas are included.
     """
 
     nodes: int
@@ -100,7 +105,9 @@ class Board(NamedTuple):
 
 
 def make_jobs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
-    """Return the table of *gangs* for plain Python, by position; none is placed yet."""
+    """Return the job table of *gangs* for plain Python, in the order given; no job is
+    in the matrix yet.
+    """
     num = len(gangs)
     # All fields become columns in one step, because a live policy makes a table at
     # every event.
@@ -129,9 +136,9 @@ def make_jobs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
 
 
 def make_board(num_jobs: int, nodes: int, levels: int, zero: Number = 0.0) -> Board:
-    """Return an empty matrix of *nodes* x *levels* for plain Python.
+    """Return an empty matrix of *nodes* columns and *levels* rows for plain Python.
 
-    *zero* is a 0 in the arithmetic of times.
+    *zero* is the number 0 in the arithmetic of times (float or Fraction).
     """
     room = min(num_jobs, nodes * levels) + 1
     tally = [0] * (DUE + 1)

@@ -1,9 +1,10 @@
-"""Advance the clock of a time-sliced machine (rules 1 to 5), in place on a board.
+"""Advance the clock of a time-sliced machine, and change the machine's board in place
+(rules 1 to 5).
 
-Plain Python and machine code run the same code. The row that runs at time t is
-floor(t/T) mod M (rule 1). Arrivals and departures within the tolerance are one event
-(rule 3): first departures, which cost nothing (rule 5), then arrivals, then one matrix
-update.
+Plain Python and machine code run the same code. At time t the row floor(t/T) mod M
+runs, where T is the quantum and M the number of rows (rule 1). Arrivals and departures
+within the tolerance are one event (rule 3). Departures come first; they cost nothing
+(rule 5). Arrivals follow, and then one update of the matrix.
 """
 
 import math
@@ -16,13 +17,15 @@ from ioopt.sim.gang.nodes import drop, in_row, num_rows
 from ioopt.sim.gang.phases import clean, compact, fill, migrate, schedule, take_out
 
 NEVER = 1 << 60
-"""A number of cycles larger than any run reaches."""
+"""A number of cycles that no run reaches."""
 
 
 def simulate(
     board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers, steps: int
 ) -> None:
-    """Make at most *steps* steps of the event loop, with an update at every event."""
+    """Make at most *steps* steps of the event loop; update the matrix at every
+    event.
+    """
     tally = board.tally
     while steps > 0 and tally[at.DONE] < len(jobs.size):
         steps = advance(board, jobs, timing, steps)
@@ -31,8 +34,8 @@ def simulate(
 
 
 def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None:
-    """Update the matrix: remove finished jobs, run the phases, charge moves and
-    starts.
+    """Update the matrix: remove finished jobs, run the phases, and charge the time of
+    migrations.
     """
     open_update(board, jobs, timing)
     now = board.clock[at.NOW]
@@ -46,8 +49,8 @@ def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None
 
 
 def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
-    """Remove finished jobs from the matrix; renew the migration budget in a new
-    slice.
+    """Remove finished jobs from the matrix; in a new time slice, renew the migration
+    budget.
     """
     tally = board.tally
     for j in board.gone[: tally[at.GONE]]:
@@ -64,7 +67,7 @@ def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
 
 
 def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
-    """Set the remaining times of the jobs that moved or started in an update."""
+    """Set the remaining times of the jobs that migrated or started in an update."""
     tally = board.tally
     now = board.clock[at.NOW]
     for j in board.moved[: tally[at.MOVED]]:
@@ -82,7 +85,9 @@ def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
 
 
 def advance(board: Board, jobs: Jobs, timing: Timing, steps: int) -> int:
-    """Advance until an update is due or *steps* are made; return the steps left."""
+    """Advance the clock until an update is due or *steps* steps are made; return the
+    number of steps left.
+    """
     tally = board.tally
     clock = board.clock
     arrival = jobs.arrival
@@ -124,8 +129,8 @@ def advance(board: Board, jobs: Jobs, timing: Timing, steps: int) -> int:
 
 
 def slice_of(instant: Number, timing: Timing) -> int:
-    """Return the slice of an instant; an instant on a boundary belongs to the later
-    slice.
+    """Return the number of the time slice that contains *instant*; a boundary belongs
+    to the later slice.
     """
     index = math.floor(instant / timing.quantum)
     if (index + 1) * timing.quantum - instant <= timing.tolerance:
@@ -134,9 +139,9 @@ def slice_of(instant: Number, timing: Timing) -> int:
 
 
 def skip_cycles(board: Board, jobs: Jobs, timing: Timing, gap: Number) -> int:
-    """Skip whole cycles without an event; return the number of slices.
+    """Skip whole cycles in which no event occurs; return the number of slices skipped.
 
-    *gap* is the time to the next arrival.
+    A cycle gives every row one slice. *gap* is the time in seconds to the next arrival.
     """
     quantum = timing.quantum
     cycle = timing.levels * quantum
@@ -162,11 +167,12 @@ def skip_cycles(board: Board, jobs: Jobs, timing: Timing, gap: Number) -> int:
 def run_row(
     board: Board, jobs: Jobs, timing: Timing, now: Number, index: int, following: Number
 ) -> Number:
-    """Run the row of slice *index* to the next instant at which something can change.
+    """Run the row of slice *index* from *now* to the next instant at which something
+    can change.
 
-    *following* is the next arrival. Finished jobs go to ``gone`` (rule 4). With
-    ``at_boundary`` jobs end inside the slice, but the matrix changes at its end only
-    (rule 2).
+    Return that instant. *following* is the time of the next arrival. Finished jobs are
+    put into ``gone`` (rule 4). With ``at_boundary`` jobs may end inside the slice, but
+    the matrix changes only at the end of the slice (rule 2).
     """
     tally = board.tally
     need = jobs.need

@@ -1,7 +1,7 @@
 """Run the simulator of :mod:`ioopt.sim.gang.simulate` as machine code.
 
-Results are equal to the bit. Sets of nodes are 64-bit words; a matrix has at most 62
-rows.
+The results equal those of plain Python to the bit. Sets of nodes are rows of 64-bit
+words. A matrix has at most 62 rows.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from ioopt.sim.gang.words import Words
 from ioopt.sim.pace import Pace
 
 STEPS_PER_CALL = 2_000
-"""Steps between two checks of the deadline."""
+"""Steps of the event loop between two checks of the deadline."""
 MAX_LEVELS = 62
-"""Most rows of a matrix, because masks of rows are signed 64-bit words."""
+"""Largest number of rows of a matrix, because masks of rows are signed 64-bit words."""
 
 _KINDS: dict[type, frozenset[str]] = {
     np.uint64: frozenset({"homes", "filled", "layers", "files", "columns"}),
@@ -41,7 +41,7 @@ _KINDS: dict[type, frozenset[str]] = {
     ),
     np.bool_: frozenset({"packed", "local"}),
 }
-"""Element type -> fields of that type; all others are int64.
+"""The fields of each element type; all other fields are int64.
 
 Sets of nodes are rows of words.
 """
@@ -52,9 +52,9 @@ _simulate = compiled(clock.__name__, "simulate", whole=True)
 def run(
     gangs: Sequence[Gang], timing: Timing, rules: Rules, pace: Pace | None = None
 ) -> Trajectory:
-    """Run :class:`ioopt.sim.gang.simulate.GangSimulation` as machine code.
+    """Run the simulation of *gangs* under *rules* as machine code.
 
-    Raises OutOfTime if *pace* ends it.
+    Raises OutOfTime if *pace* ends the run.
     """
     total = len(gangs)
     board = in_arrays(make_board(total, timing.nodes, timing.levels), timing.nodes)
@@ -76,13 +76,14 @@ def run(
 
 
 def compile_kernels() -> None:
-    """Compile or load the kernel by running one job."""
+    """Compile the simulator or load its machine code, by running one job."""
     run([Gang(0, 1, 1, 1.0, 1.0)], Timing(1, 1, 1.0, 0.0, 0, 1e-7), Rules(BEST_FIT))
 
 
 def in_arrays(table: TableT, nodes: int) -> TableT:
-    """Return a board or a job table for *nodes* nodes, with arrays in place of
-    lists.
+    """Return a copy of a board or a job table in which arrays replace the lists.
+
+    *nodes* is the number of nodes of the machine.
     """
     found: dict[str, Any] = {}
     for name, value in table._asdict().items():
@@ -97,7 +98,9 @@ def in_arrays(table: TableT, nodes: int) -> TableT:
 
 
 def words_of(masks: Sequence[int], nodes: int) -> Words:
-    """Return masks of nodes as rows of words; bit k of word w is node 64 w + k."""
+    """Return sets of nodes as rows of words: bit k of word w stands for node 64 w +
+    k.
+    """
     words = (nodes + 63) // 64
     data = b"".join(mask.to_bytes(8 * words, "little") for mask in masks)
     return np.frombuffer(data, "<u8").astype(np.uint64).reshape(-1, words)

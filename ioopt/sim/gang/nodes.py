@@ -1,8 +1,9 @@
-"""Operate on sets of nodes and lists of jobs, for the rules of the matrix.
+"""Operate on sets of nodes and on lists of jobs, for the rules of a gang matrix.
 
-A list of sets is a list of whole numbers (bit k of one is node k).
-:mod:`ioopt.sim.gang.words` has the same operations for machine code, where a set is a
-row of 64-bit words; the rules themselves are written once.
+A set of nodes is a whole number whose bit k stands for node k. A list of sets, such as
+the rows of the matrix, is a list of such numbers. :mod:`ioopt.sim.gang.words` has the
+same operations for machine code, where a set is a row of 64-bit words. The rules
+themselves are written once.
 """
 
 from collections.abc import Sequence
@@ -15,27 +16,27 @@ Sets = list[int]
 
 
 def add(rows: Sets, row: int, sets: Sets, j: int) -> None:
-    """Put the nodes of set *j* into *row*."""
+    """Add the nodes of set *j* to the set *row* of *rows*."""
     rows[row] |= sets[j]
 
 
 def remove(rows: Sets, row: int, sets: Sets, j: int) -> None:
-    """Take the nodes of set *j* out of *row*."""
+    """Remove the nodes of set *j* from the set *row* of *rows*."""
     rows[row] &= ~sets[j]
 
 
 def copy_rows(rows: Sets, to: Sets) -> None:
-    """Copy *rows* to *to*."""
+    """Copy all sets of *rows* to *to*."""
     to[:] = rows
 
 
 def assign(sets: Sets, j: int, source: Sets) -> None:
-    """Copy set *j* of *source* to *sets*."""
+    """Copy set *j* of *source* to set *j* of *sets*."""
     sets[j] = source[j]
 
 
 def equal(sets: Sets, others: Sets, j: int) -> bool:
-    """Return whether the sets number *j* are the same."""
+    """Return whether set *j* is the same in *sets* and in *others*."""
     return sets[j] == others[j]
 
 
@@ -45,7 +46,7 @@ def num_outside(sets: Sets, others: Sets, j: int) -> int:
 
 
 def num_rows(span: int) -> int:
-    """Count the rows in a mask of rows."""
+    """Count the rows in *span*, a mask of rows."""
     return span.bit_count()
 
 
@@ -55,7 +56,10 @@ def is_free(rows: Sets, row: int, sets: Sets, j: int) -> bool:
 
 
 def add_where_free(rows: Sets, sets: Sets, j: int) -> int:
-    """Put set *j* into the first row that is free for it; return the row, or -1."""
+    """Add set *j* to the first row in which all its nodes are free.
+
+    Return the number of the row; -1 if there is none.
+    """
     wanted = sets[j]
     for row, taken in enumerate(rows):
         if not taken & wanted:
@@ -65,9 +69,9 @@ def add_where_free(rows: Sets, sets: Sets, j: int) -> int:
 
 
 def first_free_but_own(rows: Sets, sets: Sets, j: int, own: Sets, home: int) -> int:
-    """Return the first row that is free for set *j*, or -1.
+    """Return the first row in which all nodes of set *j* are free; -1 if there is none.
 
-    The job's *own* nodes in the row *home* count as free.
+    In the row *home* the job's *own* nodes count as free.
     """
     wanted = sets[j]
     for row, taken in enumerate(rows):
@@ -86,8 +90,10 @@ def first_to_fit(
     rows: Sets,
     row: int,
 ) -> int:
-    """Return the first of *keys* with home row *home* whose set is free in *row*, or
-    -1.
+    """Return the first of *keys* whose home row is *home* and whose set is free in
+    *row*.
+
+    Return -1 if there is none.
     """
     taken = rows[row]
     for j in keys:
@@ -99,14 +105,16 @@ def first_to_fit(
 def in_row(
     keys: Sequence[int], spans: Sequence[int], row: int, found: list[int]
 ) -> int:
-    """Collect in *found* the *keys* whose *spans* contain *row*; return how many."""
+    """Collect in *found* those of *keys* whose *spans* contain *row*; return their
+    number.
+    """
     held = [j for j in keys if spans[j] >> row & 1]
     found[: len(held)] = held
     return len(held)
 
 
 def drop(keys: list[int], count: int, j: int) -> None:
-    """Remove *j* from the first *count* of the *keys*; later keys move up."""
+    """Remove *j* from the first *count* of the *keys*; keys behind it move up."""
     at = 0
     while keys[at] != j:
         at += 1
@@ -117,12 +125,14 @@ def drop(keys: list[int], count: int, j: int) -> None:
 def sort_keys(
     keys: list[int], count: int, value: Sequence[Number], descending: bool
 ) -> None:
-    """Sort the first *count* of the *keys* by *value*, stably."""
+    """Sort the first *count* of the *keys* by *value*; keys of equal value keep their
+    order.
+    """
     keys[:count] = sorted(keys[:count], key=value.__getitem__, reverse=descending)
 
 
 def find_layers(rows: Sets, row: int, nodes: int, layers: Sets) -> None:
-    """Fill *layers* [k] with the nodes free in *row* and in at least k of the other
+    """Set *layers* [k] to the nodes that are free in *row* and in at least k other
     rows.
     """
     layers[0] = ~rows[row] & (1 << nodes) - 1
@@ -139,9 +149,9 @@ def clear(sets: Sets, j: int) -> None:
 
 
 def take_lowest(layers: Sets, k: int, sets: Sets, j: int, most: int) -> int:
-    """Add to set *j* the lowest nodes of layer *k* that it lacks, at most *most*.
+    """Add to set *j* up to *most* nodes of layer *k* that it lacks, the lowest first.
 
-    Return how many were added.
+    Return the number of nodes added.
     """
     fresh = layers[k] & ~sets[j]
     count = fresh.bit_count()

@@ -1,7 +1,8 @@
-"""Run the phases of a matrix update (Section 3.1, rules 11 to 15), in place on a board.
+"""Run the phases of a matrix update (Section 3.1 of Zhang et al., rules 11 to 15), in
+place on a board.
 
 Plain Python and machine code run the same code. Ties between rows, nodes and jobs go to
-the lowest index. The differences between policies are in
+the lowest index. The choices in which policies differ are in
 :class:`~ioopt.decisions.gang.rules.Rules`.
 """
 
@@ -46,19 +47,19 @@ from ioopt.sim.gang.nodes import (
 )
 
 NO_ROOM = -1
-"""Value in place of a row number: no row fits."""
+"""Stands in place of a row number if no row fits the job."""
 REFUSED = -2
-"""Value in place of a row number: the guard refuses the job."""
+"""Stands in place of a row number if the guard refuses the job."""
 
 
 def take_out(board: Board, jobs: Jobs, j: int) -> None:
-    """Take job *j* out of its home row."""
+    """Remove job *j* from its home row."""
     remove(board.homes, jobs.home[j], jobs.columns, j)
     board.population[jobs.home[j]] -= jobs.size[j]
 
 
 def put(board: Board, jobs: Jobs, j: int, row: int) -> None:
-    """Put job *j* into *row*, its new home, without changing its columns."""
+    """Put job *j* into *row*, which becomes its home row; its columns stay the same."""
     add(board.homes, row, jobs.columns, j)
     board.population[row] += jobs.size[j]
     jobs.home[j] = row
@@ -66,19 +67,21 @@ def put(board: Board, jobs: Jobs, j: int, row: int) -> None:
 
 
 def use_files(jobs: Jobs, j: int) -> None:
-    """Make the file nodes of job *j* its columns."""
+    """Make the file nodes of job *j* its columns, so that it is local."""
     assign(jobs.columns, j, jobs.files)
     jobs.local[j] = True
 
 
 def clean(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """CleanMatrix (rule 11): remove all replicas, so that only home instances stay."""
+    """CleanMatrix (rule 11): remove all replicas, so that each job stays only in its
+    home row.
+    """
     for j in board.run[: board.tally[RUNNING]]:
         jobs.span[j] = 1 << jobs.home[j]
 
 
 def sort_by_worth(board: Board, jobs: Jobs, rules: RuleNumbers, num: int) -> None:
-    """Sort the first *num* of the group by weight x speed, heaviest first."""
+    """Sort the first *num* jobs of the group by weight times speed, largest first."""
     worth = board.worth
     for j in board.group[:num]:
         local = jobs.at_files[j]
@@ -95,7 +98,8 @@ def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
     these are free.
 
     A job's own columns in its home row count as free. A move that would exceed the
-    budget of tasks is skipped as a whole; passes repeat until one changes nothing.
+    budget of migrating tasks is skipped as a whole. Passes over the jobs repeat until
+    one changes nothing.
     """
     tally = board.tally
     group = board.group
@@ -130,8 +134,8 @@ def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 
 def compact(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """CompactMatrix (rule 13): move jobs from sparse to full rows, columns
-    unchanged.
+    """CompactMatrix (rule 13): move jobs from sparse rows to fuller ones; their columns
+    stay the same.
     """
     while move_one(board, jobs):
         pass
@@ -167,7 +171,11 @@ def move_one(board: Board, jobs: Jobs) -> bool:
 
 
 def file_row(board: Board, jobs: Jobs, j: int) -> int:
-    """Return the row for IOGS: all file nodes free, fewest free nodes; -1 for none."""
+    """Return the row in which IOGS starts job *j*; -1 if there is none.
+
+    Of the rows in which all file nodes of the job are free, take the row with the
+    fewest free nodes.
+    """
     best = -1
     fullest = -1
     for row in range(board.levels):
@@ -180,7 +188,11 @@ def file_row(board: Board, jobs: Jobs, j: int) -> int:
 
 
 def best_fit_row(board: Board, size: int) -> int:
-    """Return the row for GS: fewest free nodes that suffice for *size*; -1 for none."""
+    """Return the row in which GS starts a job of *size* tasks; -1 if there is none.
+
+    Of the rows with at least *size* free nodes, take the row with the fewest free
+    nodes.
+    """
     best = -1
     fullest = -1
     for row in range(board.levels):
@@ -193,9 +205,9 @@ def best_fit_row(board: Board, size: int) -> int:
 def choose_nodes(
     rows: Sets, row: int, nodes: int, size: int, layers: Sets, columns: Sets, j: int
 ) -> None:
-    """Choose *size* nodes free in *row* as *columns* [j].
+    """Choose the columns of job *j*: *size* of the nodes that are free in *row*.
 
-    Nodes free in most rows come first, then the lowest.
+    The nodes that are free in most other rows come first; of equals, the lowest.
     """
     find_layers(rows, row, nodes, layers)
     clear(columns, j)
@@ -215,9 +227,10 @@ def rows_free(board: Board, sets: Sets, j: int) -> int:
 
 
 def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> int:
-    """Choose columns for *j*; return its row, negative for none (rule 14).
+    """Choose the columns of job *j*; return the row in which it can start (rule 14).
 
-    A packed job is placed in the row that gives it the most run time.
+    Return NO_ROOM or REFUSED, which are negative, if it cannot start. A packed job is
+    placed in the row that gives it the most run time.
     """
     row = NO_ROOM
     if rules.place != BEST_FIT:
@@ -252,9 +265,10 @@ def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> 
 
 
 def passes(jobs: Jobs, rules: RuleNumbers, now: Number, j: int, row: int) -> bool:
-    """Return whether the queue lets later jobs pass *j*.
+    """Return whether later jobs may start before job *j*, which cannot start.
 
-    A free queue does until *j* is old, other queues if the guard refuses *j*.
+    If ``rules.free_queue``, they may until *j* has waited longer than ``rules.age``.
+    Otherwise they may only if the guard refused *j*.
     """
     if rules.free_queue:
         return rules.age <= 0 or now - jobs.arrival[j] <= rules.age
@@ -264,7 +278,7 @@ def passes(jobs: Jobs, rules: RuleNumbers, now: Number, j: int, row: int) -> boo
 def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
     """Schedule (rule 14): start jobs in FCFS order.
 
-    Stop at the first job that neither starts nor may be passed over.
+    Stop at the first job that can neither start nor be passed over.
     """
     queue = board.queue
     tally = board.tally
@@ -291,7 +305,7 @@ def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 
 def fill(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """FillMatrix: add replicas to the home instances (rule 15)."""
+    """FillMatrix (rule 15): add replicas of jobs in the free cells of other rows."""
     copy_rows(board.homes, board.filled)
     add_replicas(board, jobs, rules)
     slots = 0
@@ -301,11 +315,11 @@ def fill(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 
 def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
-    """Fill the free cells with replicas: of the heaviest job first, or of all jobs in
-    turn.
+    """Fill the free cells with replicas of the running jobs.
 
-    The heaviest job gets all replicas possible; in turn, each job gets one. A replica
-    goes to the first row where the job's columns are free.
+    With weights, the heaviest job gets all possible replicas first. Without weights,
+    the jobs get one replica each in turn. A replica goes to the first row where the
+    job's columns are free.
     """
     running = board.run[: board.tally[RUNNING]]
     group = board.group
@@ -334,8 +348,8 @@ def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
 
 
 def add_in_turns(board: Board, jobs: Jobs, num: int) -> None:
-    """Add replicas of the first *num* jobs of the group, one per job in turn, until
-    none fits.
+    """Add replicas of the first *num* jobs of the group, one for each job in turn,
+    until no replica fits.
     """
     while num > 0:
         found = 0

@@ -1,9 +1,9 @@
 """Simulate a time-sliced machine under a gang-scheduling policy.
 
-Policies made of rules (:class:`~ioopt.decisions.gang.rules.Rules`) run the phases in
-place; any other is called with a :class:`~ioopt.decisions.gang.state.State` at every
-event. The same code runs on floats and on Fractions; :mod:`ioopt.sim.gang.compiled`
-runs it as machine code.
+For a policy made of rules (:class:`~ioopt.decisions.gang.rules.Rules`) the phases run
+in place on a board. Any other policy is called with a
+:class:`~ioopt.decisions.gang.state.State` at every event. The same code runs on floats
+and on Fractions. :mod:`ioopt.sim.gang.compiled` runs it as machine code.
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ from ioopt.sim.pace import Pace
 from ioopt.timeline import Interval, Timeline
 
 STEPS_PER_LOOK = 64
-"""Steps between two checks of the deadline."""
+"""Steps of the event loop between two checks of the deadline."""
 
 Observer = Callable[[Number, int, State, "tuple[int, ...]"], None]
-"""Called after each update: (time, slice index, new state, keys of jobs that left)."""
+"""Function called after each update with (time, slice number, new state, keys of jobs
+that left).
+"""
 
 
 @dataclass
 class Trajectory:
-    """Store the result of a simulation by job key (FCFS position); times are in
-    seconds.
+    """Store the result of a simulation. Lists are indexed by job key (FCFS position);
+    times are in seconds.
 
-    ``occupied`` is the integral of occupied node slots, replicas included, over time.
+    ``occupied`` is the integral over time of the number of occupied slots (node, row),
+    replicas included.
     """
 
     start: list[Any]
@@ -50,7 +53,7 @@ class Trajectory:
 
 
 class GangSimulation:
-    """Simulate one run: jobs in FCFS order on a machine under a policy."""
+    """Simulate jobs in FCFS order on a machine under a policy."""
 
     def __init__(
         self,
@@ -64,7 +67,7 @@ class GangSimulation:
         self.policy = policy
         self.observer = observer
         rules = policy.rules
-        # The order of a queue by HDF changes with the remaining times of jobs.
+        # A queue that is ordered by HDF changes its order as the jobs run.
         self.in_place = rules is not None and rules.weight != HDF
         self.rules = rules or Rules(ADAPTIVE)
         self.jobs = make_jobs(gangs, self.rules)
@@ -74,10 +77,10 @@ class GangSimulation:
         self.board = make_board(len(gangs), timing.nodes, timing.levels, zero)
 
     def run(self, pace: Pace | None = None) -> Trajectory:
-        """Simulate to the last finish.
+        """Simulate until the last job has finished.
 
-        Raises SimulationError if the queue can never proceed, OutOfTime if *pace* ends
-        the run.
+        Raises SimulationError if the queue can never proceed, and OutOfTime if *pace*
+        ends the run.
         """
         tally = self.board.tally
         total = len(self.gangs)
@@ -95,8 +98,8 @@ class GangSimulation:
         return Trajectory(jobs.start, jobs.finish, jobs.local, moved, occupied, updates)
 
     def _require_progress(self) -> None:
-        """Raise SimulationError if jobs wait though the matrix is empty and no job will
-        arrive.
+        """Raise SimulationError if jobs wait although the matrix is empty and no
+        further job will arrive.
         """
         tally = self.board.tally
         all_arrived = tally[at.TAIL] == len(self.gangs)
@@ -110,7 +113,7 @@ class GangSimulation:
             )
 
     def _pass(self, steps: int) -> None:
-        """Make *steps* steps of the event loop."""
+        """Make at most *steps* steps of the event loop."""
         board = self.board
         jobs = self.jobs
         timing = self.timing
@@ -133,7 +136,7 @@ class GangSimulation:
                 self.observer(board.clock[at.NOW], board.tally[at.SLICE], after, gone)
 
     def _state(self) -> State:
-        """Return the state that a policy sees; ``rows`` exclude replicas."""
+        """Return the state of the machine for a policy; its ``rows`` are left empty."""
         board = self.board
         jobs = self.jobs
         timing = self.timing
@@ -157,7 +160,7 @@ class GangSimulation:
         )
 
     def _ask(self) -> State:
-        """Make one update by calling the policy with the state."""
+        """Update the matrix by calling the policy; return the new state."""
         board = self.board
         jobs = self.jobs
         tally = self.board.tally
@@ -189,11 +192,12 @@ class GangSimulation:
 
 
 class History:
-    """Record the updates of a simulation for the extra key ``updates`` of the schedule.
+    """Record the updates of a simulation for the optional key ``updates`` of the
+    schedule.
 
     Each update is ``{"seconds", "left": [id], "placed": [{"id", "columns", "home_row",
-    "rows", "local"}]}`` and names only the jobs whose place changed; *ids* are by job
-    key.
+    "rows", "local"}]}`` and names only the jobs whose place changed. *ids* are the ids
+    of the jobs, indexed by job key.
     """
 
     def __init__(self, ids: Sequence[Any]) -> None:
@@ -204,7 +208,7 @@ class History:
     def __call__(
         self, now: Number, index: int, state: State, gone: tuple[int, ...]
     ) -> None:
-        """Record the changes of one update."""
+        """Record which jobs left and which changed their place in one update."""
         for key in gone:
             del self._places[key]
         placed = []
@@ -227,13 +231,15 @@ class History:
 
 
 BIG_JOB_TASKS = 64
-"""Least number of tasks of a job that counts in ``big_job_slowdown``."""
+"""Least number of tasks of a job that counts in the metric ``big_job_slowdown``."""
 
 
 def simulation_of(
     problem: GangProblem, trajectory: Trajectory, history: History | None
 ) -> Simulation:
-    """Return schedule, metrics and timeline, with jobs in the order of the instance."""
+    """Return the schedule, the metrics and the timeline of a simulation, with jobs in
+    the order of the instance.
+    """
     order = sorted(range(len(problem.jobs)), key=problem.fcfs.__getitem__)
     start = [trajectory.start[key] for key in order]
     finish = [trajectory.finish[key] for key in order]
@@ -267,8 +273,10 @@ def simulation_of(
 
 
 def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) -> Json:
-    """Return the metrics of start and finish times; slowdowns count from arrival
-    (rule 16).
+    """Return the metrics that follow from the start and finish times of the jobs, in
+    seconds.
+
+    Slowdowns count from the arrival (rule 16).
     """
     import numpy as np
 
@@ -303,7 +311,9 @@ def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) ->
 
 
 def _timeline(jobs: list[Json]) -> Timeline:
-    """Return one interval per job, from start to finish, each on its own resource."""
+    """Return one interval for each job, from its start to its finish, each on a
+    resource of its own.
+    """
     rows = {f"job {job['id']}": job for job in jobs}
     intervals = []
     for name, job in rows.items():

@@ -1,4 +1,6 @@
-"""Run a matrix update, or some of its phases, from state to state for live policies."""
+"""Run a matrix update, or some of its phases, from one state to the next, for live
+policies.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,13 @@ PHASES: dict[str, Phase] = {
     "schedule": schedule,
     "fill": fill,
 }
-"""The phases of an update, in order; ``migrate`` only where the rules say so."""
+"""The phases of an update in order; a policy runs ``migrate`` only if its rules say
+so.
+"""
 
 
 def phases_of(rules: Rules) -> dict[str, Phase]:
-    """Return the phases that a policy with these rules runs."""
+    """Return the phases that a policy with *rules* runs, keyed by name."""
     phases = dict(PHASES)
     if not rules.migrate:
         del phases["migrate"]
@@ -41,9 +45,10 @@ def phases_of(rules: Rules) -> dict[str, Phase]:
 
 
 def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> State:
-    """Return *state*, without its replicas, after *phases* under *rules*.
+    """Return the state after *phases* have run on *state* under *rules*; replicas in
+    *state* are removed first.
 
-    If *full*, FillMatrix is the last of them.
+    *full* says whether FillMatrix is the last of *phases*.
     """
     gangs = [*state.jobs, *_queue(state, rules)]
     board, jobs = _begin(state, gangs, rules)
@@ -59,9 +64,7 @@ def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> 
 
 
 def with_replicas(state: State, rules: Rules) -> State:
-    """Return *state* with its replicas, and the number of cells filled, under
-    *rules*.
-    """
+    """Return *state* with replicas added in its free cells, under *rules*."""
     board, jobs = _begin(state, state.jobs, rules)
     board.filled[:] = state.rows
     jobs.span[:] = state.spans
@@ -73,7 +76,11 @@ def with_replicas(state: State, rules: Rules) -> State:
 def state_of_board(
     board: Board, jobs: Jobs, gangs: Sequence[Gang], rows: Sequence[int], before: State
 ) -> State:
-    """Return *board* as a state that follows *before*; *gangs* are the jobs by key."""
+    """Return the state after a matrix update, read from *board* and *jobs*; *before* is
+    the state before it.
+
+    *gangs* are the jobs, indexed by key. *rows* are the occupied nodes of each row.
+    """
     tally = board.tally
     run = board.run[: tally[at.RUNNING]]
 
@@ -94,7 +101,10 @@ def state_of_board(
 
 
 def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jobs]:
-    """Put the home instances of *state* on a board; running *gangs* come first."""
+    """Return a board and a job table that hold the home instances of *state*.
+
+    The running jobs are the first of *gangs*.
+    """
     board = make_board(len(gangs), state.nodes, len(state.rows))
     jobs = make_jobs(gangs, rules)
     count = len(state.jobs)
@@ -120,10 +130,11 @@ def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jo
 
 
 def _queue(state: State, rules: Rules) -> Sequence[Gang]:
-    """Return the waiting jobs that may start, in the order in which they may.
+    """Return the waiting jobs that may start, in order of precedence.
 
-    A free queue has overdue jobs first, then the heaviest. A queue that stops at the
-    first misfit is cut after the jobs that together fill the free slots.
+    If ``rules.free_queue``, overdue jobs come first, then the heaviest. Other queues
+    stop at the first job that does not fit; they are cut after the jobs that together
+    fill the free slots.
     """
     waiting = state.waiting
     clock = state.clock

@@ -1,7 +1,7 @@
 """Operate on sets of nodes in 64-bit words, for machine code only.
 
-The operations are those of :mod:`ioopt.sim.gang.nodes`. None may allocate an array,
-because they are compiled without reference counts.
+The operations are those of :mod:`ioopt.sim.gang.nodes`. None of them may allocate an
+array, because they are compiled without reference counts.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ Keys = NDArray[np.int64]
 
 @intrinsic
 def popcount(typing_context: Any, word: Any) -> Any:
-    """Count the set bits of a uint64 word, as an int64."""
+    """Count the set bits of a uint64 word; the count is an int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -26,32 +26,32 @@ def popcount(typing_context: Any, word: Any) -> Any:
 
 
 def add(rows: Words, row: int, sets: Words, j: int) -> None:
-    """Put the nodes of set *j* into *row*."""
+    """Add the nodes of set *j* to the set *row* of *rows*."""
     for w in range(sets.shape[1]):
         rows[row, w] |= sets[j, w]
 
 
 def remove(rows: Words, row: int, sets: Words, j: int) -> None:
-    """Take the nodes of set *j* out of *row*."""
+    """Remove the nodes of set *j* from the set *row* of *rows*."""
     for w in range(sets.shape[1]):
         rows[row, w] &= ~sets[j, w]
 
 
 def copy_rows(rows: Words, to: Words) -> None:
-    """Copy *rows* to *to*."""
+    """Copy all sets of *rows* to *to*."""
     for row in range(rows.shape[0]):
         for w in range(rows.shape[1]):
             to[row, w] = rows[row, w]
 
 
 def assign(sets: Words, j: int, source: Words) -> None:
-    """Copy set *j* of *source* to *sets*."""
+    """Copy set *j* of *source* to set *j* of *sets*."""
     for w in range(sets.shape[1]):
         sets[j, w] = source[j, w]
 
 
 def equal(sets: Words, others: Words, j: int) -> bool:
-    """Return whether the sets number *j* are the same."""
+    """Return whether set *j* is the same in *sets* and in *others*."""
     differing = np.uint64(0)
     for w in range(sets.shape[1]):
         differing |= sets[j, w] ^ others[j, w]
@@ -67,7 +67,7 @@ def num_outside(sets: Words, others: Words, j: int) -> int:
 
 
 def num_rows(span: int) -> int:
-    """Count the rows in a mask of rows."""
+    """Count the rows in *span*, a mask of rows."""
     return popcount(np.uint64(span))
 
 
@@ -80,7 +80,10 @@ def is_free(rows: Words, row: int, sets: Words, j: int) -> bool:
 
 
 def add_where_free(rows: Words, sets: Words, j: int) -> int:
-    """Put set *j* into the first row that is free for it; return the row, or -1."""
+    """Add set *j* to the first row in which all its nodes are free.
+
+    Return the number of the row; -1 if there is none.
+    """
     for row in range(rows.shape[0]):
         if is_free(rows, row, sets, j):
             add(rows, row, sets, j)
@@ -89,9 +92,9 @@ def add_where_free(rows: Words, sets: Words, j: int) -> int:
 
 
 def first_free_but_own(rows: Words, sets: Words, j: int, own: Words, home: int) -> int:
-    """Return the first row that is free for set *j*, or -1.
+    """Return the first row in which all nodes of set *j* are free; -1 if there is none.
 
-    The job's *own* nodes in the row *home* count as free.
+    In the row *home* the job's *own* nodes count as free.
     """
     for row in range(rows.shape[0]):
         taken = np.uint64(0)
@@ -108,8 +111,10 @@ def first_free_but_own(rows: Words, sets: Words, j: int, own: Words, home: int) 
 def first_to_fit(
     keys: Keys, homes: Keys, home: int, sets: Words, rows: Words, row: int
 ) -> int:
-    """Return the first of *keys* with home row *home* whose set is free in *row*, or
-    -1.
+    """Return the first of *keys* whose home row is *home* and whose set is free in
+    *row*.
+
+    Return -1 if there is none.
     """
     for j in keys:
         if homes[j] == home and is_free(rows, row, sets, j):
@@ -118,7 +123,9 @@ def first_to_fit(
 
 
 def in_row(keys: Keys, spans: Keys, row: int, found: Keys) -> int:
-    """Collect in *found* the *keys* whose *spans* contain *row*; return how many."""
+    """Collect in *found* those of *keys* whose *spans* contain *row*; return their
+    number.
+    """
     count = 0
     for j in keys:
         if spans[j] >> row & 1:
@@ -128,7 +135,9 @@ def in_row(keys: Keys, spans: Keys, row: int, found: Keys) -> int:
 
 
 def sort_keys(keys: Keys, count: int, value: NDArray[Any], descending: bool) -> None:
-    """Sort the first *count* of the *keys* by *value*, stably."""
+    """Sort the first *count* of the *keys* by *value*; keys of equal value keep their
+    order.
+    """
     for i in range(1, count):
         j = keys[i]
         at = i
@@ -143,7 +152,7 @@ def sort_keys(keys: Keys, count: int, value: NDArray[Any], descending: bool) -> 
 
 
 def find_layers(rows: Words, row: int, nodes: int, layers: Words) -> None:
-    """Fill *layers* [k] with the nodes free in *row* and in at least k of the other
+    """Set *layers* [k] to the nodes that are free in *row* and in at least k other
     rows.
     """
     levels, words = rows.shape
@@ -167,9 +176,9 @@ def clear(sets: Words, j: int) -> None:
 
 
 def take_lowest(layers: Words, k: int, sets: Words, j: int, most: int) -> int:
-    """Add to set *j* the lowest nodes of layer *k* that it lacks, at most *most*.
+    """Add to set *j* up to *most* nodes of layer *k* that it lacks, the lowest first.
 
-    Return how many were added.
+    Return the number of nodes added.
     """
     count = 0
     for w in range(layers.shape[1]):

@@ -1,7 +1,8 @@
 """Manage the disks of the timeline simulator: space, evictions and saves.
 
-Plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`, which numba
-compiles too.
+The module is plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`;
+numba compiles the same code. Timeline rules refer to docs/rules/replication.md,
+workflow rules to docs/rules/workflow.md.
 """
 
 from ioopt.compiled import tuned
@@ -9,19 +10,21 @@ from ioopt.sim.replication import state as at
 from ioopt.sim.replication.state import Instance, Log, Queues, State
 
 CLASS_STEP = 1e12
-"""Distance between the classes of files in the order of eviction."""
+"""Distance between the keys of two classes of files in the order of eviction."""
 NO_PLACE = -1
-"""Place that stands for no reader."""
+"""Stands in place of a queue position if a file has no reader."""
 UNASSIGNED = 1 << 39
-"""Distance of a file that only unassigned tasks read; larger than any place in a
-queue.
+"""Distance to the next use of a file that only unassigned tasks read; larger than any
+position in a queue.
 """
 DEAD = 1 << 40
-"""Distance of a file that no unstarted task reads; larger than the one above."""
+"""Distance to the next use of a file that no unstarted task reads; larger than
+UNASSIGNED.
+"""
 
 
 def settle_in(inst: Instance, st: State, i: int, f: int) -> None:
-    """Allot space for file *f* on node *i*."""
+    """Add file *f* to the files of node *i*, and allot its space on the disk."""
     x = i * inst.num_files
     st.residents[x + st.num_residents[i]] = f
     st.seat[x + f] = st.num_residents[i]
@@ -30,7 +33,7 @@ def settle_in(inst: Instance, st: State, i: int, f: int) -> None:
 
 
 def evict(inst: Instance, st: State, log: Log, i: int, f: int, now: float) -> None:
-    """Remove the complete copy of *f* from node *i*; its space is free at once."""
+    """Remove the complete copy of file *f* from node *i*; its space is free at once."""
     x = i * inst.num_files
     last = st.residents[x + st.num_residents[i] - 1]
     st.residents[x + st.seat[x + f]] = last
@@ -52,9 +55,10 @@ def evict(inst: Instance, st: State, log: Log, i: int, f: int, now: float) -> No
 
 
 def at_risk(inst: Instance, st: State, f: int) -> bool:
-    """Return whether a complete copy of *f* is the last one and still needed.
+    """Return whether a complete copy of file *f* is the last one and is still needed
+    (workflow rule 6).
 
-    Workflow rule 6. The node in question has such a copy.
+    The caller has already found a complete copy of the file on some node.
     """
     if st.saved[f] == 2 or st.copies[f] > 1:
         return False
@@ -62,10 +66,11 @@ def at_risk(inst: Instance, st: State, f: int) -> bool:
 
 
 def distance_to_use(inst: Instance, st: State, i: int, f: int) -> int:
-    """Return the number of places from the head of the node's queue to the next reader
-    of *f*.
+    """Return how far the next reader of file *f* is from the head of node *i*'s queue,
+    in positions of the queue.
 
-    Without a reader in that queue, return the least distance over the other nodes.
+    If no task in the queue of node *i* reads the file, return the least distance over
+    the queues of the other nodes.
     """
     x = i * inst.num_files + f
     if st.need[f] == 0:
@@ -81,9 +86,10 @@ def distance_to_use(inst: Instance, st: State, i: int, f: int) -> int:
 
 
 def victim_key(inst: Instance, plan: Queues, st: State, i: int, f: int) -> float:
-    """Return the key of the eviction policy, least first (timeline rule 4).
+    """Return the key of file *f* for the eviction policy; the file with the least key
+    leaves node *i* first.
 
-    Ties go to the lowest file index.
+    The order is that of timeline rule 4. Ties go to the lowest file index.
     """
     x = i * inst.num_files + f
     if plan.policy == 1:
@@ -101,12 +107,13 @@ def victim_key(inst: Instance, plan: Queues, st: State, i: int, f: int) -> float
 def list_victims(
     inst: Instance, st: State, i: int, limited: bool, risky: bool
 ) -> tuple[int, int]:
-    """List the files that may leave node *i* in ``st.victims``; return number and
-    bytes.
+    """List in ``st.victims`` the files that may leave node *i*; return their number and
+    their total bytes.
 
-    *limited*: the head waits for cores, so only files without readers, and duplicates
-    that the node's queue does not need, may leave. *risky*: list the files at risk,
-    else all others.
+    If *limited*, the first task in the queue waits for cores. Then only two kinds of
+    files may leave: files without readers, and duplicates that the node's own queue
+    does not need. If *risky*, list only files at risk (workflow rule 6), else only
+    files not at risk.
     """
     files = inst.num_files
     count = 0
@@ -127,7 +134,9 @@ def list_victims(
 
 
 def first_victim(st: State, count: int) -> int:
-    """Return the position in ``st.victims`` of the file with the least key."""
+    """Return the position of the file with the least key among the first *count* of
+    ``st.victims``.
+    """
     best = 0
     for v in range(1, count):
         if st.keys[v] < st.keys[best] or (
@@ -140,9 +149,10 @@ def first_victim(st: State, count: int) -> int:
 def lacking(
     inst: Instance, plan: Queues, st: State, i: int, first: int, last: int
 ) -> int:
-    """Return the bytes still missing on node *i*'s disk for a part of its queue.
+    """Return the number of bytes that the disk of node *i* still lacks for a part of
+    the node's queue.
 
-    The part is the entries at *first* to *last* - 1.
+    The part of the queue is its entries at positions *first* to *last* - 1.
     """
     size = 0
     for p in range(first, last):
@@ -164,11 +174,13 @@ def make_room(
     now: float,
     aside: bool,
 ) -> bool:
-    """Evict from node *i* until *size* bytes fit; evict nothing if they cannot.
+    """Evict files from node *i* until *size* bytes fit; evict nothing if they cannot
+    fit (workflow rule 7).
 
-    Workflow rule 7. If a file at risk would have to leave, request a save of the first
-    such file instead. *aside*: the space is not for the head, so the limit holds and no
-    save is requested.
+    Return whether they fit. If a file at risk would have to leave, request a save of
+    the first such file instead. If *aside*, the space is not for the first task in the
+    queue: eviction is then limited as in :func:`list_victims`, and no save is
+    requested.
     """
     short = st.used[i] + size - inst.disk[i]
     limited = aside or st.idle[i] < inst.cores[plan.entry[st.head[i]]]
@@ -186,10 +198,10 @@ def make_room(
 def clear_room(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, p: int, now: float
 ) -> bool:
-    """Free the bytes that the entry at place *p* asks for, once node *i* computes
-    nothing.
+    """Free the bytes that the entry at place *p* of the queues asks for, once node *i*
+    computes nothing (timeline rule 8).
 
-    Timeline rule 8.
+    Return False if the node still computes.
     """
     if plan.clear[p] == 0:
         return True
@@ -213,9 +225,10 @@ def evict_some(
     short: int,
     now: float,
 ) -> None:
-    """Evict from the *count* victims of node *i* in the policy's order.
+    """Evict files from node *i* in the order of the eviction policy until *short* bytes
+    are free.
 
-    Stop when *short* bytes are free.
+    Only the files that are the first *count* of ``st.victims`` may be evicted.
     """
     for v in range(count):
         st.keys[v] = victim_key(inst, plan, st, i, st.victims[v])
@@ -232,8 +245,8 @@ def evict_some(
 def request_save(
     inst: Instance, plan: Queues, st: State, i: int, limited: bool, short: int
 ) -> None:
-    """Request a save of node *i*'s first file at risk, if all of them free *short*
-    bytes.
+    """Request a save of the first file at risk on node *i*, if all such files together
+    free *short* bytes.
     """
     count, freeable = list_victims(inst, st, i, limited, True)
     if freeable < short:
@@ -248,8 +261,8 @@ def request_save(
 
 
 def is_open(plan: Queues, st: State, i: int) -> int:
-    """Return the length of node *i*'s growing queue, from its head; -1 if it is
-    closed.
+    """Return the number of unstarted entries in the queue of node *i*, if the queue may
+    still grow; -1 if it is closed.
     """
     p = st.head[i]
     while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
@@ -260,8 +273,8 @@ def is_open(plan: Queues, st: State, i: int) -> int:
 
 
 def has_loose_reader(inst: Instance, plan: Queues, st: State, f: int) -> bool:
-    """Return whether some unstarted reader of *f* is in none of the growing queues
-    yet.
+    """Return whether some unstarted reader of file *f* is not yet in any of the growing
+    queues.
     """
     loose = st.need[f]
     for j in range(inst.num_nodes):
@@ -278,11 +291,14 @@ def has_loose_reader(inst: Instance, plan: Queues, st: State, f: int) -> bool:
 def open_question(
     inst: Instance, plan: Queues, st: State, i: int, limited: bool
 ) -> bool:
-    """Return whether eviction on node *i* depends on future entries of growing queues.
+    """Return whether an eviction on node *i* depends on entries that will be added to
+    growing queues.
 
-    If so, note it in WANTED. It may depend on them if a file that could leave has a
-    reader in no queue yet: such files are not ordered by their next use, and may leave
-    while the head waits for cores, whoever reads them.
+    If the eviction depends on such entries, note in WANTED which queue must grow. It
+    does so if a file that could leave has a reader that is in no queue yet. Without the
+    place of that reader, the file cannot be ordered by its next use. While the head of
+    the queue waits for cores, even whether the file may leave depends on the queue of
+    that reader.
     """
     if plan.policy != 0 and not limited:
         return False

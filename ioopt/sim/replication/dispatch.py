@@ -1,4 +1,6 @@
-"""Run tasks while a dispatcher fills the queues (workflow rules 11, 12)."""
+"""Run tasks while a dispatcher assigns them to nodes one by one (workflow rules 11 and
+12).
+"""
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Mapping, Sequence
@@ -56,14 +58,15 @@ def dispatch(
     actual: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
 ) -> tuple[ReplicationPlan, Simulation]:
-    """Run *problem* under *dispatcher*; return the resulting plan and the replay.
+    """Run *problem* under *dispatcher*; return the resulting plan and its simulation.
 
-    The plan has the queues and the record. *actual* are compute seconds by task if they
-    differ from the planned ones, which are all that the dispatcher sees; *options* go
-    beyond the rules. Raises UnsolvableInstanceError for a task that fits no node,
-    SimulationError for a pair that is not allowed and for ready tasks that the
-    dispatcher never assigns, UsageError for invalid *actual* times, and OutOfTime if
-    *deadline* passes first.
+    The plan has the queues and the record of the dispatcher's answers. *actual* gives
+    compute seconds that differ from the planned ones, keyed by task id; the dispatcher
+    sees only the planned ones. *options* go beyond the rules. Raises
+    UnsolvableInstanceError for a task that fits no node, SimulationError for a pair
+    (task, node) that is not allowed and for ready tasks that the dispatcher never
+    assigns, UsageError for invalid *actual* times, and OutOfTime if *deadline* passes
+    first.
     """
     problem.require_room()
     require_actual(problem, actual)
@@ -94,9 +97,8 @@ def dispatch(
 def queues_of_run(
     problem: ReplicationProblem, dispatcher: Dispatcher, prefetch: bool, fast: bool
 ) -> list[list[int]]:
-    """Return the queues, by positions, of a run of *problem*.
-
-    No other result of the run is reported.
+    """Run *problem* under *dispatcher*; return, for each node, the indices of its tasks
+    in the order of the queue.
     """
     run = _Run(problem, (None, "farthest-next-use", prefetch, RULES, None), 1, fast)
     run.to_the_end(dispatcher, None)
@@ -106,7 +108,7 @@ def queues_of_run(
 def replay_record(
     problem: ReplicationProblem, plan: ReplicationPlan, **options: Any
 ) -> Simulation:
-    """Replay a dispatcher's plan by its record.
+    """Replay a dispatcher's plan by its record of answers.
 
     Raises SimulationError if the record cannot be followed.
     """
@@ -140,7 +142,7 @@ def replay_record(
 
 
 class _Run(DispatchView):
-    """Make one run on the kernel's arrays, and show the state of the run to the
+    """Run a problem on the kernel's arrays, and show the state of the run to the
     dispatcher.
     """
 
@@ -183,7 +185,11 @@ class _Run(DispatchView):
     def to_the_end(
         self, dispatcher: Dispatcher, deadline: Deadline | None
     ) -> tuple[float, int]:
-        """Return the makespan and FINISHED, or LOG_FULL if the log was too short."""
+        """Run to the end, and ask *dispatcher* whenever a task may be assigned.
+
+        Return the makespan in seconds, and FINISHED, or LOG_FULL if the log was too
+        short.
+        """
         makespan, code = self._go(kernel.BEGIN, 0)
         while code == kernel.ASKING:
             if deadline is not None and deadline.expired():
@@ -209,7 +215,9 @@ class _Run(DispatchView):
         return float(makespan), code
 
     def plan(self, eviction: EvictionPolicy) -> ReplicationPlan:
-        """Return the queues of the run, and the record."""
+        """Return the plan that the run followed: its queues and the record of
+        answers.
+        """
         tasks = [task.id for task in self.problem.tasks]
         nodes = [node.id for node in self.nodes]
         rows = [(seconds, n, tasks[k], nodes[i]) for seconds, n, k, i in self.record]
@@ -227,7 +235,9 @@ class _Run(DispatchView):
         )
 
     def _go(self, task: int, node: int) -> tuple[float, int]:
-        """Make one step of the run, and record what ended and arrived."""
+        """Make one step of the run; note the tasks that have ended and those that have
+        become ready.
+        """
         makespan, code = self.step(
             self.inst, self.queues, self.state, self.log, 1 << 60, task, node
         )
@@ -257,7 +267,9 @@ class _Run(DispatchView):
             self._readers[f].discard(k)
 
     def _legal(self, pair: Pair) -> Pair:
-        """Return *pair* if rule 11 allows it, else raise SimulationError."""
+        """Return *pair* (task, node) if workflow rule 11 allows it, else raise
+        SimulationError.
+        """
         k, i = pair
         tasks = self.problem.tasks
         nodes = self.nodes
@@ -284,35 +296,35 @@ class _Run(DispatchView):
         return k, i
 
     def released(self) -> Sequence[int]:
-        """Return all tasks that have arrived."""
+        """Return the indices of all tasks that have arrived."""
         return [
             k for k, release in enumerate(self._release) if release <= self._instant
         ]
 
     def task(self, k: int) -> Task:
-        """Return a task that has arrived."""
+        """Return task *k*; raise KeyError if it has not arrived."""
         if self._release[k] > self._instant:
             raise KeyError(k)
         return self.problem.tasks[k]
 
     def inputs(self, k: int) -> Sequence[int]:
-        """Return the files that a task reads."""
+        """Return the indices of the files that task *k* reads."""
         return self.problem.inputs[k]
 
     def outputs(self, k: int) -> Sequence[int]:
-        """Return the files that a task writes."""
+        """Return the indices of the files that task *k* writes."""
         return self.problem.outputs[k]
 
     def size(self, f: int) -> int:
-        """Return the bytes of a file."""
+        """Return the size of file *f* in bytes."""
         return self.problem.files[f].bytes
 
     def holds(self, i: int, f: int) -> bool:
-        """Return whether a file is complete on a node."""
+        """Return whether node *i* has a complete copy of file *f*."""
         return bool(self.state.has[i * self.inst.num_files + f] == 1)
 
     def complete(self, i: int) -> Sequence[int]:
-        """Return the files that are complete on a node."""
+        """Return the indices of the files that are complete on node *i*."""
         state = self.state
         first = i * self.inst.num_files
         listed = state.residents[first : first + state.num_residents[i]]
@@ -320,19 +332,21 @@ class _Run(DispatchView):
         return [f for f in here if state.has[first + f] == 1]
 
     def ready_readers(self, f: int) -> Collection[int]:
-        """Return the ready tasks that read a file."""
+        """Return the indices of the ready tasks that read file *f*."""
         return self._readers.get(f, ())
 
     def copies(self, f: int) -> int:
-        """Return on how many nodes a file is complete."""
+        """Return the number of nodes on which file *f* is complete."""
         return int(self.state.copies[f])
 
     def on_remote(self, f: int) -> bool:
-        """Return whether a file is on the remote storage."""
+        """Return whether file *f* is on the remote storage."""
         return bool(self.state.saved[f] == 2)
 
     def incoming(self, i: int) -> int | None:
-        """Return the file that a node receives."""
+        """Return the index of a file that node *i* is receiving; None if it receives no
+        file.
+        """
         ptr = self.inst.slot_ptr
         flows = (i, *range(int(ptr[i]), int(ptr[i + 1])))
         for y in flows:
@@ -341,13 +355,17 @@ class _Run(DispatchView):
         return None
 
     def unstarted(self, i: int) -> int | None:
-        """Return the task that is assigned to a node but has not started."""
+        """Return the index of the task that is assigned to node *i* but has not
+        started; None if there is none.
+        """
         if self.state.head[i] != i:
             return None
         return int(self.queues.entry[i])
 
     def computing(self, i: int) -> Sequence[Computing]:
-        """Return the tasks that compute on a node."""
+        """Return the tasks that compute on node *i*, with their starts and planned
+        ends.
+        """
         first = self.inst.core_ptr[i]
         last = self.inst.core_ptr[i + 1]
         tasks = sorted({int(k) for k in self.state.running[first:last] if k >= 0})
@@ -355,17 +373,19 @@ class _Run(DispatchView):
         return [Computing(k, start, self._planned_end(k, i)) for k, start in starts]
 
     def _planned_end(self, k: int, i: int) -> float:
-        """Return the planned end of task *k*, which runs on node *i*."""
+        """Return the planned end, in seconds, of task *k*, which runs on node *i*."""
         seconds = self.problem.tasks[k].compute_seconds / self.nodes[i].speed
         return max(self.now, float(self.log.task_start[k]) + seconds)
 
     def idle_cores(self, i: int) -> int:
-        """Return how many cores of a node idle."""
+        """Return the number of idle cores of node *i*."""
         return int(self.state.idle[i])
 
     def core_times(self, i: int) -> Sequence[float]:
-        """Return, per core and ascending, since when it is idle, or when its task is to
-        end.
+        """Return one time in seconds for each core of node *i*, in ascending order.
+
+        For an idle core it is the time since which the core is idle, for a busy core
+        the planned end of its task.
         """
         if i not in self._times:
             cores = range(int(self.inst.core_ptr[i]), int(self.inst.core_ptr[i + 1]))
@@ -381,5 +401,5 @@ class _Run(DispatchView):
         return self._times[i]
 
     def fits(self, k: int, i: int) -> bool:
-        """Return whether a node has the cores and the disk for a task."""
+        """Return whether node *i* has enough cores and disk space for task *k*."""
         return self.problem.fits(k, i)

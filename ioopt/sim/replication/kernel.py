@@ -1,13 +1,17 @@
 """Apply the timeline rules of the replication family to flat arrays.
 
-The code uses the part of Python that numba compiles, so it is both the plain simulator
-and the fast one (:mod:`ioopt.compiled`). Rules: each node computes its queue in order
-and stages the first unstarted task, one incoming transfer at a time. A file comes from
-the lowest-numbered complete copy, else from remote storage unless it is on its way to
-some node. Space is freed file by file, on demand (:mod:`ioopt.sim.replication.disk`).
-Rates are max-min fair (:mod:`ioopt.sim.replication.moves`). At an instant all
-completions come first, then passes over the nodes until nothing changes. In workflows
-tasks also write files, take cores and arrive.
+The code uses only the part of Python that numba compiles. It is therefore both the
+plain simulator and the fast one (:mod:`ioopt.compiled`). The rules are in
+docs/rules/replication.md; those that hold for workflows alone are in
+docs/rules/workflow.md. In short:
+
+Each node computes its queue in order. It stages the first unstarted task, one incoming
+transfer at a time. A file comes from the lowest-numbered node with a complete copy. If
+there is none and no node is receiving the file, it comes from remote storage. Space is
+freed file by file, on demand (:mod:`ioopt.sim.replication.disk`). Rates are max-min
+fair (:mod:`ioopt.sim.replication.moves`). At an instant all completions come first;
+then passes over the nodes repeat until nothing changes. In workflows, tasks also write
+files, use several cores and have arrival times.
 """
 
 from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER
@@ -26,9 +30,11 @@ from ioopt.sim.replication.state import Instance, Log, Queues, State
 def start_task(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Start the staged entry of node *i* if it can start (workflow rule 3).
+    """Start the staged entry of node *i* if it can start (workflow rule 3); return
+    whether it did.
 
-    It can start if cores idle, its inputs are present, and its outputs fit.
+    The entry can start if enough cores are idle, its inputs are present, and its
+    outputs fit.
     """
     if not stage(inst, plan, st, log, i, now):
         return False
@@ -63,9 +69,10 @@ def start_task(
 
 
 def take_cores(inst: Instance, st: State, i: int, e: int, end: float) -> None:
-    """Give entry *e* the cores of node *i* that have been idle longest.
+    """Give entry *e*, which runs until *end*, those cores of node *i* that have been
+    idle longest.
 
-    Ties go to the lowest number.
+    Ties go to the lowest core number.
     """
     st.idle[i] -= inst.cores[e]
     for n in range(inst.cores[e]):
@@ -83,7 +90,9 @@ def take_cores(inst: Instance, st: State, i: int, e: int, end: float) -> None:
 def finish_task(
     inst: Instance, plan: Queues, st: State, log: Log, core: int, now: float
 ) -> None:
-    """End the entry whose first core is *core*."""
+    """End the entry whose first core is *core*; release its cores and complete its
+    outputs.
+    """
     files = inst.num_files
     e = st.running[core]
     i = inst.core_node[core]
@@ -125,13 +134,15 @@ ASKING = 5
 REPLAY = -3
 BEGIN = -2
 NOBODY = -1
-"""Special values of *task*: queues are given; a dispatch begins; no task is given,
-so time advances.
+"""Values of *task* that stand for no task. REPLAY: the queues are given. BEGIN: a
+dispatch begins. NOBODY: the dispatcher assigns no task, so time advances.
 """
 
 
 def reset(inst: Instance, plan: Queues, st: State) -> None:
-    """Bring *st* to time 0: held files on the disks, nothing started."""
+    """Reset the state *st* to time 0: held files are on the disks, and nothing has
+    started.
+    """
     nodes = inst.num_nodes
     files = inst.num_files
     for x in range(nodes * files):
@@ -191,8 +202,8 @@ def reset(inst: Instance, plan: Queues, st: State) -> None:
 
 
 def open_rounds(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
-    """Open the first round, and every later round once the one before has ended on all
-    nodes.
+    """Open the first round of a plan, and each later round once the round before it has
+    ended on all nodes.
     """
     while st.counters[at.OPENED] < plan.num_rounds and (
         st.counters[at.OPENED] == 0 or st.round_left[st.counters[at.OPENED] - 1] == 0
@@ -207,8 +218,8 @@ def open_rounds(inst: Instance, plan: Queues, st: State, log: Log, now: float) -
 
 
 def hopeless(inst: Instance, st: State, now: float, horizon: float) -> bool:
-    """Return whether the bytes left for the shared link alone take longer than
-    *horizon*.
+    """Return whether the bytes that must still cross the shared link make the replay
+    end later than *horizon* seconds.
     """
     if not inst.shared:
         return False
@@ -221,9 +232,10 @@ def hopeless(inst: Instance, st: State, now: float, horizon: float) -> bool:
 
 
 def next_event(inst: Instance, st: State) -> float:
-    """Return the next end of a task or transfer, or arrival of a task.
+    """Return the time in seconds of the next end of a task or a transfer, or of the
+    next arrival of a task.
 
-    Infinity if there is none.
+    Return infinity if there is no such event.
     """
     soonest = float("inf")
     for c in range(len(inst.core_node)):
@@ -238,7 +250,7 @@ def next_event(inst: Instance, st: State) -> float:
 
 
 def complete(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
-    """Set the time to *now*, and end everything due at this instant."""
+    """Set the time to *now*, and end everything that is due at this instant."""
     if now > st.clock[2]:
         st.counters[at.ROUND] = -1
     st.counters[at.ROUND] += 1
@@ -256,7 +268,7 @@ def complete(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> N
 
 
 def note_arrivals(inst: Instance, st: State) -> None:
-    """Count the tasks that have arrived by this instant."""
+    """Count the tasks that have arrived by the present instant."""
     n = st.counters[at.ARRIVED]
     while n < inst.num_tasks and inst.release[inst.by_release[n]] <= st.clock[2]:
         n += 1
@@ -264,9 +276,10 @@ def note_arrivals(inst: Instance, st: State) -> None:
 
 
 def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
-    """Pass over the nodes until nothing changes.
+    """Make passes over the nodes until a pass changes nothing.
 
-    A pass starts on each node a task, a transfer and, in workflows, a save.
+    On each node, a pass starts at most one task, one transfer and, in workflows, one
+    save.
     """
     workflow = not inst.plain
     moved = True
@@ -291,9 +304,10 @@ def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> Non
 
 
 def over(inst: Instance, st: State, log: Log, total: int) -> int:
-    """Return FINISHED (or LOG_FULL) once all *total* entries and saves have ended.
+    """Return FINISHED once all *total* entries and all saves have ended; PAUSED before
+    that.
 
-    Until then return PAUSED.
+    Return LOG_FULL instead of FINISHED if the log was too short.
     """
     if st.counters[at.ENDED] < total or st.counters[at.SAVING] > 0:
         return PAUSED
@@ -310,7 +324,8 @@ def replay(
 ) -> tuple[float, int]:
     """Replay *plan*; return the end of the last entry in seconds, and a status code.
 
-    A replay that must end after *horizon* seconds is given up with BEYOND.
+    A replay that must end later than *horizon* seconds is given up with the status
+    BEYOND.
     """
     reset(inst, plan, st)
     return advance(inst, plan, st, log, horizon, 1 << 60, REPLAY)
@@ -325,12 +340,14 @@ def begin_or_advance(
     task: int = REPLAY,
     i: int = 0,
 ) -> tuple[float, int]:
-    """Replay in pieces of *most* instants: begin if *st* is unused, else continue.
+    """Replay a plan in pieces of *most* instants: begin if the state *st* is unused,
+    else continue.
 
-    With another *task* than REPLAY make one step of a dispatch (workflow rule 11): give
-    the task to node *i*, or see BEGIN and NOBODY; return ASKING when the passes have
-    settled again. ``plan`` has one place per node. Both are in one function so that
-    they are compiled once.
+    If *task* is not REPLAY, make one step of a dispatch instead (workflow rule 11). A
+    task index assigns the task to node *i*; the values BEGIN and NOBODY assign no task.
+    Return ASKING once the passes over the nodes change nothing any more. In a dispatch
+    ``plan`` has one place for each node. Replay and dispatch share this function so
+    that they are compiled once.
     """
     if task == BEGIN or (task == REPLAY and not st.counters[at.BEGUN]):
         reset(inst, plan, st)
@@ -347,7 +364,7 @@ def begin_or_advance(
 
 
 def leave_unassigned(inst: Instance, st: State) -> None:
-    """Empty the places of the queues, and leave every task unassigned."""
+    """Empty the queues of a dispatch, and leave every task unassigned."""
     for i in range(inst.num_nodes):
         st.head[i] = i + 1
     for x in range(inst.num_nodes * inst.num_files):
@@ -369,9 +386,12 @@ def advance(
     most: int,
     task: int,
 ) -> tuple[float, int]:
-    """Continue for *most* instants (timeline rule 6); return PAUSED if more are needed.
+    """Continue a replay or a dispatch for at most *most* instants (timeline rule 6);
+    return the end of the last entry in seconds, and a status code.
 
-    A dispatch continues up to the next question: at once, or with NOBODY after the next
+    The status is PAUSED if more instants are needed. A dispatch stops at the next
+    question to the dispatcher. If the dispatcher has just assigned a task, the next
+    question comes at the present instant. If *task* is NOBODY, it comes after the next
     instant.
     """
     total = inst.num_tasks if task != REPLAY else len(plan.entry)

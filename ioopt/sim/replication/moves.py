@@ -1,8 +1,9 @@
 """Carry out the transfers of the timeline simulator: starts, rates and arrivals.
 
-Flow i < num_nodes is the incoming transfer of node i; in workflows flow num_nodes + i
-is what it saves. Nodes that receive several files at once have further flows. Plain
-Python over the arrays of :mod:`ioopt.sim.replication.state`, which numba compiles too.
+A flow carries one transfer at a time. Flow i < num_nodes carries the files that node i
+receives. In workflows, flow num_nodes + i carries the files that node i saves. Nodes
+that receive several files at once have further flows. The module is plain Python over
+the arrays of :mod:`ioopt.sim.replication.state`; numba compiles the same code.
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ def fill(
     left: Floats,
     count: Ints,
 ) -> None:
-    """Write max-min fair rates into *rates* (Bertsekas and Gallager, Section 6.5.2).
+    """Write the max-min fair rate of every flow into *rates* (Bertsekas and Gallager,
+    Section 6.5.2).
 
-    All flows grow together until a resource is full; those that cross it stop, the
-    others go on. ``use[j * width : (j + 1) * width]`` are the resources that flow *j*
-    crosses, -1 for none; ``capacity`` is in bytes per second, by resource; ``rates``
-    receives the bytes per second of each flow, infinity for a flow that crosses
-    nothing. ``left`` and ``count`` are scratch, by resource.
+    The rates of all flows grow together until a resource is full. The flows that cross
+    it keep their rate, and the others grow on. ``use[j * width : (j + 1) * width]`` are
+    the resources that flow *j* crosses; -1 stands for none. ``capacity`` holds the
+    bytes per second of each resource. ``rates`` receives the bytes per second of each
+    flow, infinity for a flow that crosses no resource. ``left`` and ``count`` are
+    scratch space with one value for each resource.
     """
     for x in range(num_flows * width):
         r = use[x]
@@ -80,9 +83,10 @@ def fill(
 def stage(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Pin the inputs of the first unstarted entry of node *i* (timeline rules 1, 3, 8).
+    """Pin the inputs of the first unstarted entry of node *i* on the node's disk
+    (timeline rules 1, 3, 8).
 
-    Return False if there is no entry to stage.
+    Return False if no entry can be staged now.
     """
     if st.staged[i]:
         return True
@@ -116,8 +120,9 @@ def set_off(
     target: int,
     now: float,
 ) -> None:
-    """Start moving file *f* as flow *y* from *source* to *target* (-1: remote
-    storage).
+    """Start a transfer of file *f* on flow *y* from node *source* to node *target*.
+
+    -1 stands for the remote storage.
     """
     st.recv[y] = f
     st.source[y] = source
@@ -140,10 +145,11 @@ def set_off(
 def start_transfer(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Start the first possible transfer for node *i*'s staged entry (timeline rule 2).
+    """Start the first possible transfer for the staged entry of node *i* (timeline rule
+    2).
 
-    If several files can arrive at once (workflow rule 21), look at later entries too,
-    in turn.
+    Return whether a transfer started. If the node can receive several files at once
+    (workflow rule 21), also look at later entries of its queue, in order.
     """
     if plan.carried:
         return carry(inst, plan, st, log, i, now)
@@ -168,7 +174,9 @@ def start_transfer(
 
 
 def free_slot(inst: Instance, st: State, i: int) -> int:
-    """Return a flow on which node *i* can receive another file; -1 if there is none."""
+    """Return a flow on which node *i* can receive another file; -1 if all its flows are
+    in use.
+    """
     if st.recv[i] < 0:
         return i
     for y in range(inst.slot_ptr[i], inst.slot_ptr[i + 1]):
@@ -190,10 +198,11 @@ def bring(
     now: float,
     ahead: bool,
 ) -> bool:
-    """Start the first possible transfer for entry *e*, to node *i* as flow *y*.
+    """Start the first possible transfer of an input of entry *e* to node *i*, on flow
+    *y*.
 
-    *ahead*: the entry is behind the head, and *kept* bytes are reserved for earlier
-    entries.
+    Return whether a transfer started. If *ahead*, the entry is not the first in the
+    queue; then *kept* bytes of the disk are reserved for the entries before it.
     """
     files = inst.num_files
     for x in range(inst.ptr[e] + (0 if ahead else st.staged[i] - 1), inst.ptr[e + 1]):
@@ -222,7 +231,7 @@ def bring(
 def send(
     inst: Instance, st: State, log: Log, y: int, f: int, source: int, i: int, now: float
 ) -> None:
-    """Start to send file *f* to node *i* as flow *y*."""
+    """Start a transfer of file *f* from *source* to node *i* on flow *y*."""
     if source >= 0:
         st.pin[source * inst.num_files + f] += 1
         st.counters[at.REPLICA_BYTES] += inst.size[f]
@@ -241,9 +250,10 @@ def send(
 def carry(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Start the first planned transfer to node *i* whose source has the file.
+    """Start the first planned transfer to node *i* whose source has the file (timeline
+    rule 7).
 
-    Timeline rule 7.
+    Return whether a transfer started.
     """
     if st.recv[i] >= 0:
         return False
@@ -261,9 +271,10 @@ def carry(
 
 
 def least_loaded(inst: Instance, st: State, i: int, f: int) -> int:
-    """Return the source of *f*, held by some node, for node *i* by workflow rule 22.
+    """Return the least loaded source of file *f* for node *i* (workflow rule 22); -1 is
+    the remote storage.
 
-    -1 is the remote storage.
+    Some node must hold the file.
     """
     for r in range(len(inst.capacity)):
         st.crossing[r] = 0
@@ -295,9 +306,10 @@ def least_loaded(inst: Instance, st: State, i: int, f: int) -> int:
 def start_save(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> None:
-    """Save the file that node *i* requested this turn, else its oldest product to keep.
+    """Start a save from node *i* to the remote storage (workflow rule 8).
 
-    Workflow rule 8.
+    Save the file requested in this turn; without a request, save the oldest product on
+    the node that must be kept.
     """
     files = inst.num_files
     f = st.counters[at.REQUEST]
@@ -319,9 +331,9 @@ def start_save(
 
 
 def oldest_to_keep(inst: Instance, st: State, i: int) -> int:
-    """Return the oldest unsaved product to keep on node *i*.
+    """Return the oldest product on node *i* that must be kept and is not saved yet.
 
-    Ties go to the lowest index.
+    Ties go to the lowest file index.
     """
     best = -1
     for s in range(st.num_residents[i]):
@@ -334,7 +346,9 @@ def oldest_to_keep(inst: Instance, st: State, i: int) -> int:
 
 
 def share_out(inst: Instance, st: State, now: float) -> None:
-    """Recompute the rates of all transfers (timeline rule 5), and the changed ends."""
+    """Recompute the rates of all transfers (timeline rule 5), and the ends of those
+    whose rate has changed.
+    """
     flows = 0
     for y in range(inst.num_flows):
         f = st.recv[y]
@@ -358,9 +372,10 @@ def share_out(inst: Instance, st: State, now: float) -> None:
 def cross(
     inst: Instance, st: State, f: int, source: int, target: int, use: int
 ) -> None:
-    """Write the resources that *f* crosses to ``st.use``, from index *use* on.
+    """Write to ``st.use`` the resources that file *f* crosses on its way from *source*
+    to *target*.
 
-    *f* moves from *source* to *target*.
+    The resources fill three places from index *use* on; -1 stands for no resource.
     """
     link = inst.num_nodes + inst.num_storages
     if source >= 0 and target >= 0:
@@ -375,7 +390,9 @@ def cross(
 
 
 def arrive(inst: Instance, st: State, log: Log, y: int, now: float) -> None:
-    """Complete the file of flow *y* on the receiving node or the storage."""
+    """End the transfer on flow *y*: its file is now complete on the receiving node or
+    on the remote storage.
+    """
     files = inst.num_files
     f = st.recv[y]
     i = st.target[y]

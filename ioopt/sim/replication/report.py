@@ -1,7 +1,7 @@
 """Report a replay of the replication family: metrics, schedule, timeline.
 
-For workflows it also derives, for pictures and traces, cores of tasks, bytes on disks
-and the critical path from the finished schedule.
+For workflows, the finished schedule is extended for pictures and traces: with the cores
+of tasks, the bytes on disks over time, and the critical path.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ from ioopt.timeline import Interval, Timeline, replication_timeline, steps_of
 
 
 def link_bound_seconds(problem: ReplicationProblem) -> float:
-    """Return a lower bound of every makespan on a shared link.
+    """Return a lower bound on the makespan of every plan, in seconds, if all nodes
+    fetch over one shared link.
 
-    It is the bytes to fetch divided by the link's rate, plus the least compute time.
-    Only distinct files count that tasks read and that no node holds or makes.
+    The bound is the number of bytes to fetch divided by the link's rate, plus the least
+    compute time of a task. Each file that tasks read, and that no node holds or makes,
+    counts once.
     """
     wanted = sum(problem.files[f].bytes for f in WorkflowBound(problem).first_touch)
     fastest = max(node.speed for node in problem.nodes)
@@ -48,9 +50,11 @@ def report(
     makespan: float,
     actual: Mapping[str, float] | None,
 ) -> Simulation:
-    """Return the report of a replay that ended at *makespan*.
+    """Return the schedule, the metrics and the timeline of a replay that ended at
+    *makespan*.
 
-    *entries* are as in :func:`schedule_of`.
+    *entries* are as in :func:`schedule_of`. *actual* are the compute seconds of tasks
+    that differ from the planned ones, keyed by task id.
     """
     log, state = ran
     metrics = metrics_of(problem, link, state, makespan)
@@ -67,7 +71,9 @@ def report(
 def cores_busy(
     problem: ReplicationProblem, runs: Sequence[Mapping[str, Any]], makespan: float
 ) -> float:
-    """Return the share of core-seconds up to the makespan in which tasks compute."""
+    """Return the share of all core-seconds up to the makespan in which tasks
+    compute.
+    """
     if makespan == 0:
         return 0.0
     used = math.fsum(
@@ -81,7 +87,7 @@ def cores_busy(
 def metrics_of(
     problem: ReplicationProblem, link: LinkModel | None, state: State, makespan: float
 ) -> Json:
-    """Return the metrics of a replay that ends at *makespan* seconds."""
+    """Return the metrics of a replay that ended at *makespan* seconds."""
     shared = (link or problem.network.remote_link) == "shared"
     count = [int(value) for value in state.counters]
     metrics = {
@@ -111,9 +117,10 @@ def schedule_of(
     state: State,
     entries: tuple[Sequence[str], Sequence[int], Sequence[int]],
 ) -> Json:
-    """Return the schedule.
+    """Return the schedule of a replay.
 
-    *entries*: names and nodes of all entries, and the files of the copy entries.
+    *entries* holds three lists: the names of all entries of the queues, the node of
+    each entry, and the file of each copy entry.
     """
     names, owner, copy_files = entries
     nodes = [node.id for node in problem.nodes]
@@ -121,7 +128,7 @@ def schedule_of(
     num_tasks = len(problem.tasks)
 
     def place(node: int) -> str | None:
-        """Return the name of a node; None for the remote storage, -1."""
+        """Return the id of node number *node*; None for -1, the remote storage."""
         return None if node < 0 else nodes[node]
 
     def by_start(k: int) -> tuple[float, int]:
@@ -176,7 +183,9 @@ def schedule_of(
 
 
 def timeline_of(problem: ReplicationProblem, schedule: Json) -> Timeline:
-    """Return the intervals of a schedule, for traces and exports."""
+    """Return the schedule of a replay as a timeline of intervals, for traces and
+    exports.
+    """
     sizes = {file.id: file.bytes for file in problem.files}
     nodes = [n.id for n in problem.nodes]
     timeline = replication_timeline(schedule, nodes, sizes)
@@ -191,9 +200,10 @@ def timeline_of(problem: ReplicationProblem, schedule: Json) -> Timeline:
 def flows_of(
     problem: ReplicationProblem, timeline: Timeline
 ) -> Iterator[tuple[Interval, Interval]]:
-    """Yield arrows from the task that makes a file to each of its readers.
+    """Yield arrows from the task that makes a file to each task that reads it.
 
-    They pass the transfer to the reader's node, if there is one.
+    An arrow is a pair of intervals. If the file was transferred to the reader's node,
+    one arrow leads to the transfer and another from there to the reader.
     """
     came: dict[tuple[str, str], list[Interval]] = {}
     runs: dict[str, Interval] = {}
@@ -219,7 +229,9 @@ Rows = list[Json]
 
 
 def tell(problem: ReplicationProblem, schedule: Json) -> None:
-    """Add to *schedule* the ``cores`` of tasks, ``critical`` rows, and ``disks``."""
+    """Add to *schedule* the key ``cores`` of each task, the mark ``critical`` of rows
+    on the critical path, and the key ``disks``.
+    """
     number_cores(problem, schedule["tasks"])
     schedule["disks"] = disks(problem, schedule)
     for row in critical_rows(problem, schedule):
@@ -227,12 +239,15 @@ def tell(problem: ReplicationProblem, schedule: Json) -> None:
 
 
 def _slack(seconds: float) -> float:
-    """Return by how much times at *seconds* may differ and still be one instant."""
+    """Return by how many seconds a time near *seconds* may differ and still be the same
+    instant.
+    """
     return SAME_INSTANT * max(1.0, seconds)
 
 
 def number_cores(problem: ReplicationProblem, runs: Rows) -> None:
-    """Give each run its ``cores``: those idle longest (workflow rule 3).
+    """Give each run of a task its ``cores``: the numbers of the cores of its node that
+    have been idle longest (workflow rule 3).
 
     Ties go to the lowest number.
     """
@@ -249,11 +264,13 @@ def number_cores(problem: ReplicationProblem, runs: Rows) -> None:
 
 
 def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
-    """Return, by node, the disk's ``bytes``, and ``used`` and ``live`` over time.
+    """Return, for each node, the ``bytes`` of its disk, and the ``used`` and ``live``
+    bytes over time.
 
-    The last two are lists of [seconds, bytes]. Used counts complete and arriving files
-    and outputs being written (workflow rule 5). Live is the part that some unfinished
-    task reads, or that must still be saved.
+    ``used`` and ``live`` are lists of [seconds, bytes]. Used bytes are those of
+    complete files, of arriving files and of outputs being written (workflow rule 5).
+    Live bytes are those used bytes that some unfinished task reads or that must still
+    be saved.
     """
     ends = {run["id"]: run["end_seconds"] for run in schedule["tasks"]}
     saved = {
@@ -291,7 +308,9 @@ def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
 def _stays(
     problem: ReplicationProblem, schedule: Mapping[str, Any]
 ) -> Iterator[tuple[str, int, float, float]]:
-    """Yield (node, file, from, until) of every copy on a disk; infinity if it stays."""
+    """Yield (node, file, from, until) for every copy of a file on a disk; *until* is
+    infinity for a copy that stays.
+    """
     begun: dict[tuple[str, int], list[float]] = defaultdict(list)
     gone: dict[tuple[str, int], list[float]] = defaultdict(list)
     for holder, held in zip(problem.nodes, problem.holds):
@@ -313,12 +332,15 @@ def _stays(
 
 
 def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Rows:
-    """Return the rows of tasks and transfers that determined the makespan, last first.
+    """Return the rows of tasks and transfers that determined the makespan, from the
+    last to the first.
 
-    Each is followed by the row that ended when it began: for a task the transfer of an
-    input or the task that made it, else what freed its cores; for a transfer what made
-    or saved the file, else the previous arrival, else what let the previous task start,
-    so that the node could stage; else any row that ended then.
+    Each row is followed by a row that ended when it began. A task is followed by the
+    transfer of an input or by the task that made an input, else by the row that freed
+    its cores. A transfer is followed by the row that made or saved its file, else by
+    the previous arrival at its node. If there is no such row either, it is followed by
+    the row that let the previous task start, because the node could then stage the next
+    one. If no such row ended at that time, any row that did follows.
     """
     runs = schedule["tasks"]
     moves = schedule["transfers"]
@@ -342,7 +364,9 @@ def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> R
 def _before(
     problem: ReplicationProblem, row: Json, ending: _Ends, starting: _Ends
 ) -> Json | None:
-    """Return the row that let *row* begin; None for an arrival or time 0."""
+    """Return the row that let *row* begin; None if *row* began at time 0 or with the
+    arrival of a task.
+    """
     start = row["start_seconds"]
     ended = [other for other in ending.at(start) if other is not row]
     begun = [row]
@@ -359,14 +383,16 @@ def _before(
 
 
 class _Ends:
-    """Find rows by the instant at which they end (or start)."""
+    """Find rows of a schedule by the instant at which they end, or at which they
+    start.
+    """
 
     def __init__(self, rows: Rows, key: str = "end_seconds") -> None:
         self.rows = sorted(rows, key=lambda row: row[key])
         self.times = [row[key] for row in self.rows]
 
     def at(self, time: float) -> Rows:
-        """Return the rows at that instant."""
+        """Return the rows that end (or start) at the instant *time*."""
         low = time - _slack(time)
         high = time + _slack(time)
         return self.rows[bisect_left(self.times, low) : bisect_right(self.times, high)]
@@ -375,9 +401,9 @@ class _Ends:
 def _cause(
     problem: ReplicationProblem, row: Mapping[str, Any], node: str, ended: Rows
 ) -> Json | None:
-    """Return which of the rows *ended* at the start of *row* on *node* let it begin.
+    """Return the row among *ended* that let *row* begin; None if none of them did.
 
-    None if none of them did.
+    *ended* are the rows that ended when *row* began, which is on *node*.
     """
     if "file" in row:
         inputs = {row["file"]}
@@ -385,7 +411,9 @@ def _cause(
         inputs = _files(problem, row["id"])[0]
 
     def rank(other: Mapping[str, Any]) -> int:
-        """Return the rank of *other* as a cause: 0 is the likeliest, 4 no cause."""
+        """Return the rank of *other* as a cause: 0 for the likeliest cause, 4 for no
+        cause.
+        """
         if "id" in other:
             if inputs & _files(problem, other["id"])[1]:
                 return 1
@@ -402,6 +430,8 @@ def _cause(
 
 
 def _files(problem: ReplicationProblem, task: str) -> tuple[set[str], set[str]]:
-    """Return the inputs and the outputs of a task."""
+    """Return two sets of file ids: the inputs and the outputs of the task with id
+    *task*.
+    """
     found = problem.tasks[problem.task_index[task]]
     return set(found.inputs), set(found.outputs)

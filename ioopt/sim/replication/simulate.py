@@ -1,6 +1,6 @@
 """Replay a plan's queues on the timeline simulator and report the result.
 
-The paper used SimGrid. The rules here are ours; they are written out in
+Khanna et al. used SimGrid. The rules here are ours. They are written out in
 ``docs/rules/replication.md`` and, as code, in :mod:`ioopt.sim.replication.kernel`.
 """
 
@@ -39,13 +39,13 @@ from ioopt.sim.replication.state import (
 )
 
 Carried = tuple[int, int, int]
-"""File, source (-1: remote storage) and round of a transfer to carry out."""
+"""A planned transfer: file, source node (-1: remote storage) and round."""
 
 
 @dataclass(frozen=True)
 class Entries:
-    """Store the queues of a plan as entry numbers; copy entries have numbers after the
-    tasks.
+    """Store the queues of a plan as entry numbers: task indices, and further numbers
+    for copy entries.
     """
 
     queues: list[list[int]]
@@ -59,7 +59,7 @@ class Entries:
 
     @classmethod
     def of(cls, problem: ReplicationProblem, plan: ReplicationPlan) -> Entries:
-        """Read the queues of a plan.
+        """Return the entries of *plan*.
 
         Raises SimulationError for items that are unknown, missing or listed twice.
         """
@@ -107,8 +107,10 @@ class Entries:
         return entries
 
     def _require_end(self, problem: ReplicationProblem) -> None:
-        """Check workflow rule 10: no entry waits for itself, in a queue or for its
-        files.
+        """Require that no entry waits for itself, through the order of queues or
+        through files (workflow rule 10).
+
+        Raises SimulationError if one does.
         """
         before = {k: list(tasks) for k, tasks in enumerate(problem.predecessors)}
         for x, file in enumerate(self.copy_files):
@@ -126,14 +128,16 @@ class Entries:
 
 
 def _place(what: str, name: str, index: Mapping[str, int], where: str) -> int:
-    """Return the position of a name, or raise SimulationError."""
+    """Return the index of *name* in *index*; raise SimulationError if it is not
+    there.
+    """
     if name not in index:
         raise SimulationError(f"{where}: there is no {what} {name!r}")
     return index[name]
 
 
 def _fits(problem: ReplicationProblem, k: int, i: int) -> None:
-    """Raise SimulationError where node *i* can never run task *k*."""
+    """Raise SimulationError if node *i* can never run task *k*."""
     node = problem.nodes[i]
     task = problem.tasks[k]
     wanted = problem.task_bytes(k)
@@ -153,9 +157,11 @@ def _fits(problem: ReplicationProblem, k: int, i: int) -> None:
 def _barriers(
     problem: ReplicationProblem, plan: ReplicationPlan, queues: list[list[int]]
 ) -> tuple[list[list[int]] | None, list[list[tuple[int, int]]]]:
-    """Return the round of each place, and the files to evict as each round opens.
+    """Return the round of each place in the queues, and the (file, node) pairs to evict
+    when each round opens.
 
-    A copy entry belongs to the round of the task before it.
+    A copy entry belongs to the round of the task before it. Without barriers, return
+    None and an empty list.
     """
     if not plan.barriers or plan.rounds is None:
         return None, []
@@ -196,11 +202,12 @@ def _barriers(
 def _clear(
     problem: ReplicationProblem, plan: ReplicationPlan, queues: list[list[int]]
 ) -> list[int]:
-    """Return the bytes to be free before each place is staged (timeline rule 8).
+    """Return, for each place in the queues, the number of bytes that must be free
+    before the entry there is staged (timeline rule 8).
 
-    The list is empty if only missing bytes are freed. Nothing is cleared before the
-    first task of a queue. A plan in rounds clears before each round; with barriers its
-    own evictions do so.
+    The list is empty if eviction makes room only for missing files. Nothing is cleared
+    before the first task of a queue. In a plan in rounds, room is cleared before each
+    round. With barriers, the plan names the evictions itself.
     """
     if plan.room == "missing" or plan.barriers or plan.carry_out:
         return []
@@ -228,8 +235,10 @@ def _clear(
 
 
 def _room_for(room: Room, waiting: Sequence[int]) -> int:
-    """Return the bytes that the next, the mean or the largest of the *waiting* tasks
-    needs.
+    """Return the number of bytes that the next, the mean or the largest of the waiting
+    tasks needs.
+
+    *waiting* holds the bytes of each waiting task.
     """
     if room == "next":
         return waiting[0]
@@ -245,10 +254,10 @@ def _carried(
     inputs: Sequence[Sequence[int]],
     rounds: list[list[int]] | None,
 ) -> list[list[Carried]]:
-    """Return, per node, the transfers of *plan* to carry out.
+    """Return, for each node, the transfers of *plan* that are to be carried out.
 
-    Files that are only sent on come first, then the others in the order in which the
-    node's queue reads them.
+    Files that the node only sends on come first. The others follow in the order in
+    which the node's queue reads them.
     """
     problem.require_batch("carry_out")
     if plan.moves == "replay" or (plan.rounds is not None and rounds is None):
@@ -286,7 +295,9 @@ def _reading_order(
     inputs: Sequence[Sequence[int]],
     rounds: list[list[int]] | None,
 ) -> dict[tuple[int, int, int], int]:
-    """Number each (round, node, file) in the order of the first read in the queues."""
+    """Number every (round, node, file) in the order in which the queues first read the
+    file.
+    """
     rank: dict[tuple[int, int, int], int] = {}
     for i, queue in enumerate(queues):
         for place, entry in enumerate(queue):
@@ -299,11 +310,15 @@ def _reading_order(
 
 
 REPORT_SECONDS_PER_READ = 3e-5
-"""Seconds of schedule, timeline and check per input and task."""
+"""Seconds that schedule, timeline and check take for each task and each input of a
+task.
+"""
 CHEAP_SECONDS = 0.3
-"""Seconds of a replay and report below which the clock is not checked."""
+"""Estimated seconds of a replay with its report below which the deadline is not
+checked.
+"""
 INSTANTS = 1_000
-"""Events between two checks of the clock."""
+"""Instants between two checks of the deadline."""
 
 
 def simulate(
@@ -314,17 +329,18 @@ def simulate(
     deadline: Deadline | None = None,
     actual: Mapping[str, float] | None = None,
 ) -> Simulation:
-    """Replay ``plan.order`` under the plan's eviction, rounds and barriers.
+    """Replay the queues ``plan.order`` with the eviction policy, rounds and barriers of
+    the plan.
 
-    A plan with ``dispatches`` is run by that record instead.
+    A plan with ``dispatches`` is replayed by that record instead.
 
-    *actual* are compute seconds by task, where they differ from the planned ones.
+    *actual* gives compute seconds that differ from the planned ones, keyed by task id.
     *link* overrides the instance's link model. *engine* picks the plain or the compiled
     kernel, which agree; ``auto`` compiles only large replays. Raises SimulationError,
-    naming the item, for queues that leave a task out, run one twice, name something
-    unknown, form a dependency cycle or can never proceed, UsageError for invalid
-    *actual* times, and OutOfTime if the report and its check would end too long after
-    *deadline*.
+    with the name of the item, for queues that leave a task out, run a task twice, name
+    something unknown, form a dependency cycle or can never proceed. Raises UsageError
+    for invalid *actual* times, and OutOfTime if the report and its check would end too
+    long after *deadline*.
     """
     if problem.is_workflow:
         problem.require_room()
@@ -378,13 +394,15 @@ def simulate(
 
 
 def report_seconds(problem: ReplicationProblem) -> float:
-    """Return the estimated seconds to write and check a replay."""
+    """Return the estimated seconds that the report of a replay and its check take."""
     reads = sum(map(len, problem.inputs)) + len(problem.tasks)
     return REPORT_SECONDS_PER_READ * reads
 
 
 def replay_fits(problem: ReplicationProblem, deadline: Deadline) -> bool:
-    """Return whether :func:`simulate` would begin a replay."""
+    """Return whether *deadline* leaves enough time for :func:`simulate` to begin a
+    replay.
+    """
     try:
         _until(problem, deadline)
     except OutOfTime:
@@ -393,9 +411,10 @@ def replay_fits(problem: ReplicationProblem, deadline: Deadline) -> bool:
 
 
 def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline | None:
-    """Return when a replay must have ended.
+    """Return the deadline of the replay itself, which leaves time for the report.
 
-    None without a limit, or if the replay takes almost no time.
+    Return None without a limit, or if the replay takes almost no time. Raises OutOfTime
+    if the time left is too short.
     """
     if deadline is None or deadline.limit_seconds is None:
         return None
@@ -410,9 +429,9 @@ def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline |
 
 
 def _takes_machine_code(problem: ReplicationProblem, until: Deadline | None) -> bool:
-    """Return whether to use machine code.
+    """Return whether the replay should use machine code.
 
-    Raises OutOfTime if plain Python would take far too long.
+    Raises OutOfTime if it should not and plain Python would take far too long.
     """
     plain, _ = replay_seconds(problem)
     fast = use_machine_code("timeline", until or Deadline(None), plain)
@@ -422,7 +441,7 @@ def _takes_machine_code(problem: ReplicationProblem, until: Deadline | None) -> 
 
 
 def compile_replay() -> None:
-    """Compile the replay by running it on one task."""
+    """Compile the replay, or load its machine code, by running it on one task."""
     network = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0}
     task = {"id": "t", "compute_seconds": 1.0}
     problem = ReplicationProblem.model_validate(
@@ -445,7 +464,9 @@ def _stuck(
     parsed: Entries,
     carried: bool,
 ) -> SimulationError:
-    """Return the error for a stuck replay, which names the first node that waits."""
+    """Return the error for a replay that got stuck; it names the first node that
+    waits.
+    """
     for i, node in enumerate(problem.nodes):
         place = state.head[i] - queues.ptr[i]
         if state.idle[i] == node.cores and place < len(parsed.queues[i]):
@@ -471,13 +492,15 @@ def _stuck(
 def noisy_seconds(
     problem: ReplicationProblem, sigma: float, seed: int = 0
 ) -> dict[str, float]:
-    """Return, per task, its compute seconds times a lognormal number with median 1.
+    """Return, keyed by task id, the compute seconds of each task times a lognormal
+    factor with median 1.
 
-    *sigma* is the standard deviation of its logarithm: 0.3 for good estimates, 0.8 for
-    poor ones. Raises UsageError if it is negative or above 10.
+    *sigma* is the standard deviation of the factor's logarithm: 0.3 for good estimates
+    of compute times, 0.8 for poor ones. Raises UsageError if *sigma* is negative or
+    above 10.
     """
     if not 0 <= sigma <= 10:
-        raise UsageError(f"the noise of compute times is from 0 to 10, not {sigma}")
+        raise UsageError(f"the noise of compute times must be 0 to 10, not {sigma}")
     draw = random.Random(seed)
     factors = [draw.lognormvariate(0.0, sigma) for _ in problem.tasks]
     return {

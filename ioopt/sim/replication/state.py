@@ -1,7 +1,8 @@
 """Store an instance, a plan, the state and the log of a replay in flat arrays.
 
-The same fields are numpy arrays for the compiled kernel and lists for the pure Python
-one. A matrix over nodes and files is flat: cell (i, f) stands at ``i * num_files + f``.
+The fields are numpy arrays for the compiled kernel and lists for the plain Python
+kernel. A matrix over nodes and files is flat: its value for node i and file f is at
+index ``i * num_files + f``.
 """
 
 from __future__ import annotations
@@ -29,24 +30,28 @@ POLICIES = {"farthest-next-use": 0, "popularity": 1, "lru": 2}
 
 
 class Instance(NamedTuple):
-    """Store what does not change in a replay; sizes in bytes, rates in bytes per
-    second.
+    """Store what does not change during a replay. Sizes are in bytes, rates in bytes
+    per second.
 
-    Entries are the tasks (0 .. num_tasks - 1), then the copy entries of the plan; the
-    files of entry e are ``files[ptr[e]:ptr[e + 1]]``. ``capacity`` lists the resources
-    that transfers cross: the NICs, the storages, the shared link, the private links.
-    ``shared`` is 1 for the shared link, 0 for private ones. ``held_node`` and
-    ``held_file`` are on disk at time 0.
+    Entries are the tasks (0 .. num_tasks - 1), then the copy entries of the plan. The
+    files that entry e reads are ``files[ptr[e]:ptr[e + 1]]``. ``capacity`` lists the
+    rates of the resources that transfers cross: the network interfaces of nodes, the
+    storages, the shared link, the private links. ``shared`` is 1 if remote transfers
+    use the shared link, 0 if they use private links. At time 0 the file
+    ``held_file[x]`` is on the disk of the node ``held_node[x]``.
 
-    Of workflows alone (``plain`` 0): entry e writes ``outs[out_ptr[e]:out_ptr[e + 1]]``
-    of ``out_bytes[e]`` in all, takes ``cores[e]`` and arrives at ``release[e]``;
-    ``by_release`` lists the tasks by that. ``node_cores`` counts the cores of a node;
-    the ones that can ever be busy together are numbered ``core_ptr[i]`` to
-    ``core_ptr[i + 1] - 1`` and ``core_node`` tells whose they are. ``product`` is 1 for
-    files that a task writes, ``keep`` for those to be saved. ``num_flows``: an incoming
-    transfer a node, in workflows an outgoing save a node, and where nodes receive
-    several files at once (``staging``) the others, ``slot_ptr[i]`` up to
-    ``slot_ptr[i + 1] - 1`` of node i.
+    The following fields matter only for workflows (``plain`` is 0). Entry e writes
+    ``outs[out_ptr[e]:out_ptr[e + 1]]``, ``out_bytes[e]`` in all. It occupies
+    ``cores[e]`` cores and arrives at time ``release[e]``. ``by_release`` lists the
+    tasks in order of arrival. ``node_cores`` is the number of cores of each node. The
+    cores of node i that can ever be busy together are numbered ``core_ptr[i]`` to
+    ``core_ptr[i + 1] - 1``, and ``core_node`` holds the node of each. ``product`` is 1
+    for files that a task writes, and ``keep`` is 1 for those that must be saved.
+
+    ``num_flows`` is the number of transfers that can run at once. Each node has a flow
+    for a file that it receives and, in workflows, one for a file that it saves. A node
+    that receives several files at once (``staging``) has the further flows
+    ``slot_ptr[i]`` to ``slot_ptr[i + 1] - 1``.
     """
 
     num_nodes: int
@@ -82,20 +87,22 @@ class Instance(NamedTuple):
 
 
 class Queues(NamedTuple):
-    """Store the queues of a plan: node i runs ``entry[ptr[i]:ptr[i + 1]]`` in order.
+    """Store the queues of a plan: node i runs the entries ``entry[ptr[i]:ptr[i + 1]]``
+    in this order.
 
-    With ``barriers`` 1, ``round_of`` gives the round of each place, and as
-    round r opens the files ``drop_file[drop_ptr[r]:drop_ptr[r + 1]]`` leave the
-    nodes ``drop_node``.
+    If ``barriers`` is 1, ``round_of`` holds the round of each place in the queues. When
+    round r opens, the files ``drop_file[drop_ptr[r]:drop_ptr[r + 1]]`` are evicted from
+    the nodes in ``drop_node``.
 
-    Where they are ``growing``, a queue ends in OPEN, or in CLOSED once nothing more
-    comes. What needs to know more is left out, and WANTED notes one more than the node
-    whose queue must grow first.
+    If queues are ``growing``, a queue ends in OPEN, or in CLOSED once no entry will be
+    added. A decision that depends on entries not yet added is left out. The counter
+    WANTED then holds 1 plus the number of the node whose queue must grow first.
 
-    ``least_loaded`` is the option of a plan beyond the rules. ``clear``, where there is
-    any: bytes to be free before the entry of a place is staged. Where moves are
-    ``carried``, node i receives ``move_file[move_ptr[i]:move_ptr[i + 1]]`` from
-    ``move_source`` in round ``move_round``.
+    ``least_loaded`` is an option of a plan beyond the rules. ``clear`` holds the number
+    of bytes to be free before the entry of each place is staged; it is empty if this
+    does not apply. If moves are ``carried``, node i receives the files
+    ``move_file[move_ptr[i]:move_ptr[i + 1]]``, each from its ``move_source`` and in its
+    ``move_round``.
     """
 
     ptr: Ints
@@ -118,23 +125,38 @@ class Queues(NamedTuple):
 
 
 class State(NamedTuple):
-    """Store what changes in a replay; the kernel resets it before every replay.
+    """Store what changes during a replay; the kernel resets it before every replay.
 
-    ``has``: 0 no, 1 complete, 2 on its way or being written. ``pin``: number of reasons
-    why the file must not leave the node. ``nxt``: place of the first unstarted reader
-    on that node (-1 none), ``follow`` the one after each input. ``need``: number of
-    unstarted readers; ``freq``: number of unfinished readers. ``copies`` and
-    ``flying``: number of copies that are complete, and that are on their way.
-    ``residents`` lists a node's files and ``seat`` where each stands. ``saved``: 0 not
-    on remote storage, 1 on its way there, 2 there. ``made``: when a product was
-    written. ``waiting``, by node: number of products on it that must be saved and whose
-    save has not begun. With one value for each core: ``running`` (the entry, -1 none),
-    ``run_end`` (at the first core of the entry, infinite at its others),
-    ``idle_since``. With one value for each flow (first the incoming transfer of every
-    node, then the saves): the fields from ``recv`` (the file, -1 none) to ``slot``;
-    ``source`` and ``target`` are nodes, -1 the remote storage. ``finished`` lists
-    entries as they end. ``clock``: time now, end of the last entry, up to when it is
-    the same instant. The other fields have one value for each node, or are scratch.
+    With one value for each node and file: ``has`` is 0 if the file is not there, 1 if
+    it is complete, 2 if it is on its way or being written. ``pin`` is the number of
+    reasons why the file must not leave the node. ``nxt`` is the place of the first
+    unstarted reader in the node's queue (-1: none). ``last_use`` is the time of the
+    last use. ``residents`` lists the files of a node, and ``seat`` holds the position
+    of a file in that list.
+
+    ``follow`` has one value for each input of an entry: the place of the next reader
+    after that entry in the same queue.
+
+    With one value for each file: ``need`` is the number of unstarted readers, and
+    ``freq`` the number of unfinished readers. ``copies`` is the number of complete
+    copies, and ``flying`` the number of copies on their way. ``saved`` is 0 if the file
+    is not on remote storage, 1 if it is on its way there, 2 if it is there. ``made`` is
+    the time at which a product was written.
+
+    With one value for each node: ``waiting`` is the number of products on the node that
+    must be saved and whose save has not begun.
+
+    With one value for each core: ``running`` is the entry on it (-1: none). ``run_end``
+    is the entry's end at the first of its cores, infinity at the others. ``idle_since``
+    is the time since which the core is idle.
+
+    With one value for each flow (first one for the files that each node receives, then
+    one for those that it saves): the fields from ``recv`` (the file, -1: none) to
+    ``slot``. ``source`` and ``target`` are nodes; -1 is the remote storage.
+
+    ``finished`` lists entries in the order of their ends. ``clock`` holds three times:
+    now, the end of the last entry, and the time up to which everything is the same
+    instant. The other fields have one value for each node, or are scratch space.
     """
 
     has: Ints
@@ -181,9 +203,11 @@ class State(NamedTuple):
 
 
 class Log(NamedTuple):
-    """Record the events of a replay in the order of their start.
+    """Record the starts and ends of tasks, the transfers, and the evictions of a
+    replay.
 
-    The arrays are empty if only the score of the replay is wanted.
+    Transfers and evictions are in the order of their starts. The arrays are empty if
+    only the makespan is wanted.
     """
 
     enabled: int
@@ -240,8 +264,9 @@ def instance_arrays(
 ) -> Instance:
     """Return the arrays of *problem*; *link* overrides its link model.
 
-    *copy_entries* are the files of the plan's copy entries. *actual* are compute
-    seconds by task at speed 1 that replace the planned ones (workflow rule 10).
+    *copy_entries* are the files of the plan's copy entries. *actual* gives compute
+    seconds at speed 1 that replace the planned ones, keyed by task id (workflow rule
+    10).
     """
     told = actual or {}
     storages = {storage.id: s for s, storage in enumerate(problem.storages)}
@@ -315,12 +340,14 @@ def instance_arrays(
 
 
 def _bytes_of(problem: ReplicationProblem, files: Sequence[int]) -> int:
-    """Return the total bytes of some files."""
+    """Return the total number of bytes of *files*, given by index."""
     return sum([problem.files[file].bytes for file in files])
 
 
 def _capacities(problem: ReplicationProblem) -> list[float]:
-    """Return the bytes per second of every NIC and storage, and of all links."""
+    """Return the rates, in bytes per second, of the network interface of every node, of
+    every storage, and of all links.
+    """
     network = problem.network
     nodes = problem.nodes
     # The same transfers cross a node's interface and its disk.
@@ -333,9 +360,9 @@ def _capacities(problem: ReplicationProblem) -> list[float]:
 
 
 def _releases(problem: ReplicationProblem, copy_entries: Sequence[int]) -> list[float]:
-    """Return the seconds at which each entry arrives.
+    """Return the time in seconds at which each entry arrives.
 
-    A copy entry arrives with the first reader of its file (rule 1).
+    A copy entry arrives with the first reader of its file (workflow rule 1).
     """
     release = [task.release_seconds for task in problem.tasks]
     readers = (problem.readers[file] for file in copy_entries)
@@ -347,7 +374,9 @@ def _releases(problem: ReplicationProblem, copy_entries: Sequence[int]) -> list[
 def require_actual(
     problem: ReplicationProblem, actual: Mapping[str, float] | None
 ) -> None:
-    """Raise UsageError for actual compute seconds of an unknown task, or below 0."""
+    """Raise UsageError if *actual* names an unknown task or has invalid compute
+    seconds.
+    """
     for name, seconds in (actual or {}).items():
         if name not in problem.task_index:
             raise UsageError(f"actual_compute_seconds: there is no task {name!r}")
@@ -358,7 +387,11 @@ def require_actual(
 
 
 def _offsets(lengths: Iterable[int]) -> list[int]:
-    """Return where each row begins, and where the last one ends."""
+    """Return the index at which each row begins, and the index at which the last row
+    ends.
+
+    *lengths* are the lengths of rows stored one after the other.
+    """
     return [0, *accumulate(lengths)]
 
 
@@ -372,11 +405,12 @@ def queue_arrays(
     clear: Sequence[int] = (),
     carried: Sequence[Sequence[tuple[int, int, int]]] | None = None,
 ) -> Queues:
-    """Return the arrays of a plan: *queues* hold entries.
+    """Return the arrays of a plan; *queues* holds the entries of each node in order.
 
-    *rounds* (with barriers) gives a round for each place. *drops* are, per round, the
-    (file, node) pairs that leave as it opens; *clear* the bytes to be free for each
-    place; *carried*, per node, (file, source, round) of the moves to carry out.
+    *rounds*, given with barriers, holds the round of each place in the queues. *drops*
+    holds, for each round, the (file, node) pairs to evict when the round opens. *clear*
+    holds the number of bytes to be free for each place. *carried* holds, for each node,
+    (file, source, round) of the moves to carry out.
     """
     moves = list(chain.from_iterable(carried or ()))
     places = list(chain.from_iterable(rounds or ()))
@@ -403,7 +437,7 @@ def queue_arrays(
 
 
 def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> State:
-    """Return empty arrays for the state of a replay of *inst*; the kernel sets the
+    """Return arrays for the state of a replay of *inst*; the kernel sets their
     values.
     """
     nodes = inst.num_nodes
@@ -463,8 +497,9 @@ def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> Sta
 def new_log(
     inst: Instance, transfers: int, evictions: int, compiled: bool = True
 ) -> Log:
-    """Return an empty log of a given number of transfers and evictions; (0, 0): no
-    log.
+    """Return an empty log with room for the given numbers of transfers and evictions.
+
+    If both numbers are 0, nothing is logged.
     """
     enabled = transfers > 0
     entries = len(inst.ptr) - 1 if enabled else 0
@@ -486,12 +521,18 @@ def new_log(
 
 
 SECONDS_PER_CELL = 3e-6
-"""Seconds of a replay in plain Python, per input and node; decides about compiling."""
+"""Seconds that a replay takes in plain Python for each pair of a task's input and a
+node. The estimate decides whether to compile.
+"""
 COMPILED_SECONDS_PER_CELL = 2.5e-7
-"""Seconds of a replay in the compiled kernel, per input and node."""
+"""Seconds that a replay takes in the compiled kernel for each pair of a task's input
+and a node.
+"""
 
 
 def replay_seconds(problem: ReplicationProblem) -> tuple[float, float]:
-    """Return a replay's estimated seconds on a busy machine: plain Python, compiled."""
+    """Return the estimated seconds of a replay on a busy machine: in plain Python, and
+    in the compiled kernel.
+    """
     cells = sum(map(len, problem.inputs)) * len(problem.nodes)
     return SECONDS_PER_CELL * cells, COMPILED_SECONDS_PER_CELL * cells

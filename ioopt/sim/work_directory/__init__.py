@@ -1,1 +1,1 @@
-"""Replay and dispatch of work directories."""
+"""Replay the plans of work directories, and dispatch their tasks."""

@@ -1,4 +1,4 @@
-"""Track the contents of a work directory (rule B2)."""
+"""Track the contents of a work directory (rule B2 of docs/rules/work-directory.md)."""
 
 from collections.abc import Mapping
 
@@ -9,9 +9,10 @@ from ioopt.problems.work_directory import Fault, WorkDirectoryProblem
 def lengths(
     problem: WorkDirectoryProblem, actual: Mapping[str, float] | None
 ) -> list[float]:
-    """Return each task's run time: its compute seconds, or the *actual* ones if given.
+    """Return the run time of each task in seconds, in the order of the problem.
 
-    Raises :class:`Fault` for an unknown task, and for negative or absurd seconds.
+    *actual* seconds, keyed by task id, replace the planned compute seconds. Raises
+    :class:`Fault` for an unknown task, and for negative or absurd seconds.
     """
     found = [task.compute_seconds for task in problem.tasks]
     for name, seconds in (actual or {}).items():
@@ -25,10 +26,10 @@ def lengths(
 
 
 class Directory:
-    """Count the bytes inside a work directory (rule B2).
+    """Count the bytes inside a work directory as tasks start and end (rule B2).
 
-    ``use`` is in bytes; ``left`` is, per product, the number of tasks that still need
-    it.
+    ``use`` is the number of bytes inside. ``left`` has one number for each product: how
+    many tasks have still to write or read it.
     """
 
     def __init__(self, problem: WorkDirectoryProblem) -> None:
@@ -44,11 +45,13 @@ class Directory:
         ]
 
     def start(self, k: int) -> None:
-        """Add the outputs and the scratch of task *k*."""
+        """Start task *k*: add the bytes of its outputs and its scratch."""
         self.use += self.own[k]
 
     def end(self, k: int) -> None:
-        """Remove the scratch of task *k*, and the products that no task needs now."""
+        """End task *k*: remove its scratch, and the products that no task needs any
+        more.
+        """
         self.use -= self.scratch[k]
         for f in self.touched[k]:
             self.left[f] -= 1

@@ -1,8 +1,8 @@
-"""Dispatch the tasks of a work directory: a policy decides while they run (rules B5 to
+"""Dispatch the tasks of a work directory: a policy decides while tasks run (rules B5 to
 B8).
 
-A :class:`Dispatcher` has no clock of its own, so the same one decides in simulations
-and in live runs.
+A :class:`Dispatcher` has no clock of its own. The same dispatcher can therefore decide
+in simulations and in live runs.
 """
 
 from __future__ import annotations
@@ -26,17 +26,22 @@ from ioopt.sim.work_directory.order import Walk, reference_order, sequential_pea
 
 Policy = Literal["submission", "depth-first", "newest-first"]
 Rank = Callable[[float, int], float]
-"""Function (instant of readiness, task) -> rank: least first, ties in file order."""
+"""Function (instant of readiness, task) -> rank. The task with the least rank starts
+first; ties go to the order of the file.
+"""
 Choice = Callable[["Dispatcher"], str | None]
-"""A user's policy: returns the id of the task to start now, or None."""
+"""A user's policy: a function that returns the id of the task to start now, or None."""
 PATIENCE = 100_000
-"""Tasks times instants between two checks of the clock."""
+"""Number of tasks times instants between two checks of the deadline."""
 Starts = list[tuple[int, int]]
-"""(instant in ticks, task), in the order of the starts."""
+"""Rows (instant in ticks, task), in the order of the starts."""
 
 
 def positions(problem: WorkDirectoryProblem, names: Sequence[str]) -> list[int]:
-    """Return the positions of *names*: all tasks, each once (else :class:`Fault`)."""
+    """Return the positions of the tasks *names* in the problem.
+
+    Raises :class:`Fault` unless *names* lists every task exactly once.
+    """
     seen: dict[int, None] = {}
     for name in names:
         k = problem.task_index.get(name)
@@ -52,7 +57,8 @@ def positions(problem: WorkDirectoryProblem, names: Sequence[str]) -> list[int]:
 
 
 def ranked(problem: WorkDirectoryProblem, how: Policy | Rank | Sequence[str]) -> Rank:
-    """Return the rank for a policy's name or a list of all tasks.
+    """Return the rank function for *how*: a policy's name, or a list of all tasks in
+    order of preference.
 
     A function is returned unchanged.
     """
@@ -71,13 +77,14 @@ def ranked(problem: WorkDirectoryProblem, how: Policy | Rank | Sequence[str]) ->
 
 
 class Dispatcher(Directory):
-    """Decide which task starts next.
+    """Decide which task of a work directory starts next.
 
-    It is the first in rank that is ready, fits, is admitted (rule B6) and is not held
-    back (rule B7). *rank* is a policy's name or function, or a list of all tasks;
-    *quota* None is none. With *safe* a task is admitted only if the rest can still end
-    in the *reference* order; *in_flight* is the most samples open. Raises
-    :class:`Fault` for a reference that is not an order of the tasks, or if no order
+    The next task is the first in rank that is ready, fits, is admitted (rule B6) and is
+    not held back (rule B7). *rank* is a policy's name, a function, or a list of all
+    tasks. If *quota* is None, there is no quota. With *safe*, a task is admitted only
+    if the tasks not yet started can still end when they run in the *reference* order.
+    *in_flight* is the largest number of samples that may be open at once. Raises
+    :class:`Fault` if *reference* is not an order of the tasks, or if no order found
     keeps the quota.
     """
 
@@ -132,8 +139,8 @@ class Dispatcher(Directory):
         return Walk(self.problem, order, quota)
 
     def released(self, k: int, now: float) -> None:
-        """Record that task *k* is ready: released, and all its predecessors have
-        ended.
+        """Record that task *k* is ready at *now*: it is released, and all its
+        predecessors have ended.
         """
         self.row[k] = (self.rank(now, k), k)
         if self.sample[k] in self.opened:
@@ -142,15 +149,20 @@ class Dispatcher(Directory):
             insort(self.closed, self.row[k])
 
     def fits(self, k: int) -> bool:
-        """Return whether there are cores and bytes for task *k*."""
+        """Return whether enough cores and bytes are free for task *k*."""
         return self.cores[k] <= self.idle and self.use + self.own[k] <= self.room
 
     def admits(self, k: int) -> bool:
-        """Return whether the rest can still end once task *k* starts (rule B6)."""
+        """Return whether all other tasks can still end once task *k* has started (rule
+        B6).
+        """
         return self.walk is None or self.walk.admits(k)
 
     def next(self, among: Collection[int] | None = None) -> int | None:
-        """Return the task to start now, one of the tasks *among*; None to wait."""
+        """Return the task to start now; None to wait.
+
+        If *among* is given, the task is one of these.
+        """
         if not self.idle:
             return None
         full = self.open >= self.most
@@ -165,7 +177,9 @@ class Dispatcher(Directory):
     def _first(
         self, rows: Iterable[tuple[float, int]], among: Collection[int] | None
     ) -> int | None:
-        """Return the first task of *rows* that fits, is *among* and is admitted."""
+        """Return the first task of *rows* that fits, is admitted and is one of *among*;
+        None if there is none.
+        """
         left = self.room - self.use
         idle = self.idle
         for _, k in rows:
@@ -178,8 +192,8 @@ class Dispatcher(Directory):
         return None
 
     def require(self, k: int) -> None:
-        """Raise :class:`Fault` if task *k*, a user policy's answer, may not start
-        now.
+        """Raise :class:`Fault` if task *k*, which a user's policy returned, may not
+        start now.
         """
         held = self.row[k] in self.closed and self.open >= self.most
         if held or self.open >= self.most:
@@ -201,7 +215,7 @@ class Dispatcher(Directory):
             raise Fault("answer", task=self.problem.tasks[k].id, why=why)
 
     def started(self, k: int) -> None:
-        """Start task *k*, which opens its sample."""
+        """Start task *k*; its sample becomes open."""
         self.start(k)
         self.began[k] = True
         self.idle -= self.cores[k]
@@ -219,7 +233,9 @@ class Dispatcher(Directory):
         del self.ready[bisect_left(self.ready, self.row[k])]
 
     def ended(self, k: int) -> list[int]:
-        """End task *k*; return the tasks that are ready now."""
+        """End task *k*; return its successors that have no other unfinished
+        predecessor.
+        """
         self.end(k)
         self.idle += self.cores[k]
         self.running -= 1
@@ -232,7 +248,9 @@ class Dispatcher(Directory):
         return [j for j in self.succ[k] if not self.waits[j]]
 
     def resize(self, k: int, f: int, size: int) -> None:
-        """Set the known or expected *size* in bytes of product *f* of task *k*."""
+        """Set the size in bytes of product *f* of task *k*, as known or expected
+        now.
+        """
         more = size - self.sizes[f]
         self.sizes[f] = size
         self.own[k] += more
@@ -242,7 +260,9 @@ class Dispatcher(Directory):
             self.walk.resize(k, f, more)
 
     def stuck(self, seconds: float) -> Fault:
-        """Return the fault that nothing runs and nothing can start (rule B8)."""
+        """Return the fault of a run that got stuck at time *seconds*: no task runs, and
+        none can start (rule B8).
+        """
         problem = self.problem
         waiting = []
         for k in sorted(k for _, k in self.ready + self.closed):
@@ -264,7 +284,9 @@ class Dispatcher(Directory):
         )
 
     def _is_inside(self, f: int) -> bool:
-        """Return whether product *f* was written and has not left."""
+        """Return whether product *f* is inside the directory: it has been written and
+        has not left.
+        """
         written = self.left[f] <= len(self.problem.readers[f])
         stays = self.left[f] > 0 or not self.leaves[f]
         return written and stays
@@ -276,11 +298,13 @@ def dispatch(
     actual: Mapping[str, float] | None = None,
     choose: Choice | None = None,
 ) -> WorkDirectoryPlan:
-    """Run *dispatcher* from 0 to the end and return its plan (rule B5).
+    """Run *dispatcher* from time 0 to the end, and return the plan that it made (rule
+    B5).
 
     *choose*, if given, replaces the dispatcher's rank. *actual* compute seconds replace
-    the planned ones in the run alone. Raises :class:`Fault` if the run is stuck (rule
-    B8), if *choose* returns a task that may not start, and for invalid *actual* times.
+    the planned ones in the run; the dispatcher does not see them. Raises :class:`Fault`
+    if the run gets stuck (rule B8), if *choose* returns a task that may not start, and
+    for invalid *actual* times.
     """
     seconds = lengths(problem, actual)
     releases = [task.release_seconds for task in problem.tasks]
@@ -296,7 +320,7 @@ def dispatch(
 def named(
     problem: WorkDirectoryProblem, ticks: Ticks, starts: Starts
 ) -> WorkDirectoryPlan:
-    """Return the plan of *starts* in ticks."""
+    """Return the plan with these *starts*, converted from ticks to seconds."""
     rows = ((ticks.seconds(at), problem.tasks[k].id) for at, k in starts)
     return WorkDirectoryPlan(starts=tuple(rows))
 
@@ -310,11 +334,11 @@ def run(
     due: Sequence[int] | None = None,
     deadline: Deadline | None = None,
 ) -> Starts:
-    """Run *dispatcher* to the end and return the starts.
+    """Run *dispatcher* to the end and return the starts of the tasks.
 
-    *length* is in ticks by task, and so are *releases*, before which a task is not
-    ready. A run in which a task starts after it was *due* is given up (:class:`Fault`),
-    and so is one that the *deadline* ends (:class:`OutOfTime`).
+    *length* and *releases* have one value in ticks for each task: its run time, and the
+    time before which it is not ready. The run is given up with :class:`Fault` if a task
+    starts after it was *due*, and with :class:`OutOfTime` if *deadline* passes.
     """
     starts: Starts = []
     patience = max(1, PATIENCE // max(1, len(length)))
@@ -325,8 +349,8 @@ def run(
     now = 0
 
     def finish() -> None:
-        """Process all ends and releases of this instant, and the tasks they make
-        ready.
+        """Process the ends and releases of this instant; tell the dispatcher which
+        tasks become ready.
         """
         until = now + ticks.slack
         while ends and ends[0][0] <= until:
@@ -368,7 +392,9 @@ def run(
 
 
 def _answer(dispatcher: Dispatcher, choose: Choice | None) -> int | None:
-    """Return the task to start now, by *choose* or by the dispatcher; None to wait."""
+    """Return the task to start now, chosen by *choose* if given, else by the
+    dispatcher; None to wait.
+    """
     if choose is None:
         return dispatcher.next()
     name = choose(dispatcher)

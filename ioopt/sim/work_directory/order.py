@@ -1,4 +1,6 @@
-"""Order the tasks one at a time, and admit the tasks of safe runs (rule B6)."""
+"""Find orders in which the tasks of a work directory run one at a time, and admit tasks
+by such an order (rule B6).
+"""
 
 from __future__ import annotations
 
@@ -14,20 +16,28 @@ from ioopt.sim.work_directory.directory import Directory
 
 ORDERS = ("file", "depth-first", "freeing")
 MOST_BYTES = 1 << 60
-"""Most total bytes for which 64-bit whole numbers hold every use."""
+"""Total number of bytes up to which 64-bit whole numbers hold every sum of bytes
+inside.
+"""
 STARTED = -(1 << 62)
-"""Use at a place whose task has started: it stays below 0, whatever is added."""
+"""Value of a place whose task has started. It stays below 0, whatever is added to
+it.
+"""
 STARTED_OF_MANY = -(10**40)
-"""The same value for larger total bytes."""
+"""The same value if the total number of bytes is above MOST_BYTES."""
 
 
 def sequential_peak(problem: WorkDirectoryProblem, order: Sequence[int]) -> int:
-    """Return the most bytes inside while the tasks run one at a time in *order*."""
+    """Return the largest number of bytes inside while the tasks run one at a time in
+    *order*.
+    """
     return max(_uses(problem, order), default=0)
 
 
 def _uses(problem: WorkDirectoryProblem, order: Sequence[int]) -> list[int]:
-    """Return the bytes inside while each task runs, by place in *order*."""
+    """Return the number of bytes inside while each task of *order* runs, in that
+    order.
+    """
     inside = Directory(problem)
     found = []
     for k in order:
@@ -43,7 +53,7 @@ def reference_order(
     """Return the order among :data:`ORDERS` with the least sequential peak; of equals,
     the first.
 
-    Past the *deadline* no further order is tried once one keeps the quota.
+    After the *deadline* no further order is tried once one keeps the quota.
     """
     return _least(problem, [(how, False) for how in ORDERS], deadline)
 
@@ -51,9 +61,10 @@ def reference_order(
 def least_order(
     problem: WorkDirectoryProblem, deadline: Deadline | None = None
 ) -> list[int]:
-    """Return the reference order, or an order by samples if its peak is lower.
+    """Return the order with the least sequential peak: the reference order, or an order
+    that runs sample after sample if its peak is lower.
 
-    Past the *deadline* no further order is tried once one keeps the quota.
+    After the *deadline* no further order is tried once one keeps the quota.
     """
     wanted = [(how, False) for how in ORDERS]
     wanted += [(how, True) for how in ORDERS]
@@ -65,7 +76,11 @@ def _least(
     wanted: list[tuple[str, bool]],
     deadline: Deadline | None,
 ) -> list[int]:
-    """Return the order of the least sequential peak, ties the first *wanted*."""
+    """Return the order among *wanted* with the least sequential peak; of equals, the
+    first.
+
+    Each of *wanted* gives the arguments (how, by_sample) of :func:`sequential_order`.
+    """
     best: list[int] = []
     least: int | None = None
     quota = problem.quota_bytes
@@ -84,19 +99,20 @@ def _least(
 def sequential_order(
     problem: WorkDirectoryProblem, how: str, by_sample: bool = False
 ) -> list[int]:
-    """Return the order that always takes the first ready task by one rule (rule B6).
+    """Return an order of the tasks: among the tasks that are ready, it always takes the
+    one that *how* prefers (rule B6).
 
-    *how* is ``file`` (the first in the file), ``depth-first`` (the greatest level) or
-    ``freeing`` (the least growth of what is inside). With *by_sample* the tasks of the
-    first sample that has a ready one come first.
+    *how* is ``file`` (the first task in the file), ``depth-first`` (the task with the
+    greatest level) or ``freeing`` (the task after which the fewest bytes are inside).
+    With *by_sample*, tasks of the first sample that has a ready task come first.
     """
     inside = Directory(problem)
     stays = [
         bool(tasks) or not leaves
         for tasks, leaves in zip(problem.readers, inside.leaves)
     ]
-    # Sums of the indices of readers that have not run: once one is left, the sum is
-    # that reader.
+    # Sums of the indices of readers that have not run. Once one reader is left, the
+    # sum is its index.
     unread = [sum(tasks) for tasks in problem.readers]
     waits = [len(row) for row in problem.predecessors]
 
@@ -141,12 +157,13 @@ def sequential_order(
 
 
 class Walk:
-    """Track the bytes inside at every place of the reference order as tasks start.
+    """Track, for every place of the reference order, the bytes inside as tasks start.
 
-    These are the bytes that would be inside if all running tasks ended and the tasks
-    left ran one at a time. The start of a task adds those of its outputs that stay from
-    the first place on, and removes its inputs after their last remaining reader. So the
-    time to admit a task grows only with the number of its files.
+    The bytes at a place are found as follows: all running tasks end, then the tasks not
+    yet started run one at a time up to that place, and the bytes then inside are
+    counted. When a task starts out of order, those of its outputs that stay are inside
+    from the first place on. Its inputs leave after their last remaining reader. The
+    time to admit a task therefore grows only with the number of its files.
     """
 
     def __init__(
@@ -161,7 +178,7 @@ class Walk:
         few = self.total < MOST_BYTES
         self.started = STARTED if few else STARTED_OF_MANY
         self.uses = np.array(_uses(problem, order), dtype=np.int64 if few else object)
-        # Most bytes at the places before each whose tasks have not started.
+        # For each place, the most bytes at earlier places whose task has not started.
         self.most: np.ndarray | None = None
         self.place = sorted(range(len(order)), key=order.__getitem__)
         self.sizes = inside.sizes
@@ -177,7 +194,7 @@ class Walk:
             self.stays.append(sum(inside.sizes[f] for f in staying))
 
     def anew(self) -> Walk:
-        """Return a copy; no task may have started in this object."""
+        """Return a copy to start with; no task may have started in this object."""
         other = copy(self)
         other.uses = self.uses.copy()
         other.readers = [row[:] for row in self.readers]
@@ -186,8 +203,8 @@ class Walk:
         return other
 
     def admits(self, k: int) -> bool:
-        """Return whether the tasks left before *k* in the order still have room if *k*
-        starts.
+        """Return whether the unstarted tasks before *k* in the order still keep the
+        quota if *k* starts now.
         """
         at = self.place[k]
         stays = self.stays[k]
@@ -211,7 +228,7 @@ class Walk:
         return bool(before.max() + stays <= self.quota)
 
     def start(self, k: int) -> None:
-        """Note that task *k* starts, admitted or not."""
+        """Record that task *k* starts, whether it was admitted or not."""
         at = self.place[k]
         self.most = None
         self.uses[at] = self.started
@@ -229,7 +246,7 @@ class Walk:
             self.first += 1
 
     def resize(self, k: int, f: int, more: int) -> None:
-        """Note that product *f* of task *k* has *more* bytes than it had."""
+        """Record that product *f* of task *k* has *more* bytes than before."""
         self.total += abs(more)
         if self.total >= MOST_BYTES and self.started != STARTED_OF_MANY:
             gone = self.uses < 0

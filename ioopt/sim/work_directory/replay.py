@@ -1,9 +1,9 @@
-"""Replay plans of work directories (rules B3 and B4), and add the bounds.
+"""Replay plans of work directories (rules B3 and B4), and add bounds.
 
-There is no clock: bytes and cores are held over places in the list of starts, from the
-start that takes them to the first start at which they are free again. The checker,
-``ioopt/checks/work_directory.py``, shares no code with this replay: an error in one of
-the two shows as a difference between them.
+The replay needs no clock. It lists the starts in order of time. Bytes and cores are
+held from the start that takes them to the first start at which they are free again. The
+checker, ``ioopt/checks/work_directory.py``, shares no code with this replay. An error
+in either of them therefore shows as a difference.
 """
 
 from __future__ import annotations
@@ -31,15 +31,17 @@ from ioopt.sim.work_directory.directory import lengths
 from ioopt.timeline import Interval, Timeline, steps_of
 
 STAGES = 7
-"""Most stages of a workflow shown separately; the others are shown together."""
+"""Largest number of stages of a workflow that are shown separately; the others are
+shown together.
+"""
 
 
 @dataclass(frozen=True)
 class CarriedOut:
     """Record the replay of a plan without violations.
 
-    ``times`` are (start, end) of each task by position, ``use`` is (seconds, bytes
-    inside from then on) at each change.
+    ``times`` maps the position of each task to its (start, end) in seconds. ``use`` has
+    a pair (seconds, bytes inside from then on) for each change.
     """
 
     metrics: Json
@@ -48,11 +50,12 @@ class CarriedOut:
 
 
 class Held(NamedTuple):
-    """Record bytes (or cores) in use from the start at place ``first`` until that at
-    ``over``.
+    """Record bytes or cores that are in use over several starts of a plan.
 
-    Right after the start at ``over`` they are free again. ``left`` is the tick at which
-    they leave; for a file that is ``kept`` for good it is the last end.
+    The bytes or cores are in use from the start at place ``first`` until the start at
+    place ``over``, and are free again for the latter. ``left`` is the tick at which
+    they are released. For a file that is ``kept`` for good, ``left`` is the end of the
+    last task.
     """
 
     amount: int
@@ -97,21 +100,25 @@ class Places:
         self.left = [self._left(over, end) for over, end in zip(self.over, self.ends)]
 
     def _over(self, place: int, end: int) -> int:
-        """Return the first place before which the task at *place* has ended."""
+        """Return the first place after *place* whose start is not before *end*, the end
+        of the task at *place*.
+        """
         return bisect_left(self.reach, end, lo=place + 1)
 
     def _left(self, over: int, end: int) -> int:
-        """Return when a task's bytes held until place *over* leave.
+        """Return the tick at which a task releases the bytes that it holds until place
+        *over*.
 
-        That is its end, or the start at *over* if both are one instant.
+        The bytes leave at the *end* of the task, or at the start at *over* if both are
+        the same instant.
         """
         if over == len(self.starts):
             return end
         return min(end, self.starts[over])
 
     def bytes_held(self) -> list[Held]:
-        """Return the bytes inside the directory (rule B2): scratch, and every
-        product.
+        """Return the scratch of every task, and every product, as held bytes (rule
+        B2).
         """
         problem = self.problem
         found = []
@@ -125,7 +132,9 @@ class Places:
         return found
 
     def product_held(self, maker: int, f: int) -> Held:
-        """Return how long product *f* of task *maker* is inside."""
+        """Return how long product *f*, which task *maker* writes, is inside the
+        directory.
+        """
         file = self.problem.products[f]
         if file.keep:
             return Held(
@@ -137,7 +146,9 @@ class Places:
         return Held(file.bytes, self.place[maker], over, left)
 
     def cores_held(self) -> list[Held]:
-        """Return, per task, from which start until which start its cores are in use."""
+        """Return, for each task, from which start to which start its cores are in
+        use.
+        """
         rows = enumerate(self.problem.tasks)
         return [
             Held(task.cores, self.place[k], self.over[k], self.left[k])
@@ -145,7 +156,9 @@ class Places:
         ]
 
     def totals(self, rows: list[Held]) -> list[int]:
-        """Return the sum of *rows* in use right after the start at each place."""
+        """Return, for each start, how much of the amounts in *rows* is in use right
+        after it.
+        """
         change = [0] * (len(self.starts) + 1)
         for row in rows:
             change[row.first] += row.amount
@@ -153,8 +166,10 @@ class Places:
         return list(accumulate(change[:-1]))
 
     def faults(self, quota: int | None, use: list[int]) -> list[str]:
-        """Return, in words, each start that breaks a release, a producer, cores or
-        *quota*.
+        """Return a sentence for each start that breaks a release, a producer, the cores
+        or *quota*.
+
+        *use* holds the bytes inside after each start.
         """
         problem = self.problem
         found = []
@@ -176,7 +191,10 @@ class Places:
         return found
 
     def measured(self, rows: list[Held], use: list[int]) -> Json:
-        """Return the metrics of rule B4 of what is inside."""
+        """Return the metrics of rule B4 for the held bytes *rows*.
+
+        *use* holds the bytes inside after each start.
+        """
         tasks = self.problem.tasks
         makespan = self.makespan
         area = sum(row.amount * (row.left - self.starts[row.first]) for row in rows)
@@ -193,7 +211,7 @@ class Places:
         }
 
     def steps(self, rows: list[Held]) -> list[tuple[float, int]]:
-        """Return (seconds, bytes inside) at 0, at each start and each end.
+        """Return (seconds, bytes inside) at time 0, at each start and at each end.
 
         Equal instants appear once.
         """
@@ -210,7 +228,11 @@ class Places:
 
 
 def _begun(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan) -> dict[int, float]:
-    """Return the start of each task by position, in the order of the list."""
+    """Return the start of each task in seconds, keyed by its position, in the order of
+    the plan.
+
+    Raises :class:`Fault` for a list of starts that is not a plan.
+    """
     begun: dict[int, float] = {}
     for seconds, name in plan.starts:
         k = problem.task_index.get(name)
@@ -234,7 +256,7 @@ def carried_out(
 ) -> CarriedOut:
     """Replay *plan*; raise SimulationError that names each task with a violation.
 
-    *actual* compute seconds by task replace the planned ones.
+    *actual* gives compute seconds that replace the planned ones, keyed by task id.
     """
     places = Places(problem, plan, actual)
     rows = places.bytes_held()
@@ -253,7 +275,9 @@ def carried_out(
 def keeps(
     problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, quota: int | None
 ) -> bool:
-    """Return whether *plan* breaks no rule under *quota*, whatever its own quota."""
+    """Return whether *plan* breaks no rule under *quota*, which replaces the quota of
+    the problem.
+    """
     asked = problem.model_copy(update={"quota_bytes": quota})
     try:
         carried_out(asked, plan.model_copy(update={"ignore_quota": False}))
@@ -268,11 +292,12 @@ def simulate(
     actual: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Replay *plan* for a result; where a *deadline* is given, without a timeline.
+    """Replay *plan*, and return the metrics and the schedule; without a *deadline*,
+    also the timeline.
 
-    The metrics contain the bounds too. These are valid for the planned times: the bound
-    of the makespan is left out if *actual* times replace these, and either one if the
-    *deadline* passes first.
+    The metrics also contain the lower bounds, which hold for the planned times. The
+    bound on the makespan is left out if *actual* times replace the planned ones. Either
+    bound is left out if *deadline* passes before it is computed.
     """
     with collector_paused():
         return _simulated(problem, plan, actual, deadline)
@@ -284,7 +309,7 @@ def _simulated(
     actual: Mapping[str, float] | None,
     deadline: Deadline | None,
 ) -> Simulation:
-    """Return metrics, schedule and timeline of the replay of *plan*."""
+    """Replay *plan* as :func:`simulate` says."""
     found = carried_out(problem, plan, actual)
     quota = None if plan.ignore_quota else problem.quota_bytes
     metrics = {**found.metrics, **_bounds(problem, quota, deadline)}
@@ -318,7 +343,9 @@ def _simulated(
 def _bounds(
     problem: WorkDirectoryProblem, quota: int | None, deadline: Deadline | None
 ) -> Json:
-    """Return the lower bounds of peak and makespan that there is time for."""
+    """Return the lower bounds on peak and makespan that can be computed before
+    *deadline*.
+    """
     found: Json = {}
     if deadline is not None and deadline.expired():
         return found
@@ -332,7 +359,8 @@ def _bounds(
 
 
 def stage(task: str) -> str:
-    """Return the name of a task without numbers, which tasks of one step share.
+    """Return the name of a task without numbers, which all tasks of one step of a
+    workflow share.
 
     >>> stage("FASTQC (s1)#3"), stage("mProject_ID0000012"), stage("c0t3")
     ('FASTQC', 'mProject', 'c0t')
@@ -343,9 +371,11 @@ def stage(task: str) -> str:
 def _by_stage(
     problem: WorkDirectoryProblem, found: CarriedOut, stages: list[str]
 ) -> dict[str, list[list[float]]]:
-    """Return (seconds, bytes inside) by stage at each change of its products.
+    """Return, keyed by stage, rows [seconds, bytes inside], one for each change of the
+    bytes inside.
 
-    All but the largest of *stages* count as one, ``others``.
+    *stages* holds the stage of each task. The stages with the most byte-seconds are
+    shown; all others count as one stage, ``others``.
     """
     last = found.metrics["makespan_seconds"]
     changes = defaultdict[str, Counter[float]](Counter)
