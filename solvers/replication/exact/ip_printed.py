@@ -1,5 +1,6 @@
-"""Solve equations (1)-(13) and (21) as printed, through PuLP: the baseline of
-``ip``.
+"""Solve equations (1)-(13) and (21) of Khanna et al. as printed, through PuLP.
+
+The solver is the baseline for ``ip``.
 """
 
 from dataclasses import replace
@@ -36,8 +37,8 @@ TERMS_PER_SECOND = 60_000
 class Settings(Record):
     """Configure the printed model.
 
-    ``cycles`` as printed (copies may run in a cycle) or acyclic; ``replication`` off:
-    no copies.
+    ``cycles``: ``printed`` allows copies of a file in a cycle, as the paper's model
+    does; ``acyclic`` excludes them. ``replication``: allow copies between nodes.
     """
 
     cycles: Cycles = "printed"
@@ -47,8 +48,9 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """Solve the printed model, with HiGHS by default; fall back to MinMin if it is too
-    slow.
+    """Solve the printed model, by default with HiGHS.
+
+    The answer is MinMin's plan if the model is too large or no plan is found in time.
     """
     require_batch(problem)
     settings = request.settings or Settings()
@@ -101,7 +103,11 @@ def solve(
 def proven_bound(
     instance: StaticInstance, answer: BackendAnswer, plan: ReplicationPlan
 ) -> float | None:
-    """Return the backend's bound in seconds, rounded up to a multiple of the unit."""
+    """Return the lower bound that *answer* proves, in seconds; None if it has none.
+
+    The bound is rounded up to a multiple of the time unit. If *plan* is proven optimal,
+    the bound is the exact batch time of the plan.
+    """
     if answer.bound is None:
         return None
     if answer.status is not Status.OPTIMAL:
@@ -117,8 +123,10 @@ def _fallback(
     reason: str,
     answer: BackendAnswer | None = None,
 ) -> Outcome:
-    """Answer with MinMin's plan, and with the model's bound if it holds for that
-    plan.
+    """Return MinMin's plan, with *reason* in its notes.
+
+    The bound of *answer* is added if all disks are unlimited, since only then it holds
+    for plans that fetch a file twice.
     """
     if not enough_disk(reduce(problem)):
         raise one_round_too_small()
