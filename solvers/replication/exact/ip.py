@@ -174,7 +174,9 @@ def _greedy_start(search: Search) -> None:
 
 
 def _offered(search: Search, start: ReplicationPlan) -> bool:
-    """Offer the plan *start* to the search; return False if it is no valid static plan."""
+    """Offer the plan *start* to the search; return False if it is not a valid static
+    plan.
+    """
     moves = from_plan(search.instance, start)
     if moves is None or (moves.copies and not search.replication):
         return False
@@ -276,7 +278,7 @@ def _bound_of_all_plans(search: Search, settings: Settings) -> None:
 def _outcome(
     search: Search, problem: ReplicationProblem, request: SolveRequest, build: float
 ) -> Outcome:
-    """Return the best plan with its bound, or MinMin's plan if the search found none."""
+    """Return the best plan of the search with its bound; without one, MinMin's plan."""
     instance = search.instance
     notes = list(search.notes)
     if search.infeasible:

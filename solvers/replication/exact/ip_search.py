@@ -101,7 +101,7 @@ class Search:
         return self.load - self.bound <= PROVEN * self.load
 
     def of_all_plans_too(self) -> bool:
-        """Return whether the bound of plans of one round is also proven for all plans."""
+        """Return whether the bound of plans of one round is proven for every plan."""
         return self.bound - self.common <= PROVEN * self.bound
 
     def target(self) -> int:

@@ -169,7 +169,7 @@ def earliest(
 
 
 def nowhere(st: State, f: int) -> bool:
-    """Return whether file *f* is only on remote storage, and no node receives it now."""
+    """Return whether file *f* is only on remote storage and no node receives it."""
     return bool(st.copies[f] == 0 and st.flying[f] == 0 and st.saved[f] == 2)
 
 

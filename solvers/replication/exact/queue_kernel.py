@@ -133,7 +133,7 @@ def search(
 
 
 def worth(tree: Tree, bound: float) -> bool:
-    """Return whether *bound* allows a plan with a shorter makespan than the best plan."""
+    """Return whether *bound* allows a shorter makespan than that of the best plan."""
     return bool(bound < tree.seconds[UPPER] * (1.0 - CLOSE_ENOUGH))
 
 

@@ -1,7 +1,7 @@
 """Plan in rounds for small disks (Khanna et al., Sections 4.2 to 4.4; rules 5 to 7).
 
-Select a sub-batch, allocate it, evict, repeat. The flat scheme is a hierarchy of one
-level.
+A round selects a sub-batch of the pending tasks, allocates it to the nodes, and evicts
+files to make room. The flat scheme is a hierarchy of one level.
 """
 
 import math
@@ -47,10 +47,11 @@ SLACK_SECONDS = 0.3
 class RoundLimits(Record):
     """Divide the time left among the rounds.
 
-    Chosen on the sweep ``additive-small-disks`` (IMAGE-85, bipartite-85 and SAT-85 of
-    60 tasks on 4 nodes, 8 s). Planning gets ``planning_share`` of the time left,
-    writing the plan the rest. Of a round's time ``selection_share`` goes to the first
-    stage, the rest to the second.
+    The values were chosen on the sweep ``additive-small-disks`` (IMAGE-85, bipartite-85
+    and SAT-85 of 60 tasks on 4 nodes, 8 s). Planning may use ``planning_share`` of the
+    time left; the rest is for writing the plan. The first stage of a round, the
+    selection, may use ``selection_share`` of the round's time; the rest is for the
+    second stage.
     """
 
     planning_share: Annotated[float, Field(gt=0, le=1)] = 0.9
@@ -63,17 +64,21 @@ LIMITS = RoundLimits()
 class Settings(Record):
     """Configure how rounds are balanced and separated, and what they evict.
 
-    ``thresh`` of (17); ``eviction`` between rounds and in the replay; ``barriers``
-    between rounds.
+    ``thresh``: balance threshold in condition (17). ``eviction``: policy between rounds
+    and in the replay. ``barriers``: put a barrier between rounds. ``replication``:
+    allow copies between nodes. ``moves``, ``sources``: how the replay treats the
+    planned transfers (timeline rule 7).
 
-    ``room``: a round begins with room on every node for the largest, mean or next
-    pending task, or ``missing`` frees only the space of the arriving files; without
-    barriers each node clears its disk when it reaches a round (rule 7). None: largest;
-    without barriers the replay frees what is missing. ``replication``: copies between
-    nodes; ``moves``, ``sources``: of the replay (timeline rule 7). ``ties``: among
-    selections equal by (20), take ``any`` or the one that transfers the fewest
-    ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds for each model, so that
-    a run that is not cut short by its deadline can be repeated.
+    ``room``: when a round begins, every node makes room for the inputs of the largest,
+    the mean or the next pending task; with ``missing`` it frees only the space of the
+    arriving files. Without barriers, each node does this when it reaches the round
+    (rule 7). By default it is ``largest``, but without barriers the replay frees only
+    what is missing.
+
+    ``ties``: among selections with equal objectives (20), take ``any``, or the one that
+    transfers the fewest ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds
+    for each model; with these, a run that its deadline does not cut short can be
+    repeated exactly.
     """
 
     eviction: EvictionPolicy = "popularity"
@@ -91,10 +96,10 @@ class Rounds:
     """Make rounds one after the other, and track the files that they leave on the
     disks.
 
-    ``unbalanced``, ``unproven``, ``rushed`` and ``hurried`` count selections without
-    the balance (17), selections not proven largest, models with less time than asked
-    for, and rounds without models. ``last_count`` is the number of tasks of the last
-    round.
+    Four counters are reported in notes. ``unbalanced``: selections without the balance
+    (17). ``unproven``: selections not proven to be largest. ``rushed``: models with
+    less time than ``effort``. ``hurried``: rounds made without models. ``last_count``
+    is the number of tasks of the last round.
     """
 
     def __init__(
@@ -119,9 +124,9 @@ class Rounds:
         self.interrupted = False
 
     def run(self) -> ReplicationPlan:
-        """Make rounds until every task is planned.
+        """Make rounds until every task is planned; return the plan.
 
-        After the deadline or an interruption, plan without models.
+        After the deadline or an interruption, rounds are made without models.
         """
         pending = list(range(len(self.problem.tasks)))
         if not any(node.disk_bytes is not None for node in self.problem.nodes):
@@ -142,8 +147,9 @@ class Rounds:
         return self._plan()
 
     def _round(self, pending: list[int], hurry: bool) -> set[int]:
-        """Make one round of some of *pending*, without models in a *hurry*; return
-        its tasks.
+        """Make one round from tasks in *pending*, and return the tasks of the round.
+
+        With *hurry* no models are solved.
         """
         self.disks.open_round(pending)
         gone: list[Removal] = []
@@ -171,8 +177,10 @@ class Rounds:
         return done
 
     def _budget(self, pending: int) -> float | None:
-        """Return the seconds for this round, if later rounds are as large as the last
-        one.
+        """Return the seconds for this round, if later rounds are as large as the last;
+        None if the time is unlimited.
+
+        *pending* is the number of tasks not yet planned.
         """
         left = self.request.deadline.remaining()
         if left == float("inf"):
@@ -186,10 +194,11 @@ class Rounds:
         levels: tuple[int, ...],
         budget: float | None,
     ) -> list[Allocation]:
-        """Select tasks for the children of a virtual node, then recurse into each
-        child.
+        """Select tasks for each child of the virtual node *nodes*, then do the same for
+        the children.
 
-        At the leaves the selected tasks are allocated.
+        At the lowest level the selected tasks are allocated. *levels* are the numbers
+        of children from here down. *budget* is the time in seconds (None: unlimited).
         """
         if not tasks:
             return []
@@ -221,7 +230,7 @@ class Rounds:
         children: Sequence[tuple[int, ...]],
         budget: float | None,
     ) -> Selection:
-        """Choose, by the first stage, which *tasks* each child takes in this round."""
+        """Select, by the first stage, the tasks that each child takes in this round."""
         places = [self._place(child) for child in children]
         single = len(places) == len(self.problem.nodes)
         if single and all(place.disk_bytes is None for place in places):
@@ -238,8 +247,9 @@ class Rounds:
         return chosen
 
     def _limits(self, seconds: float | None) -> BackendLimits:
-        """Return the limits of a model with *seconds*; note if time may cut it
-        short.
+        """Return the limits of a model that may take *seconds* (None: unlimited).
+
+        If this is less than ``effort``, the model is counted as rushed.
         """
         if seconds is not None:
             least = min(seconds, self.request.deadline.remaining())
@@ -248,8 +258,8 @@ class Rounds:
         return replace(limits, work=self.settings.effort)
 
     def _place(self, nodes: tuple[int, ...]) -> Place:
-        """Return *nodes* as one virtual node; its disk is limited if all their disks
-        are.
+        """Return *nodes* as one virtual node; its disk is limited only if all their
+        disks are.
         """
         present: set[int] = set()
         sizes: list[int] = []
@@ -264,7 +274,10 @@ class Rounds:
         return Place(sum(sizes), speed, frozenset(present), max(sizes))
 
     def _evict(self, part: Allocation) -> list[Removal]:
-        """Evict files from the nodes of *part* to make room for arriving files."""
+        """Evict files from the nodes of *part* to make room for its arriving files.
+
+        Return (file, node) for every evicted file.
+        """
         gone: list[Removal] = []
         brought = [*part.remote, *((file, target) for file, _, target in part.copies)]
         for node in part.nodes:
@@ -282,9 +295,10 @@ class Rounds:
     def _join(
         self, parts: Sequence[Allocation], kept: Sequence[frozenset[int]]
     ) -> tuple[list[Removal], list[Move]]:
-        """Return all transfers of the parts of a round.
+        """Return all fetches and all copies of a round, which consists of *parts*.
 
-        A fetch becomes a copy if another virtual node has the file.
+        A fetch becomes a copy if another virtual node stores the file and a copy is
+        cheaper. *kept* are the files on each node after the evictions of the round.
         """
         far = self.problem.network.remote_bytes_per_second
         cheaper = self.settings.replication and self.problem.copy_bytes_per_second > far
@@ -315,8 +329,10 @@ class Rounds:
         copies: list[Move],
         gone: list[Removal],
     ) -> None:
-        """Record the round with names for positions, and the files it leaves on the
-        disks.
+        """Record the round, and update the disks.
+
+        *remote* and *copies* are the transfers of the round; *gone* are the evicted
+        files.
         """
         problem = self.problem
         nodes = [node.id for node in problem.nodes]
@@ -344,7 +360,7 @@ class Rounds:
         )
 
     def _plan(self) -> ReplicationPlan:
-        """Return the plan of all rounds."""
+        """Return the plan that consists of all rounds."""
         wanted = self.settings
         plan = build_plan(
             self.problem,
@@ -371,7 +387,7 @@ class Rounds:
         )
 
     def notes(self) -> list[str]:
-        """Return notes on how the rounds were found."""
+        """Return notes that say how many rounds there are, and what was not proven."""
         counted = (
             (self.unbalanced, "selection(s) without the balance (17)"),
             (self.unproven, "selection(s) not proven largest"),
@@ -386,7 +402,7 @@ class Rounds:
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Solve in rounds over all nodes at once."""
+    """Solve in rounds that select tasks for all nodes at once."""
     return solve_in_rounds(
         problem, request, request.settings or Settings(), (len(problem.nodes),)
     )
@@ -398,7 +414,10 @@ def solve_in_rounds(
     settings: Settings,
     levels: tuple[int, ...],
 ) -> Outcome:
-    """Plan with the tree of virtual nodes *levels*; the bound is the area bound."""
+    """Solve in rounds down the tree of virtual nodes; the bound is the area bound.
+
+    *levels* are the numbers of children at each level, from the top.
+    """
     begun = time.perf_counter()
     require_batch(problem)
     least = HASTE_SECONDS_PER_TASK * len(problem.tasks)
@@ -429,11 +448,11 @@ PAPER = {8: (4, 2), 16: (4, 4), 32: (8, 4)}
 
 
 class TreeSettings(Settings):
-    """Configure the tree of virtual nodes.
+    """Configure the tree of virtual nodes; all settings of two-stage apply too.
 
-    ``hierarchy`` such as ``4:2`` or ``2:2:4`` (None: by the number of nodes); other
-    settings as for two-stage. The models are smaller than those of the flat scheme, so
-    each gets less ``effort``.
+    ``hierarchy``: the numbers of children at each level, such as ``4:2`` or ``2:2:4``
+    (None: chosen by the number of nodes). The default of ``effort`` is less than in
+    two-stage, since the models are smaller.
     """
 
     hierarchy: str | None = None
@@ -443,7 +462,9 @@ class TreeSettings(Settings):
     @field_validator("hierarchy")
     @classmethod
     def _numbers(cls, value: str | None) -> str | None:
-        """Refuse a hierarchy with anything but whole numbers."""
+        """Refuse a hierarchy that does not consist of positive whole numbers and
+        colons.
+        """
         for part in [] if value is None else value.split(":"):
             if not part.strip().isdecimal() or not 0 < int(part) < 10**6:
                 raise ValueError("wanted whole numbers with colons, such as 4:2")
@@ -451,12 +472,12 @@ class TreeSettings(Settings):
 
 
 def levels_for(num_nodes: int, hierarchy: str | None) -> tuple[int, ...]:
-    """Return the number of children at every level, from the top; their product is
-    *num_nodes*.
+    """Return the number of children at each level of the tree, from the top.
 
-    Raises UsageError if the product differs. Without a hierarchy take the paper's for
-    8, 16 and 32 nodes; otherwise leaves of 4 or of 2 nodes if that divides the nodes,
-    else one level.
+    The product of these numbers is *num_nodes*; UsageError is raised if that of
+    *hierarchy* differs. Without a hierarchy, 8, 16 and 32 nodes get that of the paper.
+    Other numbers get lowest groups of 4 nodes, or of 2 nodes, if these divide the
+    number; else one level.
 
     >>> levels_for(8, "2:2:2"), levels_for(12, None), levels_for(3, None)
     ((2, 2, 2), (3, 4), (3,))
@@ -478,7 +499,9 @@ def levels_for(num_nodes: int, hierarchy: str | None) -> tuple[int, ...]:
 
 
 def solve_hierarchical(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Solve in rounds down the tree of virtual nodes (Khanna et al., Section 4.4)."""
+    """Solve in rounds that select tasks down a tree of virtual nodes (Khanna et al.,
+    Section 4.4).
+    """
     settings = request.settings or TreeSettings()
     levels = levels_for(len(problem.nodes), settings.hierarchy)
     return solve_in_rounds(problem, request, settings, levels)

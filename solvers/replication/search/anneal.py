@@ -1,8 +1,8 @@
-"""Anneal the additive objective (ours); ``ip`` starts from the result.
+"""Anneal the additive batch time (ours); ``ip`` starts from the resulting plan.
 
-The first state puts tasks where few bytes must arrive and loads are low. A move sends a
-task to another node, exchanges two tasks, or fetches a file at another node. Equal
-instance, seed and number of steps give the same run.
+The first state puts each task on a node with a low load where few new bytes must
+arrive. A move sends a task to another node, exchanges two tasks, or lets another node
+fetch a file. Runs with equal instance, seed and number of steps are equal.
 """
 
 import math
@@ -51,9 +51,9 @@ def anneal(
     deadline: Deadline,
     start: tuple[int, ...] | None = None,
 ) -> tuple[Moves | None, bool]:
-    """Return the best moves found, and whether all *steps* ended before *deadline*.
+    """Return the best plan found, and whether all *steps* ended before *deadline*.
 
-    The moves are None if no state was found that fits the disks. *start* is a node for
+    The plan is None if no state was found that fits the disks. *start* gives a node for
     every task, by default :func:`placed_by_disk`.
     """
     scale = max(float(bounds.area(instance)), float(bounds.largest_task(instance)), 1.0)
@@ -85,7 +85,8 @@ def anneal(
 def steps_within(
     instance: StaticInstance, seconds: float, rounds: int, deadline: Deadline
 ) -> int:
-    """Return how many steps in each of *rounds* rounds surely end within *seconds*.
+    """Return how many steps each of *rounds* annealing runs may take to end within
+    *seconds*.
 
     The number is between 2,000 and 6 million.
     """
@@ -96,7 +97,9 @@ def steps_within(
 
 
 def _step_seconds(instance: StaticInstance) -> float:
-    """Return the estimated seconds of a step of the plain kernel on a busy machine."""
+    """Return the estimated seconds of one step of the kernel in plain Python on a busy
+    machine.
+    """
     requests = sum(group.count * len(group.inputs) for group in instance.classes)
     reads = max(1.0, requests / max(1, len(instance.problem.tasks)))
     return (
@@ -115,7 +118,7 @@ def _takes_machine_code(
 
 
 def compile_kernel() -> None:
-    """Compile the kernel by a run of no steps."""
+    """Compile the kernel by calling it for no steps."""
     instance = reduce(tiny_batch())
     data = _data(instance, True, True)
     compiled(kernel.__name__, "run")(
@@ -126,7 +129,11 @@ def compile_kernel() -> None:
 def _data(
     instance: StaticInstance, replication: bool, arrays: bool, scale: float = 1.0
 ) -> kernel.Data:
-    """Return the kernel's arrays of *instance*; loads are divided by *scale* units."""
+    """Return the constant arrays of *instance* for the kernel; lists unless *arrays*.
+
+    Without *replication* every node fetches its files. *scale* is the load, in units,
+    that the energy takes as 1.
+    """
     nodes = instance.num_nodes
     files = instance.num_files
     problem = instance.problem
@@ -172,8 +179,10 @@ def _state(
     seed: int,
     arrays: bool,
 ) -> kernel.State:
-    """Return the state of *assign*, each root at its first reader's node or at a
-    holder.
+    """Return the kernel's state in which the tasks run on the nodes *assign*.
+
+    The root of a file is the node that fetches it and sends it on. At first this is a
+    node that holds the file from the start, else the node of its first reader.
     """
     nodes = data.num_nodes
     files = data.num_files
@@ -217,7 +226,7 @@ def _state(
 
 
 def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -> Moves:
-    """Return the best state as moves: each root fetches and sends to the other
+    """Return the best state as a plan: each root fetches its file and sends it to the
     readers.
     """
     assign = tuple(int(node) for node in state.best_node)
@@ -236,9 +245,10 @@ def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -
 
 
 def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
-    """Return for every task a node with room for its files, low load and few new bytes.
+    """Return, for every task, a node with room for its files, a low load and few new
+    bytes.
 
-    Classes with the most work are placed first.
+    Task classes with the most work are placed first.
     """
     sizes = instance.sizes
     nodes = range(instance.num_nodes)
@@ -251,8 +261,10 @@ def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
     where = [0] * len(instance.problem.tasks)
 
     def rank(k: int, wanted: int, i: int) -> tuple[int, ...]:
-        """Return the key of node *i* for a task of class k; the node with the least
-        is taken.
+        """Return the sort key of node *i* for a task of class *k*; the least key is
+        chosen.
+
+        *wanted* is the number of input bytes of the task.
         """
         disk = disks[i]
         room = instance.room[i]

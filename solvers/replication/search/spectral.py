@@ -1,8 +1,10 @@
 """Order tasks along the Fiedler vector, so that tasks that share bytes are neighbours.
 
-The graph joins tasks by the bytes of the files they share, each file's weight spread
-over its readers (clique expansion); a file with many readers becomes a vertex of its
-own (star expansion), which keeps the graph's size near the number of inputs.
+The Fiedler vector belongs to the second smallest eigenvalue of the Laplacian matrix of
+a graph. In this graph, tasks that share a file are joined, and the bytes of the file
+are spread over the pairs of its readers (clique expansion). A file with many readers
+becomes a vertex instead, joined to its readers (star expansion); this keeps the size of
+the graph near the number of inputs.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ DENSE_TASKS = 60
 
 
 def task_order(problem: ReplicationProblem) -> list[int]:
-    """Return all task positions, component after component, each in Fiedler order."""
+    """Return all tasks, one connected component of the graph after the other, each in
+    Fiedler order.
+    """
     import networkx as nx
 
     graph = sharing_graph(problem)
@@ -35,10 +39,10 @@ def task_order(problem: ReplicationProblem) -> list[int]:
 
 
 def sharing_graph(problem: ReplicationProblem) -> nx.Graph[int]:
-    """Return a graph of tasks that share files.
+    """Return a graph of the tasks that share files.
 
-    Vertices are tasks by position, then files with many readers; weights are shared
-    megabytes.
+    Vertex k is task k. A file f with many readers is the vertex with the number of
+    tasks plus f. Weights are shared megabytes.
     """
     import networkx as nx
 
@@ -61,10 +65,11 @@ def sharing_graph(problem: ReplicationProblem) -> nx.Graph[int]:
 def _along_fiedler(
     graph: nx.Graph[int], vertices: list[int], tasks: list[int]
 ) -> list[int]:
-    """Return the tasks in the order of their entries of the Fiedler vector.
+    """Return *tasks* in the order of their entries in the Fiedler vector of a
+    component.
 
-    Of the two signs of the vector take the one that gives the lexicographically smaller
-    list, so that runs repeat.
+    *vertices* are all vertices of the component. The sign of the vector is arbitrary;
+    the one that gives the lexicographically smaller list is taken, so that runs repeat.
     """
     if len(tasks) < 3:
         return tasks
@@ -76,8 +81,8 @@ def _along_fiedler(
 
 
 def _fiedler(graph: nx.Graph[int], vertices: list[int]) -> list[float]:
-    """Return the eigenvector of the second smallest eigenvalue of a component's
-    Laplacian.
+    """Return the Fiedler vector of the component with these *vertices*, one entry for
+    each.
     """
     import networkx as nx
     import numpy as np
