@@ -20,9 +20,11 @@ from ioopt.protocols import Outcome
 Answer = Outcome[ReplicationPlan]
 Sources = Literal["lowest", "least-loaded"]
 TINY_TASKS = 8
-"""Most tasks whose optimum plain Python proves at once, on two to four nodes."""
+"""Number of tasks up to which plain Python proves the optimum quickly, on two to four
+nodes.
+"""
 Move = tuple[int, int, int]
-"""File, source node (-1: remote storage), destination node."""
+"""A transfer: file, source node (-1: remote storage), destination node."""
 
 
 def require_batch(problem: ReplicationProblem) -> None:

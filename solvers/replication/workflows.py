@@ -26,9 +26,9 @@ from ioopt.solvers.replication.greedy.list_scheduler import (
 from ioopt.solvers.replication.plans import Answer, build_plan, workflow_in_file_order
 
 SLACK_SECONDS = 0.3
-"""Seconds that planning may take past the limit, and that a bound may always take."""
+"""Seconds by which planning may exceed the limit, and that a bound may always take."""
 BOUND_SECONDS_PER_TASK = 3e-5
-"""Seconds per task to compute the bound (measured)."""
+"""Seconds to compute the bound, for each task (measured)."""
 Planner = Callable[[ReplicationProblem, SolveRequest], Answer]
 
 
@@ -146,6 +146,7 @@ PLANNERS: dict[str, Planner] = {
         dispatch.answer, policy=dispatch.fifo, settings=dispatch.Settings()
     ),
 }
-"""Planners in the order in which they are tried: the quickest, the best on small disks,
-the rest.
+"""Planners by name, in the order in which they are tried.
+
+The quickest is first, then the best on small disks, then the others.
 """

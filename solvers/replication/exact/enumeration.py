@@ -29,24 +29,31 @@ from ioopt.solvers.replication.exact import enumeration_kernel as kernel
 from ioopt.solvers.replication.plans import flat
 
 MOST_NODES = 4
-"""Most compute nodes of an instance that is enumerated (2 to 4).
+"""Largest number of compute nodes of an instance that is enumerated (2 to 4).
 
-Chosen with the two below on PPA and IMAGE-85 batches: a proof takes some seconds.
+This and the next two values were chosen on PPA and IMAGE-85 batches, such that a proof
+takes some seconds.
 """
 MOST_TASKS = 24
-"""Most tasks of an instance that is enumerated (1 to 30)."""
+"""Largest number of tasks of an instance that is enumerated (1 to 30)."""
 MOST_KINDS = 8
-"""Most classes of files, by fetch time, copy time and size (1 to 16)."""
-MOST_NODES_VISITED = {True: 100_000_000, False: 20_000}
-"""Most tree nodes visited: a few seconds compiled, otherwise a few tenths."""
-LEAF_NODES = {True: 300_000, False: 3_000}
-"""Nodes visited for one assignment of tasks before CP-SAT is asked about its files."""
-LEAF_SECONDS = 5.0
-"""Seconds that CP-SAT may take for these files."""
-_CHUNK = {True: 1_000_000, False: 2_000}
-"""Tree nodes visited between two checks of the clock, if the kernel is compiled or
-not.
+"""Largest number of kinds of files, which differ in fetch time, copy time or size (1 to
+16).
 """
+MOST_NODES_VISITED = {True: 100_000_000, False: 20_000}
+"""Largest number of tree nodes visited, with compiled code (True) or without (False).
+
+This takes a few seconds with compiled code, otherwise a few tenths of a second.
+"""
+LEAF_NODES = {True: 300_000, False: 3_000}
+"""Tree nodes visited for the files of one assignment of tasks, compiled or not.
+
+After that, CP-SAT places the files.
+"""
+LEAF_SECONDS = 5.0
+"""Seconds that CP-SAT may take to place the files of one assignment."""
+_CHUNK = {True: 1_000_000, False: 2_000}
+"""Tree nodes visited between two checks of the clock, with compiled code or without."""
 
 
 def applies(instance: StaticInstance) -> bool:

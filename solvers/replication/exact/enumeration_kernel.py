@@ -138,7 +138,8 @@ def place(data: Data, state: State, depth: int) -> bool:
     files = data.num_files
     state.assign[depth] += 1
     node = state.assign[depth]
-    # Nodes are equal: a task goes to a node in use or to the first unused one.
+    # Compute nodes are equal, so a task goes to a node in use or to the first unused
+    # one.
     if node > min(state.top[depth], nodes - 1):
         return False
     state.numbers[NODES] += 1

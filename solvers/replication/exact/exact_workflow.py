@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from ioopt.compiled import Ints
 
 SCRATCH = ("victims", "keys", "use", "rates", "room", "crossing", "receivers")
-"""Fields of the simulator's state that are scratch between two steps."""
+"""Fields of the simulator's state whose values are not needed from step to step."""
 POLICIES: tuple[EvictionPolicy, ...] = ("farthest-next-use", "popularity", "lru")
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0)]
@@ -123,13 +123,13 @@ def solve(
     problem.require_room()
     if len(problem.tasks) > LIMITS.most_tasks:
         raise NotApplicableError(
-            f"the search over queues takes up to {LIMITS.most_tasks} tasks, and "
-            f"{len(problem.tasks)} are given"
+            f"the search over queues accepts up to {LIMITS.most_tasks} tasks, and the "
+            f"instance has {len(problem.tasks)}"
         )
     if any(node.staging > 1 for node in problem.nodes):
         raise NotApplicableError(
             "the search over queues replays one staged file at a time, and nodes "
-            "have staging above 1; take link-aware"
+            "have staging above 1; use link-aware"
         )
     request.incumbents.objective_name = "makespan_seconds"
     run = _Run(problem, request)
@@ -245,7 +245,7 @@ class _Run:
             ended = self._run(tree, policy)
             self.proven.append(tree.bound)
             if not ended and policy != POLICIES[-1]:
-                # Nothing is proven of the policies not yet searched.
+                # Nothing is proven about the policies that were not searched.
                 self.proven.append(self.floor)
             if not ended or not tree.pressed:
                 break

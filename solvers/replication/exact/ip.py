@@ -115,7 +115,7 @@ def solve(
     settings = request.settings or Settings()
     plain = settings == Settings() and request.options.backend is None
     if request.measure == "makespan_seconds" and plain:
-        # Loads numpy and more, which the static model does not need.
+        # This import loads numpy and more, which the static model does not need.
         from ioopt.solvers.replication.exact import exact_workflow
 
         return exact_workflow.least_makespan(problem, request)
@@ -206,8 +206,8 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         return
     if not builds:
         search.notes.append(
-            "too large for the integer program in this time: used bounds and "
-            "annealing only"
+            "the integer program is too large for the time limit: only bounds and "
+            "annealing were used"
         )
     elif backend in ("HiGHS", "CBC"):
         search.run_highs(backend)

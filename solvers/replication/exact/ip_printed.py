@@ -29,7 +29,7 @@ from ioopt.solvers.replication.greedy.minmin import answer_instead
 from ioopt.solvers.replication.plans import Answer, one_round_too_small, require_batch
 
 TERMS_PER_SECOND = 60_000
-"""Terms that PuLP builds and passes to a backend per second on a busy machine
+"""Number of terms per second that PuLP builds and passes to a backend on a busy machine
 (measured).
 """
 
@@ -63,7 +63,7 @@ def solve(
     model = PrintedModel(problem, settings.cycles, settings.replication)
     build = request.deadline.elapsed()
     left = request.deadline.remaining()
-    # After the backend, the plan is still read, checked and replayed.
+    # Reserve time to read, check and replay the plan after the backend has ended.
     limits = BackendLimits.of(request, max(0.01, left - 0.1 - terms / TERMS_PER_SECOND))
     answer = solve_program(model.program, request.options.backend, limits)
     versions = {answer.backend: answer.version}
@@ -84,8 +84,8 @@ def solve(
         )
     metrics = {}
     if bound is not None and not roomy(model.instance):
-        # The model respects (21) and never evicts held files; plans that evict may take
-        # less time.
+        # The model satisfies the disk limits (21) and never evicts held files. Plans
+        # that evict may take less time.
         metrics["one_round_bound_seconds"] = bound
         notes.append(one_round_note(bound))
         bound = quick(problem)

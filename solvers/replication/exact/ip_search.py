@@ -33,13 +33,19 @@ from ioopt.solvers.replication.exact import enumeration
 from ioopt.solvers.replication.search.anneal import anneal, placed_by_disk, steps_within
 
 PROOF = {"symmetry_level": 2, "linearization_level": 2}
-"""Full linearisation proves what level 1 does not: 2.6 s instead of 15 s and more."""
+"""Parameters of CP-SAT for a proof.
+
+With full linearisation a proof took 2.6 s, with level 1 it took 15 s and more.
+"""
 SEARCH = {"symmetry_level": 0}
-"""Presolve with symmetries can call a complete feasible hint infeasible."""
+"""Parameters of CP-SAT for the search for a better plan.
+
+Symmetries are off: with them, presolve can reject a complete feasible hint.
+"""
 PROVEN = 0.5 * OPTIMAL_RELATIVE_GAP
-"""Largest relative gap that counts as proven; covers rounding of times to units."""
+"""Largest relative gap that counts as proven, since times are rounded to units."""
 SMALL_COLUMNS = 1_500
-"""Most columns for which CP-SAT and the enumeration race for a proof."""
+"""Largest number of columns for which CP-SAT and the enumeration run in parallel."""
 
 
 class Search:
@@ -146,7 +152,7 @@ class Search:
                 return
             self.moves = moves
             self.load = load
-        # An interrupted run answers with the best plan reported so far.
+        # If the run is interrupted, its answer is the best plan reported so far.
         plan = to_plan(self.instance, moves, self.cycles == "printed")
         seconds = self.instance.seconds
         bound = seconds(self.common) if self.common else None
@@ -168,11 +174,11 @@ class Search:
             self.bound = max(self.bound, least)
             if of_all_plans or self.of_all_plans:
                 self.common = max(self.common, least)
-            # An interrupted run answers with the last bound reported.
+            # If the run is interrupted, its answer has the last bound reported.
             self.request.incumbents.bound = self.instance.seconds(self.common)
 
     # ------------------------------------------------------------------------------
-    # steps
+    # the steps of the search
 
     def quick_bounds(self) -> None:
         """Record the bounds that need no search, and whether the disks together are too
@@ -210,7 +216,7 @@ class Search:
             seed += rounds
         placed: tuple[int, ...] = ()
         for number in range(rounds):
-            # Even without time the first round offers its initial state.
+            # Even if no time is left, the first round offers its initial state.
             if self.proven() or (self.over() and self.moves is not None):
                 return
             placed = placed or placed_by_disk(self.instance)
@@ -327,7 +333,7 @@ class Search:
         A proof uses symmetry detection; an improvement starts from the best plan as a
         hint. *work* limits CP-SAT's deterministic seconds.
         """
-        # Plans with relays help only if a proof is likely.
+        # Models with relays are worth their size only if a proof is likely.
         self.relays = self.relays and proof
         upper = None
         if proof and self.moves is not None:
@@ -395,6 +401,6 @@ class Search:
         if answer.found:
             self.offer(model.moves(answer.values))
         if answer.bound is not None:
-            # CP-SAT works with whole numbers, the other backends with floats.
+            # CP-SAT computes with whole numbers, the other backends with floats.
             whole = package == "ortools"
             self.raise_bound(round(answer.bound) if whole else answer.bound)

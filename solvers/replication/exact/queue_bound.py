@@ -136,9 +136,9 @@ def earliest(
     """Return the earliest time at which task *k* can start on node *i*."""
     now = st.clock[0]
     start = max(now, inst.release[k])
-    # Earlier entries of the queue start no later, and only then this task's own files
-    # are staged. The files of a loose task may also be staged for entries that come in
-    # between, before its release.
+    # The files of a queued task are staged only after the entries ahead of it have
+    # started, and after its release. Those of an unassigned task may be staged before
+    # its release, for tasks that will be queued ahead of it.
     begun = start if path.state[k] == QUEUED else now
     first = True
     p = st.head[i]

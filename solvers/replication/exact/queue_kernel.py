@@ -46,12 +46,15 @@ VISITED = 1
 FOUND = 2
 PRESSED = 3
 BEGUN = 4
-"""Cells of ``Tree.numbers``: depth of the search, children replayed, better plans
-found, whether a file was ever evicted or saved for room (only then policies differ),
-whether the search has begun."""
+"""Cells of ``Tree.numbers``.
+
+They are the depth of the search, the number of children replayed, the number of better
+plans found, whether a file was ever evicted or saved to make room, and whether the
+search has begun. Eviction policies differ only if a file was evicted or saved.
+"""
 UPPER = 0
 ROOT = 1
-"""Cells of ``Tree.seconds``: the least makespan known, the bound of the root."""
+"""Cells of ``Tree.seconds``: the least makespan known, and the bound of the root."""
 DONE = 0
 LIMIT = 1
 ENDS = 0
@@ -59,7 +62,7 @@ ASKS = 1
 FAILS = 2
 CLOSE = -1
 CLOSE_ENOUGH = 1e-9
-"""Least relative improvement for which the search continues."""
+"""Smallest relative improvement of the makespan that is searched for."""
 
 
 class Tree(NamedTuple):
@@ -248,8 +251,7 @@ def branch(
         bound = max(bound, seconds_at_least(inst, plan, st, path))
         if not worth(tree, bound):
             continue
-        # Children are sorted by bound; the row of the current state is the next free
-        # one.
+        # Insert the child in order of its bound. Its state goes to the next free row.
         place = tree.children[depth]
         keep(tree, base + 1 + place)
         while place > 0 and tree.bound[base + place - 1] > bound:

@@ -40,8 +40,9 @@ from ioopt.solvers.replication.plans import Move, successors
 from ioopt.units import exact
 
 MOST_BITS = 4096
-"""Most bits of the number of ticks per second; finer units are rounded, because exact
-ones are slow.
+"""Largest number of bits of the ticks per second.
+
+If exact times need more, times are rounded, because computing with them is slow.
 """
 ROUNDED_TICKS = 10**30
 
@@ -73,19 +74,19 @@ class Ticks:
         self.release = [self._of(time) for time in release]
         pace = sum((1 / speeds[node.speed] for node in nodes), Fraction()) / len(nodes)
         self.mean = self._work(compute, pace)
-        """Ticks of computing of each task at the mean of 1/speed of all nodes."""
+        """Compute time of each task in ticks, at the mean of 1 / speed of all nodes."""
         self._kinds = {
             speed: self._work(compute, 1 / value) for speed, value in speeds.items()
         }
         self.work = [self._kinds[node.speed] for node in nodes]
-        """``work[i][k]`` is the computing of task k on node i."""
+        """``work[i][k]`` is the compute time of task k on node i in ticks."""
 
     def _work(self, compute: Sequence[Fraction], pace: Fraction) -> list[int]:
         """Return the compute time of each task in ticks, at *pace* (1 / speed of the
         node).
         """
         if pace == 1:
-            # Products of fractions take most of the time of a large problem.
+            # For a large problem, products of fractions take most of the planning time.
             return [self._of(time) for time in compute]
         return [self._of(time * pace) for time in compute]
 
@@ -98,7 +99,7 @@ class Ticks:
 TASKS_A_LOOK = 50
 """Tasks committed between two checks of the clock."""
 TIE_SECONDS = 1e-9
-"""Planned ends that differ by no more than this tie."""
+"""Planned ends that differ by at most this count as equal."""
 
 
 END = float("inf")
@@ -259,8 +260,9 @@ class ListScheduler:
         self.sizes = [file.bytes for file in problem.files]
         self.need = [task.cores for task in problem.tasks]
         self.base = list(self.ticks.release)
-        """Release of each task or, if later, the latest planned end of its
-        predecessors so far.
+        """Earliest possible start of each task in ticks.
+
+        It is the release time or, if later, the latest planned end of a predecessor.
         """
         self.start = [0] * len(problem.tasks)
         self.end = [0] * len(problem.tasks)
@@ -525,7 +527,7 @@ class _FirstEnd:
             np.array(readers, dtype=np.int64) for readers in plan.problem.readers
         ]
         self.changed = np.zeros(tasks, dtype=bool)
-        """By task: whether its ends must be recomputed."""
+        """For each task, whether its row of ``ends`` must be recomputed."""
 
     def open(self, k: int) -> None:
         """Make task *k* a candidate on every node that it fits."""

@@ -22,15 +22,15 @@ from ioopt.solvers.replication.greedy.list_scheduler import MIN_MIN, ListSchedul
 from ioopt.solvers.replication.plans import Answer, Sources, build_plan, require_batch
 
 SECONDS_PER_TASK = 2e-4
-"""Planning seconds per task on a busy machine (measured)."""
+"""Seconds of planning for each task on a busy machine (measured)."""
 SECONDS_PER_CELL = 2e-9
-"""Planning seconds per task for every cell of tasks x nodes (measured)."""
+"""Further seconds of planning for each task, per number of tasks x nodes (measured)."""
 MODEL_SECONDS_PER_READ = 3e-5
-"""Seconds to build the static model and read a plan back, per input and task
-(measured).
+"""Seconds to build the static model and to read its plan, for each task and each of its
+inputs (measured).
 """
 CHECK_SECONDS_PER_READ = 3e-6
-"""Seconds to check a plan without a replay, per input and task."""
+"""Seconds to check a plan without a replay, for each task and each of its inputs."""
 CHEAP_SECONDS = 0.05
 """Seconds of planning that are allowed even after the time limit."""
 SLACK_SECONDS = 0.3
@@ -77,7 +77,7 @@ def answer_instead(
 ) -> Outcome:
     """Return MinMin's plan for a solver that found no plan; *reason* becomes a note."""
     outcome = solve(problem, replace(request, settings=None, start=None))
-    said = (*outcome.notes, *notes, f"{reason}; answered by minmin")
+    said = (*outcome.notes, *notes, f"{reason}; the plan is that of minmin")
     return replace(outcome, stop=StopReason.FALLBACK, notes=said)
 
 
@@ -110,7 +110,7 @@ def plan_minmin(
     reads = sum(map(len, problem.inputs)) + len(problem.tasks)
     until = (deadline or Deadline(None)).with_overtime(CHECK_SECONDS_PER_READ * reads)
     if estimate > max(CHEAP_SECONDS, 2.0 * until.remaining()):
-        raise OutOfTime("MinMin takes longer than the time limit leaves")
+        raise OutOfTime("MinMin would take longer than the time limit allows")
     made = ListScheduler(problem, replace(MIN_MIN, copies=replication, room=room))
     made.run(until if estimate > CHEAP_SECONDS else None)
     model: MovesModel = "replay" if made.evictions else "static"

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from ioopt.decisions.replication import DispatchView, Pair
 
 SHORT_SECONDS = 0.02
-"""Tasks shorter than this (seconds) go first: they delay little and release others.
-Ours.
+"""Tasks with less compute time than this, in seconds, are dispatched first (ours).
+
+They delay other tasks little, and the tasks that wait for them can start.
 """
 
 

@@ -158,7 +158,7 @@ class Rolling:
         else:
             pair = self._next(view)
         if pair is None and _nothing_runs(view):
-            # If nothing runs or waits, the plan must not make the run stop.
+            # If no task is running or assigned, following the plan would end the run.
             pair = locality(view)
         return pair
 
@@ -213,7 +213,7 @@ class Rolling:
                 least = found
                 limit = found
                 if queues is in_force:
-                    # A new plan must be better by a margin.
+                    # A new plan must be better than the present one by a margin.
                     limit = found * (1 - LIMITS.margin)
         self.replays += 1
         self._binds_late = late <= least * (1 + LIMITS.late_share)
@@ -293,7 +293,7 @@ def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair 
             return head.pop(0), i
     waiting = [head[0] for head in heads if head]
     if view.now == 0 and any(k in view.ready for k in waiting):
-        # These tasks are computing already: reserve their cores first.
+        # The waiting tasks are computing already, so their cores are reserved first.
         return None
     return decide(view)
 

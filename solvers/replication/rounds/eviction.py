@@ -7,7 +7,7 @@ from fractions import Fraction
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem, Room
 
 Removal = tuple[int, int]
-"""File and node."""
+"""A file and a node that it leaves, or at which it arrives."""
 
 
 def popularity(access_freq: int, file_bytes: int, num_copies: int) -> Fraction:

@@ -30,13 +30,16 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
 LEAST_SECONDS = 0.05
-"""If fewer seconds than this are left, the greedy selection is used unchanged."""
+"""If fewer seconds are left, no model is solved and the greedy choice is used."""
 HINTED = {"symmetry_level": 0}
-"""Presolve with symmetries can call a complete feasible hint infeasible."""
-ROWS_PER_SECOND = 40_000
-"""Rows (14) that Python writes per second (measured).
+"""Parameters of CP-SAT for a model with a hint.
 
-A model that would take half its time to write is not built.
+Symmetries are off: with them, presolve can reject a complete feasible hint.
+"""
+ROWS_PER_SECOND = 40_000
+"""Number of rows (14) of the selection model that Python writes per second (measured).
+
+A model is not built if writing it would take more than half of its time.
 """
 
 
@@ -142,8 +145,8 @@ def greedy_selection(
             working.discard(i)
             continue
         candidates = np.flatnonzero(fits)
-        # Take the task with the fewest bytes; of equal ones, one whose files are all at
-        # the place.
+        # Take the task with the fewest new bytes. Of equal tasks, prefer one whose
+        # files are all stored at the place.
         fewest = candidates[missing[i][candidates] == missing[i][candidates].min()]
         row = int(fewest[misses[i][fewest].argmin()])
         task = rows[row]

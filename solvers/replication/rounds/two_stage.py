@@ -39,9 +39,12 @@ from ioopt.solvers.replication.rounds.stages import (
 )
 
 HASTE_SECONDS_PER_TASK = 0.0008
-"""Seconds per task of a round without models (measured); reserved from the limit."""
+"""Seconds that a round without models takes for each task (measured).
+
+This time is reserved at the end of the time limit.
+"""
 SLACK_SECONDS = 0.3
-"""Seconds past the time limit in which a run may still be planned without models."""
+"""Seconds by which planning without models may exceed the time limit."""
 
 
 class RoundLimits(Record):
@@ -234,7 +237,7 @@ class Rounds:
         places = [self._place(child) for child in children]
         single = len(places) == len(self.problem.nodes)
         if single and all(place.disk_bytes is None for place in places):
-            # Section 4.1: with room for everything at once there is nothing to select.
+            # If the disks hold all files at once, all tasks are selected (Section 4.1).
             greedy = greedy_selection(self.problem, tasks, places)
             return Selection(tuple(map(tuple, greedy)), True, True)
         limits = self._limits(
@@ -444,7 +447,7 @@ def solve_in_rounds(
 
 
 PAPER = {8: (4, 2), 16: (4, 4), 32: (8, 4)}
-"""Hierarchies of Figure 6, by the number of nodes."""
+"""Hierarchies in Figure 6 of Khanna et al., keyed by the number of nodes."""
 
 
 class TreeSettings(Settings):
@@ -467,7 +470,9 @@ class TreeSettings(Settings):
         """
         for part in [] if value is None else value.split(":"):
             if not part.strip().isdecimal() or not 0 < int(part) < 10**6:
-                raise ValueError("wanted whole numbers with colons, such as 4:2")
+                raise ValueError(
+                    "expected whole numbers separated by colons, such as 4:2"
+                )
         return value
 
 

@@ -25,18 +25,18 @@ from ioopt.solvers.replication.search import anneal_kernel as kernel
 HOTTEST = 0.2
 """First temperature, as a share of the scale of loads (0 to 1).
 
-Chosen together with ``COLDEST`` on the sweep ``additive``: IMAGE-85, SAT-85 and PPA.
+This and ``COLDEST`` were chosen on the sweep ``additive``: IMAGE-85, SAT-85 and PPA.
 """
 COLDEST = 0.0006
 """Last temperature, as a share of the same scale (0 to ``HOTTEST``)."""
 PIECE = 4_000
-"""Steps between two checks of the clock."""
+"""Steps between two checks of the clock with the kernel in plain Python."""
 COMPILED_PIECE = 80_000
 """Steps between two checks of the clock with the compiled kernel."""
 STEP_SECONDS = 1e-5
-"""Seconds of a step of the plain kernel on a busy machine (measured)."""
+"""Seconds of a step of the kernel in plain Python on a busy machine (measured)."""
 STEP_SECONDS_PER_READ = 2e-6
-"""Further seconds of a step for each input of a task, on average (measured)."""
+"""Further seconds of a step per mean number of inputs of a task (measured)."""
 STEP_SECONDS_PER_NODE = 5e-7
 """Further seconds of a step for each node (measured)."""
 COMPILED_TIMES = 20.0
@@ -63,8 +63,8 @@ def anneal(
         run = compiled(kernel.__name__, "run")
     data = _data(instance, replication, fast, scale)
     state = _state(instance, data, list(start or placed_by_disk(instance)), seed, fast)
-    # A small disk keeps loads far above the even share, which outweighs the penalty
-    # for bytes beyond it.
+    # On small disks, loads stay far above an even share. If the scale were an even
+    # share, their energy would outweigh the penalty for bytes beyond a disk.
     data = data._replace(scale=max(scale, float(max(state.load))))
     kernel.keep_best(data, state)
     taken = 0

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 MODULUS = 2147483647
 MULTIPLIER = 16807
 LOG_TABLE = 4096
-"""Size of the table of logarithms from which uniform numbers are read."""
+"""Size of the table of logarithms of uniform random numbers."""
 TEMPERATURES = 512
-"""Steps between two changes of the temperature."""
+"""Number of temperatures of a run."""
 
 
 class Data(NamedTuple):
@@ -249,8 +249,8 @@ def run(data: Data, state: State, steps: int, total: int) -> None:
         step = state.numbers[STEP]
         state.numbers[STEP] = step + 1
         heat = data.temperatures[min(step * TEMPERATURES // total, TEMPERATURES - 1)]
-        # Energies are taken relative to the present state's: with a few large tasks
-        # every energy is far above the ideal.
+        # Compare energies relative to the present one, because with a few large tasks
+        # all energies are far above that of an even load.
         limit = now * (1.0 + heat * data.logs[draw(state, LOG_TABLE)] / data.num_nodes)
         kind = draw(state, 8)
         state.numbers[TRAIL] = 0

@@ -147,7 +147,7 @@ class LiveBytes:
         self.unread = [len(tasks) for tasks in problem.readers]
         """Number of unassigned readers of each file."""
         self.there: list[set[int]] = [set(held) for held in problem.holds]
-        """Live files of each node's tasks: those that some task will still read."""
+        """For each node, its live files: those that some task must still read."""
 
     def __call__(self, view: DispatchView) -> Pair | None:
         """Return the task and node with the least cost; None if nothing should start

@@ -132,8 +132,8 @@ def anneal(
 FETCHED = 0
 COPIED = 1
 OWED = 2
-"""Cells of ``sums``: bytes moved so far, and bytes on no disk that a task will still
-read.
+"""Cells of ``sums``: bytes fetched and copied so far, and bytes of files that are on no
+disk but must still be read.
 """
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MODULUS = 2147483647
 LONGEST_BLOCK = 8
-"""Most tasks that one move takes along (1 to 20; tuned together with the next two)."""
+"""Largest number of tasks in one move (1 to 20), tuned with the next two values."""
 BARRIER_MOVES = 15
 """Percentage of moves that change a barrier, in plans with barriers (0 to 100).
 
@@ -28,22 +28,27 @@ Chosen on the presets image-85 and bipartite-85 with small disks.
 BARRIER_SHIFT = 4
 """Largest shift of a barrier, in places (1 to 10)."""
 SWAPS = 10
-"""Below this percentage, moves exchange the nodes of two tasks."""
+"""Percentage of moves that exchange the nodes of two tasks.
+
+This and the next three values are thresholds: each kind of move has the percentage
+between the threshold before and its own.
+"""
 BLOCKS = 25
-"""From there up to this percentage, moves send a block of a queue to another node."""
+"""From ``SWAPS`` to this percentage, moves send a block of a queue to another node."""
 FAMILIES = 40
-"""From there up to this percentage, moves send a task with its producers or consumers
-to a node.
+"""From ``BLOCKS`` to this percentage, moves send a task with its producers or consumers
+to another node.
 """
 SHIFTS = 85
-"""From there up to this percentage, moves shift one task; above it, on batches, a
-block.
+"""From ``FAMILIES`` to this percentage, moves shift one task.
+
+Above it, moves of a batch shift a block of tasks.
 """
 EVALUATIONS = 0
-"""Cell of ``counts``: plans scored."""
+"""Cell of ``counts``: the number of plans scored."""
 NOW = 0
 BEST = 1
-"""Cells of ``values``: the score of the present plan and of the best, in seconds."""
+"""Cells of ``values``: the scores of the present and of the best plan, in seconds."""
 
 
 class Line(NamedTuple):

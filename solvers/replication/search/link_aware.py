@@ -41,20 +41,19 @@ from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.params import PARAMS, cells
 
 SEEDS_APART = 1_000_003
-"""Difference between the seeds of two threads."""
+"""Difference between the seeds of consecutive threads."""
 NO_TIME_SECONDS = 0.03
-"""Least seconds beyond those of the greedy plan that a limit must leave for a
-search.
-"""
+"""If the greedy plan and its replay take less, in seconds, there is time to search."""
 
 PLANNING_SECONDS_PER_TASK = 1e-4
 """Seconds per task for the bound and the first planner of a workflow (measured)."""
 WORKFLOW_REPLAY = 4.0
-"""Ratio of the times to replay a workflow and a batch, due to saves and cores
-(measured).
+"""Time to replay a workflow, as a multiple of that of a batch (measured).
+
+It is longer because of saves and tasks with several cores.
 """
 SHARE_OF_PLANNING = 0.5
-"""Share of the time left before the replay that planning without a search may take."""
+"""Largest share of the time left that planning without a search may take."""
 
 
 class Settings(ReplayOptions):
@@ -201,7 +200,7 @@ def _greedy(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     note = f"the time limit is too short to search: {how}"
     greedy = replace(greedy, stop=StopReason.TIME, notes=(note,))
     if not replay_fits(problem, request.deadline):
-        # A plan without a replay has a batch time (13) but no makespan.
+        # Without a replay, the plan has a batch time (13) but no known makespan.
         return replace(greedy, bound=area_seconds(problem))
     bound = makespan_bound_seconds(problem)
     return replace(greedy, bound=bound, objective_name="makespan_seconds")

@@ -129,8 +129,9 @@ class LinkAwareRun:
     """
 
     proof_seconds = 0.0
-    """Seconds taken to compute the bound; they show this machine's speed on this
-    instance.
+    """Seconds taken to compute the bound.
+
+    They show how fast this machine is on this instance.
     """
 
     def __init__(
@@ -167,8 +168,8 @@ class LinkAwareRun:
         self._elite = Best()
         self._ordered: Annealing | None = None
         self.options = request.settings or RULES
-        # If even the replays of the cheap answers are slow, choose the engine before
-        # them.
+        # If one replay is slow, choose the engine before the plans of planners are
+        # replayed, otherwise after.
         plain = replay_seconds(problem)[0]
         self._chosen = plain >= LOADING_SECONDS
         fast = self._chosen and use_machine_code(
@@ -287,8 +288,8 @@ class LinkAwareRun:
         given = self.request.start
         if isinstance(given, ReplicationPlan):
             self._baseline(given, "the given plan")
-        # Complete the cheap plans even past the limit: a command may end a little
-        # later.
+        # Complete plans of planners even after the limit, since a command may end a
+        # little later.
         until = self.request.deadline.with_overtime(self._reserve)
         asked = replace(
             self.request, settings=None, start=None, policy=None, deadline=until
@@ -306,7 +307,7 @@ class LinkAwareRun:
             if not self.best.origin:
                 self.best = replace(self.best, plan=plan, origin=name)
                 if self.request.incumbents.plan is None:
-                    # This is the answer if the replay is interrupted.
+                    # If the replay is interrupted, this plan is the answer.
                     self.request.incumbents.plan = plan
             with suppress(OutOfTime):
                 self._baseline(plan, name)
@@ -328,8 +329,8 @@ class LinkAwareRun:
         score = self._replayed(plan, queues, origin)
         budget.replay_seconds = budget.clock() - begun
         if origin == next(iter(self.planners())):
-            # ``solve`` replays the answer once more, and that replay will be as slow as
-            # this one.
+            # ``ioopt.solve`` replays the answer once more. Reserve time for a replay as
+            # slow as this one.
             budget.end -= min(
                 1.2 * budget.replay_seconds, 0.5 * max(0.0, budget.left())
             )
@@ -369,7 +370,8 @@ class LinkAwareRun:
         if not self._chosen and use_machine_code(
             "link-aware", self.request.deadline, plain
         ):
-            # No random number has been drawn yet, so both engines give the same answer.
+            # The old engine has drawn no random number, so the new one gives the same
+            # answer.
             self.engine = self._engine(True)
             budget.replay_seconds = 0.0
         for turn in range(self.params.most_restarts):
@@ -518,8 +520,8 @@ class LinkAwareRun:
             budget.replay_seconds = cost * (budget.clock() - begun) / max(1, made)
             seconds = min(self.params.stretch_seconds, 0.5 * max(0.0, budget.left()))
             fitting = max(1, int(cost * seconds / max(budget.replay_seconds, 1e-7)))
-            # A replay given up early says little of the next one's time, so the number
-            # of steps at most doubles.
+            # Replays may end early, and then predict the time of later ones badly. The
+            # number of steps therefore at most doubles.
             steps = min(self.params.most_steps, fitting, 2 * steps)
             if annealing.best_score < self._elite.score:
                 queues = annealing.best_queues()

@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 CLIQUE_READERS = 12
-"""Most readers of a file without a vertex of its own in the graph (2 to 100)."""
+"""Largest number of readers of a file that does not become a vertex (2 to 100)."""
 DENSE_TASKS = 60
-"""Most vertices for which all eigenvectors are computed, the quicker way there."""
+"""Largest number of vertices for which all eigenvectors are computed.
+
+For small graphs this is quicker than to compute two of them.
+"""
 
 
 def task_order(problem: ReplicationProblem) -> list[int]:
