@@ -45,8 +45,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
 
 
 def has_small_disk(problem: ReplicationProblem) -> bool:
-    """Return whether some disk cannot hold all files that tasks read beside its held
-    files.
+    """Return whether some disk cannot store all files that tasks read and its held
+    files too.
 
     Held files count even if no task reads them.
     """
@@ -67,7 +67,7 @@ def has_small_disk(problem: ReplicationProblem) -> bool:
 def compared(problem: ReplicationProblem) -> tuple[str, ...]:
     """Return the names of the solvers that ``ioopt compare`` runs by default.
 
-    If some disk cannot hold all files that are read, ``two-stage`` replaces ``ip``.
+    For a batch, these include ``ip``, or ``two-stage`` if some disk is small.
     """
     if problem.is_workflow:
         return ("auto", *sorted(workflows.PLANNERS))

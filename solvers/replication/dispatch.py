@@ -63,11 +63,10 @@ def answer(
 
 
 def fifo(view: DispatchView) -> Pair | None:
-    """Return the first ready task that fits some node, and the node with the longest
-    idle core.
+    """Return the first ready task that fits some node, and its node.
 
-    A task that needs few cores never waits because a task ahead of it needs more
-    (workflow rule 13).
+    The node is the one with the core that has been idle longest. A task that needs few
+    cores never waits because a task ahead of it needs more (workflow rule 13).
     """
     nodes = view.open_nodes()
     if not nodes:
@@ -80,8 +79,8 @@ def fifo(view: DispatchView) -> Pair | None:
 
 
 def locality(view: DispatchView) -> Pair | None:
-    """Return the ready task and the node that already stores the most bytes of its
-    inputs.
+    """Return the ready task and the node for which the node stores most input bytes of
+    the task.
 
     Ties go to the first task, then to the node with the most idle cores, then to the
     first node (workflow rule 13).

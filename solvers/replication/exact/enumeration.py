@@ -90,7 +90,8 @@ def _order(instance: StaticInstance) -> list[int]:
     seen: set[int] = set()
 
     def key(k: int) -> tuple[int, int, int]:
-        """Return the sort key of class *k*; the class with the largest key is next.
+        """Return the sort key of class *k*; of the remaining classes, the one with the
+        largest key is next.
 
         The key is the bytes shared with earlier classes, then all input bytes, then
         ``-k``.
@@ -152,7 +153,8 @@ class Enumeration:
 
     The search can run in pieces. ``compiled``: run the compiled kernel. ``relays``:
     nodes may receive files that they do not read but send on. ``stuck`` is set when the
-    search could not settle an assignment of tasks; it cannot prove anything after that.
+    search could not settle an assignment of tasks; after that the search proves
+    nothing.
     """
 
     def __init__(

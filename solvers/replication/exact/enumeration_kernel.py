@@ -183,9 +183,10 @@ def bits(mask: int) -> int:
 
 
 def settle(data: Data, state: State, leaf_limit: int) -> int:
-    """Search a placement within UPPER for the files of the present complete assignment.
+    """Search for options, within UPPER, for the files of the present complete
+    assignment.
 
-    Return FOUND, STUCK after *leaf_limit* nodes, or DONE if none exists.
+    Return FOUND, STUCK after *leaf_limit* nodes, or DONE if there are none.
     """
     spare = data.num_nodes * state.numbers[UPPER] - state.cost[data.num_tasks]
     if spare < 0:
@@ -285,7 +286,7 @@ def may_fit(data: Data, state: State, place: int) -> bool:
 
 
 def choose(data: Data, state: State, leaf_limit: int) -> int:
-    """Search an option for every file, depth first.
+    """Choose an option for every file by depth-first search.
 
     Return FOUND, STUCK after *leaf_limit* nodes, or DONE if no combination fits.
     """

@@ -80,9 +80,9 @@ class QueueLimits(Record):
     ``plain_replays`` replays, which take some seconds.
 
     *Relaxation*: before the search over queues, CP-SAT may use ``relax_share`` of the
-    time left. If ``link-aware`` alone searches, CP-SAT keeps ``relax_kept`` of the
-    limit, if this is at least ``least_relaxed`` seconds, the time that it takes to
-    load.
+    time left. If only ``link-aware`` searches, the share ``relax_kept`` of the time
+    limit is kept for CP-SAT. Nothing is kept if this share is less than
+    ``least_relaxed`` seconds, the time in which CP-SAT is loaded.
 
     *Answer*: ``answer_seconds`` are reserved for writing the plan.
     """
@@ -140,10 +140,9 @@ def solve(
 
 
 def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """Minimise the makespan for the solver ``ip``, which is used if the makespan is the
-    measure.
+    """Return the answer of the solver ``ip`` if the measure is the makespan.
 
-    Few tasks are solved by enumeration of their queues, more tasks by ``link-aware``.
+    For few tasks their queues are enumerated; for more tasks ``link-aware`` searches.
     """
     one_at_a_time = all(node.staging == 1 for node in problem.nodes)
     asked = replace(request, settings=None)
@@ -155,9 +154,9 @@ def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer
 
 
 def searched(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """Return the answer of ``link-aware``.
+    """Return the answer of ``link-aware``, with a better bound for few tasks.
 
-    With few tasks and enough time, CP-SAT then computes a better bound by a relaxation.
+    If time is left, CP-SAT computes this bound by a relaxation.
     """
     limit = request.deadline
     few = len(problem.tasks) <= LIMITS.most_tasks
@@ -233,7 +232,7 @@ class _Run:
         proven optimal.
 
         Each search starts from the best makespan so far. CP-SAT computes its bound
-        before the searches, which are likely to be cut short, but for a tiny instance
+        before these searches, which may be cut short. For a tiny instance it does so
         after them.
         """
         if len(self.problem.tasks) > TINY_TASKS:
@@ -274,10 +273,11 @@ class _Run:
             self.floor = max(self.floor, bound)
 
     def _run(self, tree: QueueSearch, policy: EvictionPolicy) -> bool:
-        """Continue *tree* until it has a proof (True), or until a limit ends the run
-        (False).
+        """Continue *tree* until it is complete or the best plan is proven optimal;
+        return True then.
 
-        The limits are the time, the number of replays and the requested gap.
+        Return False if the time, the number of replays or the requested gap ends the
+        search.
         """
         before = self.replays
         last = policy == POLICIES[-1]

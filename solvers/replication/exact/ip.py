@@ -50,17 +50,18 @@ class SearchLimits(Record):
     busy machine.
 
     *Annealing* may use ``anneal_share`` of the time limit, or ``small_anneal_share`` if
-    the instance is small enough for a proof. It starts from ``anneal_rounds`` seeds. If
-    the instance is not small, it starts from ``hurried_rounds`` seeds only when the
-    model is too large to build or fewer than ``hurry_seconds`` are left. With fewer
-    than ``loading_pays_seconds`` left, annealing comes before the first use of CP-SAT,
-    which takes time to load.
+    the instance is small enough for a proof. It starts from ``anneal_rounds`` seeds.
+    Instances that are not small get ``hurried_rounds`` seeds instead if the model is
+    too large to build, or if fewer than ``hurry_seconds`` are left. With fewer than
+    ``loading_pays_seconds`` left, annealing comes before the first use of CP-SAT, which
+    takes time to load.
 
     *Models*: a model is built if building takes at most ``build_share`` of the time
-    left, at ``terms_per_second`` coefficients per second. Of the time left, at most
-    ``longest_search_seconds`` count here. Instances of up to ``small_columns`` columns
-    are proven rather than searched. The first attempt at a proof may take
-    ``first_proof_seconds``, counted in CP-SAT's deterministic time, so that it repeats.
+    left, at ``terms_per_second`` coefficients per second. If more than
+    ``longest_search_seconds`` are left, only that many count. Instances of up to
+    ``small_columns`` columns are proven rather than searched. The first attempt at a
+    proof may take ``first_proof_seconds`` of CP-SAT's deterministic time, so that it
+    can be repeated exactly.
 
     *Afterwards*: the search for a bound of all plans may take as long as the search for
     plans of one round took, but at least ``least_wider_seconds``. ``answer_seconds``
@@ -238,9 +239,10 @@ def _anneal(search: Search, small: bool, builds: bool) -> None:
 
 
 def _prove(search: Search, settings: Settings) -> None:
-    """Try to prove the optimum by enumeration and CP-SAT in turn, then by both at once.
+    """Try to prove the optimum by enumeration, then by CP-SAT, then by both in
+    parallel.
 
-    The first attempts are short and repeat exactly.
+    The first two attempts are short and can be repeated exactly.
     """
     search.enumerate(fast=True)
     if not search.over():

@@ -159,10 +159,11 @@ class Search:
         self.request.incumbents.report(plan, seconds(load), bound)
 
     def raise_bound(self, units: float | None, of_all_plans: bool = False) -> None:
-        """Record a proven lower bound of *units*, also for all plans if *of_all_plans*.
+        """Record *units* as a proven lower bound of the load.
 
-        Loads are whole units, so the bound of a backend is rounded up, after a small
-        allowance for its rounding errors.
+        With *of_all_plans* it is a bound for every plan, not only for plans of one
+        round. Loads are whole units, so the bound of a backend is rounded up, after a
+        small allowance for its rounding errors.
         """
         if units is None or not math.isfinite(units):
             return
@@ -239,7 +240,8 @@ class Search:
     def enumerate(self, fast: bool = False) -> None:
         """Enumerate all plans if the instance is small enough.
 
-        The enumeration is brief, or if *fast* takes some seconds in compiled code.
+        The enumeration takes a fraction of a second, or with *fast* some seconds in
+        compiled code.
         """
         if self.over() or not enumeration.applies(self.instance):
             return
@@ -387,7 +389,7 @@ class Search:
         package: str,
         below: int | None,
     ) -> None:
-        """Record the plan and the bound of a backend's *answer*.
+        """Record the plan and the bound in a backend's *answer*.
 
         *below* is the largest load that the model allowed, in units (None: no limit).
         """

@@ -3,12 +3,13 @@
 The same code runs in plain Python and compiled. The bound is valid for all ways to
 complete the queues and for every eviction policy. It is the largest of three:
 
-- the longest path from the present instant, with each queued task on its node and every
-  other task on the node where it would end first;
+- the end of the longest chain of waiting tasks, with each queued task on its node, and
+  every other task on the node where it would end first;
 
 - the computing left on the cores, plus the time that must follow it;
 
-- the bytes left for the shared link, plus the time that must follow each file.
+- the bytes that must still cross the shared link, plus the time that must follow each
+  file.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ class Path(NamedTuple):
     """The data from which the bounds of one instance are computed. Times are in
     seconds.
 
-    ``order``: the tasks, each after its predecessors. ``urgent``: the tasks by falling
-    tail, then -1. For each task, ``quick`` is the compute time on the fastest node, and
-    ``tail`` the least time that must follow the end of the task. ``far``: for each
-    file, the least time from or to the remote storage. ``near``: seconds per byte
-    through an interface of a node. ``remote_rate``: bytes per second of all remote
+    ``order``: the tasks, each after its predecessors. For each task, ``quick`` is the
+    compute time on the fastest node, and ``tail`` the least time that must follow the
+    end of the task. ``urgent``: the tasks in order of falling tail, then -1. ``far``:
+    for each file, the least time from or to the remote storage. ``near``: seconds per
+    byte through an interface of a node. ``remote_rate``: bytes per second of all remote
     links together. ``producer``: for each file, the task that writes it (-1: none).
     ``fits``: at ``task * num_nodes + node``, 1 if the task fits the node.
 
@@ -65,8 +66,8 @@ class Path(NamedTuple):
 
 
 def seconds_at_least(inst: Instance, plan: Queues, st: State, path: Path) -> float:
-    """Return a lower bound, in seconds, of the makespan of every way to complete the
-    queues.
+    """Return a lower bound of the makespan in seconds, however the queues are
+    completed.
     """
     survey(inst, plan, st, path)
     best = max(st.clock[1], longest_path(inst, plan, st, path))

@@ -318,10 +318,10 @@ def runs_on(inst: Instance, plan: Queues, st: State, tree: Tree, loose: int) -> 
 def may_stand(
     inst: Instance, plan: Queues, st: State, tree: Tree, i: int, task: int
 ) -> bool:
-    """Return whether *task* fits node *i*, and no task queued on the node must precede
+    """Return whether *task* fits node *i*, and no task queued on the node waits for
     *task*.
 
-    Otherwise the queues would wait for each other (workflow rule 10).
+    A task that stood behind one that waits for it would never start (workflow rule 10).
     """
     if not tree.fits[task * inst.num_nodes + i]:
         return False
@@ -337,7 +337,8 @@ def may_stand(
 def held_up(inst: Instance, plan: Queues, st: State, tree: Tree, task: int) -> int:
     """Return, as a bit set, the tasks that cannot start before *task* has ended.
 
-    These need files of *task* directly or indirectly, or are queued behind such a task.
+    They need files of *task* directly or indirectly, or are queued behind a task that
+    does.
     """
     late = tree.below[task]
     grown = True

@@ -221,7 +221,7 @@ class _Planner:
         """Copy file *f* to the least busy node that lacks it and can hold it
         (DataLeastLoaded).
 
-        *number* is the number of the present assignment.
+        *number* identifies the assignment of a task that causes the copy.
         """
         size = self.sizes[f]
         target = -1
@@ -242,7 +242,8 @@ class _Planner:
         """Place file *f* on *node*, after evicting the least recently used files if
         needed.
 
-        Files in *spared* stay. Ties go to the lowest file.
+        Files in *spared* stay. Of files used equally long ago, the one first in the
+        instance leaves. *number* identifies the present assignment of a task.
         """
         disk = self.disks[node]
         limit = self.limits[node]

@@ -6,10 +6,11 @@ file that a node lacks is copied if some node of the plan has it, and fetched ot
 All release times are known in advance. The shared link and the disks of storage nodes
 are ignored. The components are:
 
-- *rank*: which task is next. Either the open task with the longest path to the end of
-  the workflow, placed on the node where it ends first. The path counts computing only
-  (Kwok and Ahmad 1999), or files on the way too (Topcuoglu, Hariri and Wu 2002). Or the
-  pair of an open task and a node with the earliest end (MinMin).
+- *rank*: how the next task is chosen. With a rank by path, it is the open task with the
+  longest path to the end of the workflow, on the node where it ends first. The path
+  counts computing alone (Kwok and Ahmad 1999), or the transfers on the path too
+  (Topcuoglu, Hariri and Wu 2002). With the rank by earliest end, it is the pair of an
+  open task and a node with the earliest end (MinMin).
 
 - *insertion*: a task goes into the first gap between tasks of the node that is long
   enough, or after the last task on the cores it takes.
@@ -18,9 +19,9 @@ are ignored. The components are:
   cores. With the rank by earliest end, the task holds its cores during the transfers,
   which follow one another.
 
-- *disks*: limits are ignored (on small disks, nearly every such plan must write files
-  back to storage for lack of space), or the least popular files by equation (22) are
-  evicted when a disk is full.
+- *disks*: limits are ignored, or the least popular files by equation (22) are evicted
+  when a disk is full. If limits are ignored on small disks, nearly every plan must
+  write files back to storage for lack of space.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -342,8 +343,10 @@ class ListScheduler:
 
     @cached_property
     def ranks(self) -> list[int]:
-        """Return the upward rank of every task in ticks: its longest path to the end
-        (workflow rule 15).
+        """Return the upward rank of every task in ticks.
+
+        The rank is the length of the longest path from the start of the task to the end
+        of the workflow (workflow rule 15).
         """
         problem = self.problem
         found = list(self.ticks.mean)
@@ -462,7 +465,7 @@ class ListScheduler:
 class _LongestPath:
     """Choose the open task with the largest rank, and the node where it ends first.
 
-    Ties go to the lowest task, then to the lowest node.
+    Ties go to the task, then to the node, that is first in the instance.
     """
 
     def __init__(self, plan: ListScheduler) -> None:
@@ -503,11 +506,11 @@ class _LongestPath:
 class _FirstEnd:
     """Choose the pair of an open task and a node with the earliest end.
 
-    Ties go to the lowest task, then to the lowest node. Arrays are in seconds, with row
-    k for task k and column i for node i. ``lengths[k, i]`` is the time of the transfers
-    and the computing of task k on node i, infinite if the task does not fit or is not
-    open. ``ends[k, i]`` is the time when the task would end there. ``free[c, i]`` is
-    the time at which node i has ``counts[c]`` free cores.
+    Ties go to the task, then to the node, that is first in the instance. Arrays are in
+    seconds, with row k for task k and column i for node i. ``lengths[k, i]`` is the
+    time of the transfers and the computing of task k on node i, infinite if the task
+    does not fit or is not open. ``ends[k, i]`` is the time when the task would end
+    there. ``free[c, i]`` is the time at which node i has ``counts[c]`` free cores.
     """
 
     def __init__(self, plan: ListScheduler) -> None:

@@ -87,8 +87,8 @@ class Homes:
         return pair
 
     def _deal(self, view: DispatchView) -> None:
-        """Divide the tasks that read no outputs among the nodes, in stretches of
-        consecutive tasks.
+        """Assign every task without producers to a node, in stretches of consecutive
+        tasks.
 
         The work of a stretch is proportional to the cores and the speed of its node.
         """
@@ -144,8 +144,8 @@ class Homes:
         *waiting* lists the waiting tasks of each home. The saving is the smaller of two
         times: the compute time of the task at its home, and the time by which the task
         ends earlier on the idle node. The link time of the move is subtracted, because
-        other tasks wait for the links. Ties go to the first home, to its first task,
-        then to the lowest node.
+        other tasks wait for the links. Ties go to the first home, then to its first
+        task, then to the first node.
         """
         best = 0.0
         pair: Pair | None = None
@@ -168,11 +168,11 @@ class Homes:
     def _worth_most(
         self, view: DispatchView, home: int, tasks: list[int]
     ) -> tuple[float, int | None]:
-        """Return the waiting time in seconds, and the task, whose departure from *home*
-        saves the most time.
+        """Return the task at *home* whose departure saves the most time, after its
+        waiting time in seconds.
 
-        The time counts until the task could start at its home. The task is None if no
-        departure saves time.
+        The waiting time ends when the task could start at its home. The task is None if
+        no departure saves time.
         """
         best = 0.0
         found: tuple[float, int | None] = 0.0, None

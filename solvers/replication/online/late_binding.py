@@ -24,7 +24,7 @@ class LateBinding:
         """Return the ready task with the largest rank that fits idle cores of some
         node, and the node where it ends first.
 
-        Ties go to the lowest task, then to the lowest node.
+        Ties go to the first task, then to the first node.
         """
         nodes = view.open_nodes()
         if not nodes or not view.ready:

@@ -88,7 +88,9 @@ class Settings(dispatch.Settings):
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Simulate the dispatcher with compute times as planned."""
+    """Simulate the dispatcher ``rolling``, or that of the request, with compute times
+    as planned.
+    """
     settings = request.settings or Settings()
     return dispatch.answer(
         problem, request, request.policy or policy(settings), settings
@@ -163,10 +165,12 @@ class Rolling:
         return pair
 
     def _next(self, view: DispatchView) -> Pair | None:
-        """Return, of the first tasks of all planned queues, the one planned to start
-        first, and its node.
+        """Return the task that is planned to start first among the heads of all queues,
+        and its node.
 
-        Only tasks that are ready and that their node can take now are considered.
+        The head of a queue is its next unassigned task. Only heads that are ready, and
+        that their node can take now, are considered. The result is None if there are
+        none.
         """
         ready = set(view.ready)
         best: tuple[float, int, int] | None = None
@@ -221,8 +225,8 @@ class Rolling:
         self._orders = rest.orders(best)
 
     def _takes_machine_code(self, view: DispatchView) -> bool:
-        """Return whether replays take so long that machine code pays, and whether it is
-        available.
+        """Return whether machine code is available, and replays take so long that it
+        pays.
         """
         cells = sum(len(view.inputs(k)) for k in view.released()) * len(view.nodes)
         replays = LIMITS.plans * self.settings.evaluations
@@ -282,7 +286,8 @@ def _limited(nodes: Sequence[Node]) -> bool:
 
 
 def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair | None:
-    """Return the decision of *decide*, once every node has been given its *heads*.
+    """Assign the *heads* of every node first; after that, return the decisions of
+    *decide*.
 
     The heads are the tasks that were running or assigned when the plan was made.
     """
@@ -401,7 +406,7 @@ class Remaining:
         return found
 
     def orders(self, queues: Queues) -> list[list[int]]:
-        """Return *queues* without heads, and with the task positions of the run."""
+        """Return *queues* without the heads, and with tasks numbered as in the run."""
         found = []
         for queue in queues:
             found.append([self.todo[e - self.first] for e in queue if e >= self.first])

@@ -1,1 +1,1 @@
-"""Divide a batch into rounds that fit limited disks, for all nodes or down a tree."""
+"""Divide a batch into rounds that fit limited disks, over all nodes or down a tree."""

@@ -55,9 +55,9 @@ class Disks:
         """Begin a round: make room for one pending task on every node; return the
         evicted files.
 
-        The result lists (file, node). The paper does not say for which task: the
-        choices are the largest that fits, the mean of those that fit, or the next.
-        Nothing is evicted with the policy farthest-next-use.
+        The result lists (file, node). The paper does not say which task this is.
+        ``room`` selects the largest task that fits, the mean of those that fit, or the
+        next task. Nothing is evicted with the policy farthest-next-use.
         """
         self.open_round(pending)
         gone: list[Removal] = []
@@ -122,10 +122,10 @@ class Disks:
     def close_round(
         self, number: int, brought: Sequence[Removal], read: Sequence[Removal]
     ) -> None:
-        """Record that *brought* are now on the disks, and that *brought* and *read*
-        were used.
+        """Record the files that round *number* (from 1) put on disks, and those that
+        its tasks read.
 
-        Both list (file, node). *number* is the number of the round, from 1.
+        Both *brought* and *read* list (file, node).
         """
         for file, node in brought:
             self.present[node].add(file)

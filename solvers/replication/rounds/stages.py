@@ -64,8 +64,8 @@ def select(
     limits: BackendLimits,
     ties: Literal["any", "bytes"] = "any",
 ) -> Selection:
-    """Select for each place the tasks of this round: as many as the disks hold, in
-    balance.
+    """Select the tasks of this round for each place: the most tasks that fit and are
+    balanced.
 
     The selection is a largest one only if *limits* suffice to find it; it is never
     empty. If no selection is balanced by (17) with *thresh*, the condition is dropped.
@@ -98,8 +98,8 @@ def select(
 
 
 def timed(limits: BackendLimits, build_seconds: float) -> BackendLimits | None:
-    """Return *limits*, or None if building a model for *build_seconds* would take too
-    long.
+    """Return *limits*, or None if they are too short for a model that takes
+    *build_seconds* to build.
     """
     least = max(LEAST_SECONDS, 2 * build_seconds)
     if limits.seconds is not None and limits.seconds < least:
@@ -113,7 +113,7 @@ def greedy_selection(
     """Return tasks for each place, selected one by one.
 
     The place with the least computing so far takes the task that brings the fewest new
-    bytes. A place is complete when no further task fits. Ties go to the lowest place,
+    bytes. A place is complete when no further task fits. Ties go to the first place,
     then to the first pending task.
     """
     import numpy as np
@@ -243,7 +243,7 @@ def _restricted(
     present: Sequence[frozenset[int]],
     read: Sequence[int],
 ) -> ReplicationProblem:
-    """Return the problem restricted to *tasks*, *nodes* and the files *read*, in this
+    """Return *problem* with only the given *tasks*, *nodes* and files *read*, in this
     order.
 
     Each node holds its files in *present* from the start.

@@ -479,10 +479,10 @@ class TreeSettings(Settings):
 def levels_for(num_nodes: int, hierarchy: str | None) -> tuple[int, ...]:
     """Return the number of children at each level of the tree, from the top.
 
-    The product of these numbers is *num_nodes*; UsageError is raised if that of
-    *hierarchy* differs. Without a hierarchy, 8, 16 and 32 nodes get that of the paper.
-    Other numbers get lowest groups of 4 nodes, or of 2 nodes, if these divide the
-    number; else one level.
+    Their product is *num_nodes*; if that of *hierarchy* differs, UsageError is raised.
+    Without a *hierarchy*, 8, 16 and 32 nodes are arranged as in the paper. Other
+    numbers of nodes are divided into several groups of 4 nodes or, if that is
+    impossible, of 2 nodes. If that is impossible too, there is one level.
 
     >>> levels_for(8, "2:2:2"), levels_for(12, None), levels_for(3, None)
     ((2, 2, 2), (3, 4), (3,))

@@ -85,10 +85,10 @@ def anneal(
 def steps_within(
     instance: StaticInstance, seconds: float, rounds: int, deadline: Deadline
 ) -> int:
-    """Return how many steps each of *rounds* annealing runs may take to end within
+    """Return the number of steps with which *rounds* runs of annealing end within
     *seconds*.
 
-    The number is between 2,000 and 6 million.
+    The number is that of each run, and lies between 2,000 and 6 million.
     """
     rate = 1.0 / _step_seconds(instance)
     if use_machine_code("anneal", deadline, seconds):
@@ -118,7 +118,7 @@ def _takes_machine_code(
 
 
 def compile_kernel() -> None:
-    """Compile the kernel by calling it for no steps."""
+    """Compile the kernel by calling it with no steps."""
     instance = reduce(tiny_batch())
     data = _data(instance, True, True)
     compiled(kernel.__name__, "run")(
@@ -129,10 +129,11 @@ def compile_kernel() -> None:
 def _data(
     instance: StaticInstance, replication: bool, arrays: bool, scale: float = 1.0
 ) -> kernel.Data:
-    """Return the constant arrays of *instance* for the kernel; lists unless *arrays*.
+    """Return the constant arrays of *instance* for the kernel, or lists unless
+    *arrays*.
 
-    Without *replication* every node fetches its files. *scale* is the load, in units,
-    that the energy takes as 1.
+    Without *replication* every node fetches its files. A load of *scale* units counts
+    as 1 in the energy.
     """
     nodes = instance.num_nodes
     files = instance.num_files

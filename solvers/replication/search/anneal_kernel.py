@@ -6,7 +6,7 @@ task reads it. If copies do not pay, every such node fetches the file instead. L
 whole units, so that moves are undone exactly. Random numbers are those of Park and
 Miller's generator, so that the kernel gives the same answer compiled or not. The energy
 is the sum over the nodes of (load / scale)^16, plus a penalty for bytes beyond a disk.
-The sum is close to the largest load, but changes with every load.
+The largest load dominates this sum, but every load changes it.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ def reroot(data: Data, state: State, file: int, node: int) -> None:
 def move(data: Data, state: State, task: int, node: int) -> None:
     """Move *task* to *node*.
 
-    If no other task on its former node reads a file whose root this node is, the root
-    moves too.
+    The task may be the last reader of a file on its former node. If that node is the
+    root of the file, *node* becomes the root.
     """
     before = state.node[task]
     shift(data, state, task, node)
@@ -189,8 +189,8 @@ def energy(data: Data, state: State) -> float:
     """Return the sum of (load / scale)^16 over all nodes, plus a penalty for bytes that
     do not fit.
 
-    The penalty is 0.5 for each full node, plus 10 for each ``disk_scale`` bytes too
-    many.
+    The penalty is 0.5 for each node with too many bytes, plus 10 for each
+    ``disk_scale`` of these bytes.
     """
     total = 0.0
     for node in range(data.num_nodes):

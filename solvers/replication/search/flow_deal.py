@@ -108,8 +108,10 @@ def depth_first(
 
 
 def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
-    """Cut *order* into one queue per node, with work in proportion to the node's cores
-    and speed.
+    """Cut *order* into one queue per node; their work is in proportion to cores x
+    speed.
+
+    A task that does not fit its node goes to the next node that it fits.
     """
     power = list(accumulate(node.cores * node.speed for node in problem.nodes))
     work = [task.compute_seconds * task.cores for task in problem.tasks]
@@ -201,6 +203,8 @@ class LiveBytes:
     ) -> tuple[float, float]:
         """Return the seconds to bring the inputs of task *k* to node *i*, and its bytes
         above *room*.
+
+        The bytes are those of its missing inputs and its outputs.
         """
         copy = 1.0 / view.network.replica_bytes_per_second
         seconds = 0.0

@@ -151,7 +151,8 @@ def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
     """Evict files from node *i* until *size* bytes are free for the task at place *p*.
 
     Files without further readers leave first, then files with other copies, then the
-    file whose next reader is last in the order. Ties go to the lowest file.
+    file whose next reader is last in the order. Of equal files, the one first in the
+    instance leaves.
     """
     base = i * inst.num_files
     tasks = inst.num_tasks

@@ -10,10 +10,10 @@ farthest-next-use. The plans of all cheap planners are among the starts, also un
 their own eviction policy, so the answer is never worse than the plans of these
 planners.
 
-For a workflow on small disks, the live bytes decide, the outputs that must still be
-read: a plan that starts more tasks than the disks can hold writes outputs back over the
-link. A depth-first order (:mod:`ioopt.solvers.replication.search.flow_deal`) then takes
-the place of the spectral order.
+For a workflow on small disks, the live bytes decide: the outputs that must still be
+read. If a plan starts more tasks than the disks can hold, it must write outputs back
+over the link. A depth-first order (:mod:`ioopt.solvers.replication.search.flow_deal`)
+then takes the place of the spectral order.
 """
 
 from concurrent.futures import ThreadPoolExecutor

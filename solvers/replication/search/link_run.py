@@ -123,9 +123,9 @@ class Best:
 class LinkAwareRun:
     """Make starting plans, then restarts that anneal, until a limit ends the run.
 
-    *evaluations* is the number of replays to make. If None, restarts with more and more
-    replays follow each other until the requested time limit; without such a limit, the
-    number of tasks sets the number of replays.
+    *evaluations* is the number of replays to make. If it is None and a time limit is
+    requested, restarts of growing size follow each other until the limit. Otherwise the
+    number of replays follows from the number of tasks.
     """
 
     proof_seconds = 0.0

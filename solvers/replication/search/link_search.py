@@ -201,11 +201,10 @@ class Annealing:
         first: int = 0,
         total: int = 0,
     ) -> None:
-        """Make *steps* moves, the first of which is number *first* of *total* (0:
-        *steps* are all).
+        """Make *steps* moves, the first of which has the number *first*.
 
-        The temperature falls from *hot* to *cold* seconds over all moves. The run ends
-        early at a score of *target* seconds.
+        The temperature falls from *hot* to *cold* seconds over *total* moves (0:
+        *steps*). The run ends early at a score of *target* seconds.
         """
         aim = 0.0 if self.by_bytes else target
         schedule = Schedule(
@@ -254,7 +253,7 @@ class Annealing:
 
 
 def by_replays(engine: Engine, queues: Queues) -> Annealing:
-    """Return an annealing from *queues* on that scores plans by their replay."""
+    """Return an annealing that starts from *queues*; plans are scored by replay."""
     node = [0] * engine.inst.num_tasks
     for i, queue in enumerate(queues):
         for k in queue:
@@ -266,8 +265,8 @@ def by_replays(engine: Engine, queues: Queues) -> Annealing:
 def by_bytes(engine: Engine, order: Sequence[int], in_turn: bool = False) -> Annealing:
     """Return an annealing of one order of a batch, scored by the time of its transfers.
 
-    At first the tasks in *order* are given to the nodes *in_turn*, or in one stretch
-    for each node.
+    At first the nodes take the tasks of *order* one by one if *in_turn*, else each
+    takes one stretch of *order*.
     """
     nodes = engine.inst.num_nodes
     tasks = len(order)

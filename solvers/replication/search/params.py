@@ -30,21 +30,21 @@ class SearchParams(Record):
 
     *Annealing of orders*: if disks are small, a restart of up to
     ``evaluations_per_round`` replays for each task anneals one order. For the share
-    ``order_share`` of these replays, the order is scored by its bytes. The temperature
-    begins at the two values of ``order_hot`` in turn, or at ``order_warm`` if the
-    restart continues from an earlier order. Then the restart anneals with barriers,
-    beginning at temperature ``warm``. With fewer than ``many_tasks`` tasks, every other
-    restart anneals queues instead.
+    ``order_share`` of these replays, the order is scored by its bytes. The first
+    temperature alternates between the two values of ``order_hot``; it is ``order_warm``
+    if the restart continues from an earlier order. Then the restart anneals with
+    barriers, from temperature ``warm`` on. With fewer than ``many_tasks`` tasks, every
+    other restart anneals queues instead.
 
-    *Starts*: if replays are slow, from ``slow_cells`` inputs x nodes on, MinMin is the
-    only planner used. For a workflow, the run and every cycle begin with
-    ``workflow_deals`` dispatches by live bytes; each may take ``deal_share`` of the
-    time left.
+    *Starts*: MinMin is the only planner used if replays are slow, that is, if the
+    number of inputs times the number of nodes exceeds ``slow_cells``. For a workflow,
+    the run and every cycle begin with ``workflow_deals`` dispatches by live bytes; each
+    may take ``deal_share`` of the time left.
 
-    *Annealing of queues*: the temperature begins at the two values of ``heats`` in
-    turn, and falls by the ratio of ``cold`` to the first of them. Temperatures are
-    shares of the makespan for up to ``many_tasks`` tasks, and lower for more tasks,
-    because a move changes the cost of a few tasks only.
+    *Annealing of queues*: the first temperature alternates between the two values of
+    ``heats``. It falls to the share ``cold / heats[0]`` of the first temperature.
+    Temperatures are shares of the makespan for up to ``many_tasks`` tasks, and lower
+    for more tasks, because a move changes the cost of a few tasks only.
 
     *Time*: at most ``reserve_share`` of the time left is reserved for the steps after
     the search. For a workflow, these steps take at most ``after_proof`` times as long
@@ -87,7 +87,7 @@ class SearchParams(Record):
         """Return the number of replays of a run for which the user requested no time
         limit.
 
-        *limit* is the default time limit in seconds (None: none).
+        *limit* is the default time limit in seconds, or None if there is none.
         """
         tasks = len(problem.tasks)
         few = tasks < self.many_tasks or cells(problem) > self.slow_cells

@@ -44,8 +44,8 @@ def task_order(problem: ReplicationProblem) -> list[int]:
 def sharing_graph(problem: ReplicationProblem) -> nx.Graph[int]:
     """Return a graph of the tasks that share files.
 
-    Vertex k is task k. A file f with many readers is the vertex with the number of
-    tasks plus f. Weights are shared megabytes.
+    Vertex k is task k. If file f has many readers, it is the vertex ``number of tasks +
+    f``. Weights are shared megabytes.
     """
     import networkx as nx
 
