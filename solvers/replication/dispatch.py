@@ -79,8 +79,8 @@ def fifo(view: DispatchView) -> Pair | None:
 
 
 def locality(view: DispatchView) -> Pair | None:
-    """Return the ready task and the node for which the node stores most input bytes of
-    the task.
+    """Return the pair of a ready task and a node with the most input bytes of the task
+    on it.
 
     Ties go to the first task, then to the node with the most idle cores, then to the
     first node (workflow rule 13).

@@ -72,10 +72,9 @@ def applies(instance: StaticInstance) -> bool:
 
 
 def _kinds(instance: StaticInstance) -> list[tuple[int, int, int]]:
-    """Return the distinct (fetch units, units of one end of a copy, bytes) of the
-    files.
+    """Return the kinds of files, the one with the longest fetch first.
 
-    The kind with the longest fetch is first.
+    A kind is (units of a fetch, units of one end of a copy, bytes).
     """
     every = zip(instance.far, instance.near, instance.sizes, strict=True)
     return sorted(set(every), reverse=True)
@@ -299,11 +298,11 @@ class Enumeration:
         return None
 
     def _settled(self) -> Moves | None:
-        """Return the best plan with the present assignment of tasks, found by CP-SAT;
-        None if it finds none.
+        """Return the best plan with the present assignment of tasks, or None if none is
+        found.
 
-        The model is :class:`FileMix`. The search then continues with the next
-        assignment.
+        CP-SAT solves the model :class:`FileMix`. The search then continues with the
+        next assignment.
         """
         numbers = self.state.numbers
         options = self.options

@@ -38,8 +38,9 @@ class FlowRun(LinkAwareRun):
     def _proven(self) -> float:
         """Return a lower bound of the makespan in seconds.
 
-        The bound with transfers is computed if it takes at most a quarter of the time
-        left, or 0.3 s. Otherwise the bound is the one without, which takes less time.
+        It is the bound with transfers, if this takes at most a quarter of the time
+        left, or 0.3 s. Otherwise it is the bound without transfers, which takes less
+        time.
         """
         clock = self.request.deadline.clock
         begun = clock()

@@ -296,7 +296,7 @@ def again(engine: Engine, ordered: Annealing) -> Annealing:
 def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
     """Return an annealing by replays that continues from the best order of *ordered*.
 
-    At first a barrier stands after each *every* tasks.
+    At first a barrier stands before every *every*-th task.
     """
     order = [int(k) for k in ordered.line.best_order]
     line = engine.line(order, [int(i) for i in ordered.line.best_node], False)
