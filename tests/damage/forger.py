@@ -1504,7 +1504,7 @@ def true_results(
 
 
 def forgeries(results: Sequence[tuple[str, Json]], seed: int) -> Iterator[Forgery]:
-    """Yield the forgery of every way on every result to which it applies.
+    """Yield a forgery for each result and each way that applies to it.
 
     For instances with slow checks, only a random share is made.
     """

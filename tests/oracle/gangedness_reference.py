@@ -177,12 +177,12 @@ def _gamma(counts: MessageCounts, processors: int) -> Gamma:
 
 
 def _all_may_wait(counts: MessageCounts, processors: int, gamma: Gamma) -> bool:
-    """Return whether absent processes mostly receive one message from every other
-    process.
+    """Return whether absent processes mostly receive as many messages as there are
+    other processes.
 
-    One message more, or none at all, counts too. "Mostly" means a share above 0.723,
-    or, if *gamma* is unknown, a share that a score test at 5 % puts above 0.723. The
-    result is False without counts of running processes.
+    One message more, or none at all, counts too. "Mostly" means a share of at least
+    0.723. If *gamma* is unknown, a score test at 5 % must put the share above 0.723.
+    The result is False if there are no counts of running processes.
     """
     absent, running = counts.counts("nonrunning"), counts.counts("running")
     if counts.means_only or processors < 3 or len(running) < 8 or not any(running):

@@ -96,8 +96,9 @@ def random_instance(seed: int, most_tasks: int, batch: bool) -> dict[str, Any]:
 
 
 def disagreement(seed: int, most_tasks: int, batch: bool = False) -> str | None:
-    """Return how the search differs from exhaustion on a random instance; None if it
-    does not.
+    """Compare the search with the exhaustive one on a random instance.
+
+    Return a description of the difference, or None if the makespans are equal.
     """
     from ioopt.problems.replication import ReplicationProblem
     from ioopt.solvers.replication.exact.exact_workflow import QueueSearch

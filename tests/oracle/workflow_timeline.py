@@ -1,5 +1,5 @@
-"""A slow, exact simulator of workflows on Fractions, which shares no code with that it
-tests.
+"""A slow, exact simulator of workflows on Fractions; the tested simulator shares no
+code with it.
 
 It is written from the rules of workflows (docs/rules/workflow.md) with plain sets and
 lists. It stores no value that can be computed again.
@@ -729,9 +729,10 @@ CASES = {"workflow": workflow_case, "options": case_with_options, "batch": batch
 def disagreement(
     seed: int, kind: str = "workflow", engine: str = "python"
 ) -> tuple[str | None, int, int]:
-    """Return how the simulator differs from this one on case *seed* (None: not at all).
+    """Compare the simulator of ioopt with this one on case *seed*.
 
-    The numbers of evictions and of saves follow.
+    Return the first difference (None: there is none), the number of evictions and the
+    number of saves.
     """
     import ioopt
     from ioopt import registry

@@ -49,16 +49,17 @@ class RollingLimits(Record):
     The values were chosen on the bundled workflows and on the sweep ``workflow``, with
     correct estimates and with estimates that are wrong by half.
 
-    ``late_share``: late binding is preferred if its makespan is at most this share
-    longer than that of the best plan, for the estimated times. ``lead``: weight of the
-    mean end of the tasks in the score of a plan, which is otherwise the makespan; of
-    plans with equal makespans the one with earlier ends wins. ``margin``: the present
-    plan is replaced only by a plan that is better by this share, since remaining times
-    are known only roughly. ``overrun``: a task that has exceeded its estimate is
-    expected to continue for this share of the time that it has run. ``plans``:
-    approximate number of times that a run replans. ``most_cells``: largest number of
-    tasks x nodes for which plans are made; while more remain, the dispatcher
-    ``locality`` decides.
+    ``late_share``: late binding is preferred if its estimated makespan is at most this
+    share longer than that of the best plan. ``lead``: weight of the mean end of the
+    tasks, which is added to the makespan in the score of a plan; of plans with equal
+    makespans, the one with earlier ends wins. ``margin``: the present plan is replaced
+    only by a plan that is better by this share, since remaining times are known only
+    roughly.
+
+    ``overrun``: a task that has exceeded its estimate is expected to continue for this
+    share of the time that it has run. ``plans``: approximate number of times that a run
+    replans. ``most_cells``: largest number of tasks x nodes for which plans are made;
+    while more remain, the dispatcher ``locality`` decides.
     """
 
     late_share: Annotated[float, Field(ge=0, le=1)] = 0.1

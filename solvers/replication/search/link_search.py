@@ -240,9 +240,9 @@ class Annealing:
         return queues
 
     def best_rounds(self) -> Queues:
-        """Return the tasks of each round, between two barriers, of the best plan.
+        """Return the rounds of the best plan in order, each as a list of tasks.
 
-        The list is empty if the plan has no barriers.
+        Barriers separate the rounds. The list is empty if the plan has no barriers.
         """
         rounds = Queues([[]])
         for k, cut in zip(self.line.best_order, self.line.best_cut):

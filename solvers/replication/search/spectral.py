@@ -27,8 +27,10 @@ For small graphs this is quicker than to compute two of them.
 
 
 def task_order(problem: ReplicationProblem) -> list[int]:
-    """Return all tasks, one connected component of the graph after the other, each in
-    Fiedler order.
+    """Return all tasks in one list, such that tasks that share bytes are neighbours.
+
+    Each connected component of the graph is a stretch of the list, in the order of its
+    Fiedler vector.
     """
     import networkx as nx
 
