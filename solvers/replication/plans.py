@@ -160,8 +160,8 @@ def successors(problem: ReplicationProblem) -> list[list[int]]:
 
 
 def lacking(instance: StaticInstance, assign: Sequence[int]) -> list[tuple[int, int]]:
-    """Return every (file, node) such that a task on the node reads the file, which the
-    node does not hold from the start.
+    """Return every (file, node) where a task on the node reads the file, and the node
+    does not hold the file from the start.
 
     *assign* is the node of each task. The pairs are sorted.
     """

@@ -168,8 +168,8 @@ class Homes:
     def _worth_most(
         self, view: DispatchView, home: int, tasks: list[int]
     ) -> tuple[float, int | None]:
-        """Return the task at *home* whose departure saves the most time, after its
-        waiting time in seconds.
+        """Return (waiting time in seconds, task) for the task whose departure from
+        *home* saves the most time.
 
         The waiting time ends when the task could start at its home. The task is None if
         no departure saves time.

@@ -75,13 +75,12 @@ class Settings(Record):
     ``room``: when a round begins, every node makes room for the inputs of the largest,
     the mean or the next pending task; with ``missing`` it frees only the space of the
     arriving files. Without barriers, each node does this when it reaches the round
-    (rule 7). By default it is ``largest``, but without barriers the replay frees only
-    what is missing.
+    (rule 7). If ``room`` is None, it is ``largest``, but without barriers the replay
+    frees only what is missing.
 
     ``ties``: among selections with equal objectives (20), take ``any``, or the one that
     transfers the fewest ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds
-    for each model; with these, a run that its deadline does not cut short can be
-    repeated exactly.
+    for each model. These make a run repeatable, unless its deadline cuts it short.
     """
 
     eviction: EvictionPolicy = "popularity"

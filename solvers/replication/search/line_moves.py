@@ -332,8 +332,8 @@ def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
 def shift(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
     """Move task *k* to place *to* of the order, and to node *i*.
 
-    At random, the task stops at its nearest producer or consumer, or such tasks move
-    along. Tasks that move along may also be sent to node *i*.
+    At random, the task stops before it passes a producer or consumer, or these tasks
+    move along with it. Tasks that move along may also be sent to node *i*.
     """
     random = line.random
     alone = draw(random, 2)

@@ -432,8 +432,9 @@ class LinkAwareRun:
     def deal(self, fresh: bool = True, first: bool = True) -> None:
         """Make new starts from the spectral order, if *fresh*.
 
-        The tasks are given to the nodes in turn, and in stretches. With many tasks,
-        whose orders are annealed instead, this is done only if *first*.
+        One start gives the tasks to the nodes in turn, one gives each node a stretch.
+        With many tasks, whose orders are annealed instead, the starts are made only if
+        *first*.
         """
         if not fresh or (self._orders_pay and self._many and not first):
             return
