@@ -465,7 +465,7 @@ class ListScheduler:
 class _LongestPath:
     """Choose the open task with the largest rank, and the node where it ends first.
 
-    Ties go to the task, then to the node, that is first in the instance.
+    Ties go to the first task of the instance, then to its first node.
     """
 
     def __init__(self, plan: ListScheduler) -> None:
@@ -506,7 +506,7 @@ class _LongestPath:
 class _FirstEnd:
     """Choose the pair of an open task and a node with the earliest end.
 
-    Ties go to the task, then to the node, that is first in the instance. Arrays are in
+    Ties go to the first task of the instance, then to its first node. Arrays are in
     seconds, with row k for task k and column i for node i. ``lengths[k, i]`` is the
     time of the transfers and the computing of task k on node i, infinite if the task
     does not fit or is not open. ``ends[k, i]`` is the time when the task would end

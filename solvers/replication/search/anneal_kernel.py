@@ -189,8 +189,8 @@ def energy(data: Data, state: State) -> float:
     """Return the sum of (load / scale)^16 over all nodes, plus a penalty for bytes that
     do not fit.
 
-    The penalty is 0.5 for each node with too many bytes, plus 10 for each
-    ``disk_scale`` of these bytes.
+    For each node with too many bytes, the penalty is 0.5 plus 10 times the excess bytes
+    divided by ``disk_scale``.
     """
     total = 0.0
     for node in range(data.num_nodes):

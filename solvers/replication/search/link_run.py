@@ -386,7 +386,7 @@ class LinkAwareRun:
     def _size(self, turn: int) -> int:
         """Return the number of replays of restart *turn*.
 
-        It is twice that of the last restart, up to a limit.
+        It is twice that of the previous restart, up to a limit.
         """
         knobs = self.params
         most = knobs.evaluations_per_restart
