@@ -1,5 +1,5 @@
-"""Logs whose truth is known by construction: a machine, its queue and its I/O are
-simulated, and logged.
+"""Logs whose true values are known, because a simulated machine with queue and I/O
+wrote them.
 """
 
 from dataclasses import replace
@@ -22,11 +22,12 @@ QUEUE = {"kill": False, "queue": "fcfs", "backfill": "easy"}
 
 
 def truth(storage: float, fraction: float, seed: int, days: int) -> BatchIoProblem:
-    """Return a machine of 64 nodes whose jobs spend about *fraction* of their run in
-    I/O; they ask for two thirds of its node-seconds.
+    """Return a machine of 64 nodes whose jobs spend about *fraction* of their run time
+    in I/O.
 
-    Jobs are of much the same length: where a few are much longer than the others, turns
-    make many wait for one.
+    The jobs need two thirds of the machine's node-seconds. Their lengths are similar:
+    if few jobs are much longer than the others, taking turns makes many jobs wait for
+    one.
     """
     rng = np.random.default_rng(seed)
     count = JOBS_A_DAY * days
@@ -63,7 +64,7 @@ def truth(storage: float, fraction: float, seed: int, days: int) -> BatchIoProbl
 
 
 class Machine:
-    """The machine that wrote a log, and what it would have saved."""
+    """The machine that wrote a log, and what an option would have saved on it."""
 
     def __init__(self, problem: BatchIoProblem) -> None:
         self.problem = problem
@@ -72,21 +73,25 @@ class Machine:
 
     @property
     def io_fraction(self) -> float:
-        """The share of run time in I/O that is measured there: the mean over jobs."""
+        """Return the mean over the jobs of the share of their run time that was spent
+        in I/O.
+        """
         jobs = [self.problem.jobs[place] for place in self.trace.position]
         compute = [job.phases[0].compute_seconds * job.phases[0].repeat for job in jobs]
         ran = np.array(self.logged.end) - np.array(self.logged.start)
         return float(np.mean(1 - np.array(compute) / ran))
 
     def saves(self, option: Option) -> float:
-        """Return the share of run time that *option* saves, at the logged starts."""
+        """Return the share of run time that *option* saves, if jobs start as in the
+        log.
+        """
         starts = [float(start) for start in self.logged.start]
         found = replay(replace(self.trace, submit=starts), option)
         ran = sum(self.logged.end) - sum(self.logged.start)
         return 1 - (sum(found.end) - sum(found.start)) / ran
 
     def swf(self) -> str:
-        """Return the log."""
+        """Return the log in the Standard Workload Format."""
         lines = [f"; MaxProcs: {NODES}", "; UnixStartTime: 1700000000"]
         trace = self.trace
         for j, job in enumerate(trace.ids):

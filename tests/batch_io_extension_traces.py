@@ -1,4 +1,4 @@
-"""Tiny random traces of rules 24 to 37: few distinct numbers, so that ties happen."""
+"""Tiny random traces for rules 24 to 37; few distinct numbers make ties occur."""
 
 import random
 from typing import Any
@@ -8,8 +8,9 @@ SHARES = ("per-node", "per-application", "even-split")
 
 
 def random_extension(seed: int, *features: str) -> dict[str, Any]:
-    """An instance of 2 to 8 jobs that uses *features* (default: any of
-    them, together or not).
+    """Return an instance of 2 to 8 jobs that uses *features*.
+
+    By default it uses a random choice of all features.
     """
     rng = random.Random(f"extension {seed}")
     chosen = (
@@ -50,7 +51,11 @@ def random_extension(seed: int, *features: str) -> dict[str, Any]:
 
 
 def _job(rng: random.Random, number: int, nodes: int) -> dict[str, Any]:
-    """Walltimes are often too short (overruns, kills), often exact, often generous."""
+    """Return a random job.
+
+    Its walltime is often too short, so that it overruns or is killed, and often exact
+    or generous.
+    """
     size = min(nodes, rng.choice([1, 1, 2, 2, 3, 4, nodes]))
     phases = [
         {

@@ -1,6 +1,4 @@
-"""Small random traces for the batch I/O tests: few distinct numbers,
-so that ties happen.
-"""
+"""Small random traces for the batch I/O tests; few distinct numbers make ties occur."""
 
 import random
 from collections.abc import Iterable
@@ -34,8 +32,10 @@ def by_hand(
     machine: dict[str, Any] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Jobs (id, submit, nodes, walltime, [(compute, bytes), ...])
-    on 8 nodes, storage 4.
+    """Return an instance on 8 nodes with a storage of 4 bytes per second.
+
+    A row of *jobs* is (id, submit, nodes, walltime, [(compute, bytes), ...]). *machine*
+    and *options* replace these defaults.
     """
     rows = [
         {
@@ -65,7 +65,7 @@ def by_hand(
 def snapshot(
     machine: dict[str, Any], now: float, requests: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """One decision at *now*."""
+    """Return an instance of one decision at time *now*."""
     return {
         "format": "ioopt/io-requests",
         "machine": machine,
@@ -75,8 +75,10 @@ def snapshot(
 
 
 def view(*rows: tuple[Any, ...], storage: float = 10.0, exact: bool = True) -> View:
-    """What a policy sees at 100 s of requests 0, 1, ..: nodes, time asked,
-    bytes left and own peak.
+    """Return the view of a policy at 100 s.
+
+    Row k is request k: nodes, time of the request, bytes left and, optionally, its own
+    peak rate.
     """
     limits = Limits.of(
         Machine(nodes=64, storage_bytes_per_second=storage, **FLAT), exact
@@ -92,8 +94,9 @@ def view(*rows: tuple[Any, ...], storage: float = 10.0, exact: bool = True) -> V
 
 
 def random_trace(seed: int, jobs: int = 12) -> BatchIoProblem:
-    """A trace on a machine of 8 to 24 units whose storage takes a
-    third of the nodes or so.
+    """Return a random trace on a machine of 8 to 24 units.
+
+    The storage serves about a third of the nodes at their full rate.
     """
     rng = random.Random(seed)
     unit = rng.choice([1, 2, 4])

@@ -1,6 +1,4 @@
-"""Functions that stand in for the runs of a study; workers import
-this module by name.
-"""
+"""Functions that replace the runs of a study; workers import this module by name."""
 
 import os
 import signal
@@ -44,7 +42,7 @@ def overstay(seed: int) -> dict[str, float]:
 
 
 def hoard(seed: int) -> dict[str, float]:
-    """Fill memory in steps, so that the worker's keeper sees it grow."""
+    """Fill memory in steps, so that the process that watches the worker notices it."""
     held = []
     while seed == 3:
         held.append(bytearray(os.urandom(1 << 20)) * 8)

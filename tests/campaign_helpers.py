@@ -1,5 +1,5 @@
-"""A small sweep, the command that runs it, and its rows without what
-differs between runs.
+"""A small sweep, the command that runs it, and its rows without values that differ
+between runs.
 """
 
 import os
@@ -35,8 +35,8 @@ STABLE = (
 def write_config(
     folder: Path, seeds: int = 1, repeats: int = 1, tasks: tuple[int, int] = (6, 8)
 ) -> Path:
-    """Write a CONFIG.toml with (1 + 2 x seeds) instances x 2
-    solvers x repeats points.
+    """Write a CONFIG.toml with (1 + 2 x *seeds*) instances x 2 solvers x *repeats*
+    points.
     """
     path = folder / "grid.toml"
     path.write_text(
@@ -74,7 +74,9 @@ def run_sweep(
 
 
 def rows_in(reader, columns: tuple[str, ...] = ("key",)) -> list[tuple]:
-    """These columns of all rows that a StoreReader sees, by key."""
+    """Return these *columns* of all rows that *reader*, a StoreReader, sees, in order
+    of key.
+    """
     query = f"SELECT {', '.join(columns)} FROM runs ORDER BY key"
     return list(reader.connection.execute(query))
 
@@ -106,8 +108,9 @@ with open_campaign(path, 2) as campaign:
 def run_study(
     store: str, function: str, count: int, last: int = 0
 ) -> subprocess.CompletedProcess[str]:
-    """A study of *count* seeds by two workers; its process ends without
-    farewell at row *last*.
+    """Run a study of *count* seeds with two workers in a new process.
+
+    The process exits abruptly after it has stored row *last* (0: never).
     """
     command = [sys.executable, "-c", STUDY, store, function, str(count), str(last)]
     folders = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
@@ -130,7 +133,7 @@ def stable_rows(store: Path) -> list[tuple]:
 
 
 def rows_so_far(store: Path) -> int:
-    """Rows of a store that may not be there yet, or be in creation."""
+    """Return the number of rows of a store, or 0 if it is missing or incomplete."""
     from ioopt.campaign.store import StoreReader
 
     try:
@@ -141,14 +144,14 @@ def rows_so_far(store: Path) -> int:
 
 
 PAUSE_SECONDS = 0.02
-"""Between two looks at a store: each of them keeps its writer waiting."""
+"""Seconds between two readings of a store, since each makes the writer wait."""
 
 
 Process = subprocess.Popen[bytes] | subprocess.Popen[str]
 
 
 def ended_after_a_pause(process: Process) -> bool:
-    """Whether the process has ended, or ends within a pause."""
+    """Return whether the process ends before a short pause is over."""
     try:
         process.wait(PAUSE_SECONDS)
     except subprocess.TimeoutExpired:
@@ -157,13 +160,13 @@ def ended_after_a_pause(process: Process) -> bool:
 
 
 def wait_for_rows(process: Process, store: Path, count: int) -> None:
-    """Wait until the store has *count* rows, or the process that writes it ends."""
+    """Wait until the store has *count* rows, or until its writing process has ended."""
     while rows_so_far(store) < count and not ended_after_a_pause(process):
         pass
 
 
 def row(key: str, **changes: object) -> dict[str, object]:
-    """A whole store row."""
+    """Return a complete row of a store, with *changes*."""
     from ioopt.campaign import store as stores
 
     values = dict.fromkeys(stores.COLUMNS)

@@ -1,4 +1,6 @@
-"""Where the worked cases and real data stand, and a quiet plotting backend."""
+"""Shared settings and helpers of all tests: repeatable limits, test data, and running
+commands.
+"""
 
 import itertools
 import json
@@ -28,22 +30,22 @@ from ioopt.solvers.replication.exact import exact_workflow
 from ioopt.solvers.replication.search import anneal, params
 
 os.environ.setdefault("MPLBACKEND", "Agg")
-# Interpreters that tests start share the bytecode of the first.
+# Interpreters that tests start use the bytecode that the first one compiled.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-# It would try the constants of whatever modules were imported before, which
-# differ from run to run.
+# Hypothesis would try constants of all modules imported so far, and these differ from
+# run to run.
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = lambda: providers._local_constants
 
-# A run started in the background may have inherited "ignore SIGINT"; tests
-# send it to themselves.
+# A run in the background may inherit that SIGINT is ignored, but tests send this signal
+# to themselves.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What a property is tried on never depends on the speed of the machine, nor on luck; to
-# look for new counterexamples: pytest --hypothesis-profile=explore.
+# The examples of a property depend neither on the speed of the machine nor on chance.
+# To look for new counterexamples, use pytest --hypothesis-profile=explore.
 settings.register_profile(
     "explore", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -55,12 +57,15 @@ settings.load_profile("repeatable")
 ROOT = Path(__file__).resolve().parent.parent
 
 ENGINES = ("python", pytest.param("compiled", marks=pytest.mark.slow))
-"""Of a simulator; machine code takes longer to compile than all default tests."""
+"""Engines of a simulator.
+
+To compile machine code takes longer than all default tests, so it is a slow test.
+"""
 
 
 def first(count: int, values: Iterable[Any]) -> list[Any]:
-    """Parameters of which the default tests try *count*, the slow
-    ones the others too.
+    """Return *values* as parameters of a test; all after the first *count* are marked
+    slow.
     """
     slow = pytest.mark.slow
     return [
@@ -74,30 +79,30 @@ def first(count: int, values: Iterable[Any]) -> list[Any]:
 
 
 def deadline_of_checks(count: int) -> Deadline:
-    """A deadline that expires once it has been asked *count* times,
-    whatever the clock says.
-    """
+    """Return a deadline that expires after *count* checks, whatever the clock says."""
     return ticking(count - 0.5)
 
 
 def ticking(limit: float, seconds: float = 1.0) -> Deadline:
-    """A deadline on a clock that goes on by *seconds* whenever it is read."""
+    """Return a deadline whose clock advances by *seconds* whenever it is read."""
     ticks = itertools.count()
     return Deadline(limit, clock=lambda: next(ticks) * seconds)
 
 
 def shared_root() -> Path:
-    """Folder of worked cases and real data: ``IOOPT_SHARED`` or ``shared``
-    beside the checkout.
+    """Return the folder of the worked cases and real data.
+
+    It is ``IOOPT_SHARED`` or, if that is not set, ``shared`` beside the checkout.
     """
     return Path(os.environ.get("IOOPT_SHARED", ROOT.parent / "shared"))
 
 
 def shared_path(*parts: str) -> Path:
-    """A path under the shared folder, else under ``tests``, which holds the worked
-    cases and small files.
+    """Return a path under the shared folder or, if it does not exist there, under
+    ``tests``.
 
-    The test is skipped, visibly, where neither has it.
+    The folder ``tests`` holds the worked cases and small files. If the path exists in
+    neither folder, the test is skipped with a message.
     """
     for root in (shared_root(), Path(__file__).parent):
         if root.joinpath(*parts).exists():
@@ -108,8 +113,10 @@ def shared_path(*parts: str) -> Path:
 
 
 def shared_files(folder: str, pattern: str = "*.json") -> list[Path]:
-    """Files for parametrisation; empty where the folder is missing (pytest
-    then skips visibly).
+    """Return the files in *folder* that match *pattern*, as parameters of a test.
+
+    The list is empty if the folder is missing; pytest then skips the test with a
+    message.
     """
     roots = (shared_root(), Path(__file__).parent)
     return next(
@@ -118,15 +125,17 @@ def shared_files(folder: str, pattern: str = "*.json") -> list[Path]:
 
 
 def present(folder: str, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Those of *rows* whose first item is a file here: large logs of others are no
-    part of the project.
+    """Return those *rows* whose first item names a file that exists in *folder*.
+
+    Large logs are not part of the project, so some may be missing.
     """
     return [row for row in rows if shared_files(folder, row[0])]
 
 
 def worked_case(path: Path) -> Any:
-    """A worked case of batch I/O, without the policies that are gone: copies
-    elsewhere have them.
+    """Return a worked case of batch I/O without the policies that were removed.
+
+    Copies of the case in the shared folder still contain them.
     """
     case = json.loads(path.read_text())
     case["expected"].pop("set-10+top", None)
@@ -135,9 +144,7 @@ def worked_case(path: Path) -> Any:
 
 @pytest.fixture(scope="session", autouse=True)
 def a_library_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What tests and the pages' examples hand in never reaches
-    the checkout's library.
-    """
+    """Use a temporary library, so that tests do not change that of the checkout."""
     os.environ["IOOPT_LIBRARY"] = str(tmp_path_factory.mktemp("library"))
     found = [
         str(shared_root() / "data" / name)
@@ -150,8 +157,9 @@ def a_library_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
 def run(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., tuple[int, str, str]]:
-    """Run a command in an empty folder, 80 columns wide: exit code,
-    standard output and error.
+    """Return a function that runs a command in an empty folder, with 80 columns.
+
+    The function returns the exit code, standard output and standard error.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
@@ -166,8 +174,10 @@ def run(
 
 
 def command_beside(*folders: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """A function that runs ioopt in a process of its own, in the first of
-    *folders*, all on its path.
+    """Return a function that runs ioopt in a new process.
+
+    The process runs in the first of *folders*, and its Python path contains all of
+    them.
     """
     path = os.pathsep.join([*map(str, folders), str(ROOT)])
     code = "import sys; from ioopt.cli.main import main; sys.exit(main())"
@@ -188,7 +198,7 @@ def command_beside(*folders: Path) -> Callable[..., subprocess.CompletedProcess[
 
 @pytest.fixture
 def plugin(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module of the Snakemake plugin, from the checkout."""
+    """Return the module of the Snakemake plugin in the checkout."""
     pytest.importorskip("snakemake_interface_scheduler_plugins")
     pytest.importorskip("snakemake_interface_common")
     monkeypatch.syspath_prepend(
@@ -198,14 +208,18 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 LOOK_SECONDS = 2.0**-6
-"""What a look at a deadline takes on the clock of the default tests."""
+"""Seconds by which the clock of the default tests advances at each reading."""
 MOST_WORK = 5.0
-"""Deterministic seconds of a run of CP-SAT."""
+"""Largest number of deterministic seconds for a run of CP-SAT."""
 LOOKS = itertools.count()
 
 
 def by_work(configure: Callable[..., None]) -> Callable[..., None]:
-    """CP-SAT stops at as many deterministic seconds as it has seconds, or at five."""
+    """Return *configure* with limits on CP-SAT's deterministic time instead of its
+    clock time.
+
+    The limit has the same number of seconds, but at most ``MOST_WORK``.
+    """
 
     def configured(parameters: Any, limits: BackendLimits, more: Any) -> None:
         work = min(limits.work or math.inf, limits.seconds or math.inf, MOST_WORK)
@@ -216,7 +230,9 @@ def by_work(configure: Callable[..., None]) -> Callable[..., None]:
 
 
 def to_the_end(run: Callable[..., Any]) -> Callable[..., Any]:
-    """HiGHS and CBC are not stopped while their deadline has any time left."""
+    """Return *run* without the time limit of HiGHS and CBC, unless it is practically
+    zero.
+    """
 
     def solve(*given: Any) -> Any:
         def longer(item: Any) -> Any:
@@ -239,7 +255,7 @@ COUNTED: list[tuple[Any, str, Any]] = [
     (cpsat_program, "_configure", by_work(cpsat_program._configure)),
     (mathopt_program, "solve_by_mathopt", to_the_end(mathopt_program.solve_by_mathopt)),
     (pulp_program, "solve_cbc", to_the_end(pulp_program.solve_cbc)),
-    # Searches that a count ends: plain Python takes a tenth of a second for it.
+    # A count ends these searches; in plain Python they take a tenth of a second.
     (
         params,
         "PARAMS",
@@ -263,11 +279,11 @@ REAL = [(module, name, getattr(module, name)) for module, name, _ in COUNTED]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Default tests are the same at any speed: every deadline counts
-    how often it is asked.
+    """Make default tests independent of the speed of the machine.
 
-    Backends are given work for seconds. Machine code, whether it stands on disk or not,
-    runs where a test asks for it alone.
+    Deadlines count how often they are checked, and backends count deterministic work
+    instead of seconds. Machine code is used only if a test asks for it. Slow tests use
+    the real clock.
     """
     for module, name, found in REAL if item.get_closest_marker("slow") else COUNTED:
         setattr(module, name, found)

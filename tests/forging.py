@@ -1,9 +1,9 @@
-"""False results of every kind, and whether ``ioopt check`` finds them.
+"""Forge results of every kind, and test whether ``ioopt check`` detects them.
 
-``python tests/forging.py [SEED] [WAY...]`` tries every way (or those whose names
-contain one of the words) on true results of all kinds and prints the counts; before
-that it checks that no true result is refused. ``IOOPT_FORGED_KEEP`` is a folder for the
-documents that pass in silence.
+``python tests/forging.py [SEED] [WAY...]`` applies every way of forging, or those whose
+names contain one of the words, to true results of all kinds, and prints counts. Before
+that it tests that no true result is refused. ``IOOPT_FORGED_KEEP`` is a folder in which
+forged documents that pass undetected are kept.
 """
 
 import os
@@ -24,8 +24,8 @@ from damage.forger import (
 
 
 def main(words: list[str]) -> int:
-    """Print the counts; 1 where a false result passes in silence or a
-    true one is refused.
+    """Print the counts; return 1 if a forged result passes undetected or a true one is
+    refused.
     """
     seed = int(words[0]) if words else 0
     keep = os.environ.get("IOOPT_FORGED_KEEP")

@@ -1,16 +1,16 @@
-"""Damaged inputs for every reader, made by one seeded mutator and run
-through the command line.
+"""Run damaged inputs for every reader through the command line; one seeded mutator
+makes them.
 
-A reader is a name, whole inputs to damage, and a command for the damaged file. Each is
-run in a child process whose address space is bounded and whose CPU time is counted an
-input; what is found: a traceback (exit 1), more than one line, more than the CPU
-seconds or the memory allowed.
+A reader has a name, intact inputs to damage, and commands for the damaged file. Each
+reader runs in a child process with limited memory, and the CPU time of every input is
+measured. Faults are: a traceback (exit code 1), more than one line of error, or more
+than the allowed CPU time or memory.
 
 ``nice python tests/fuzzing.py 100000 [READER...]`` runs that many inputs over all
-readers, or over those whose names contain one of the words; ``IOOPT_FUZZ_SEED`` is the
-seed (0), ``IOOPT_FUZZ_KEEP`` a folder for the inputs that break something. Where the
-shared data is missing, the project's own samples and exports are damaged instead, so
-that every reader has inputs on a bare clone.
+readers, or over those whose names contain one of the words. ``IOOPT_FUZZ_SEED`` is the
+seed (default 0). ``IOOPT_FUZZ_KEEP`` is a folder in which inputs that cause faults are
+kept. If the shared data is missing, samples and exports of the project are damaged
+instead, so that every reader has inputs in a bare clone.
 """
 
 import os
@@ -63,7 +63,7 @@ def _of_kind(kind: str) -> Iterator[Reader]:
     name = f"{kind}.json"
     share = (
         0.3 if kind in ("perturbation", "quantum-selection") else 2
-    )  # those take half a second
+    )  # each run of these takes half a second
     yield Reader(
         f"{kind} instance", instances, mutate_json, (lambda p, o: ["check", p],), 8
     )
@@ -106,7 +106,7 @@ def _of_kind(kind: str) -> Iterator[Reader]:
 
 
 def all_readers() -> list[Reader]:
-    """Every reader of the project."""
+    """Return every reader of the project."""
     swf = [
         "KTH-SP2-1996-2.1-cln.first20000.swf",
         "NASA-iPSC-1993-3.1-cln.swf",
@@ -226,8 +226,11 @@ def all_readers() -> list[Reader]:
 def run_all(
     total: int, seed: int, names: list[str], keep: str | None = None
 ) -> list[Found]:
-    """Run *total* inputs over the readers whose names contain one of
-    *names* (none: all).
+    """Run *total* inputs over the readers whose names contain one of *names* (none:
+    all).
+
+    Each reader gets a share by its weight. *keep* is a folder for inputs that cause
+    faults.
     """
     readers = [
         reader

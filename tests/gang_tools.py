@@ -1,5 +1,5 @@
-"""Helpers of the gang tests: phase cases, the compiled phases on a
-State, random workloads.
+"""Helpers of the gang tests: phase cases, compiled phases on a State, and random
+workloads.
 """
 
 import json
@@ -29,8 +29,10 @@ CASE_NAMES = {
 def workload(
     jobs: Iterable[tuple[float, Sequence[int], float, float]], **machine: Any
 ) -> dict[str, Any]:
-    """Jobs 0, 1, ..: arrival, file nodes, local and remote seconds; slices
-    of 100 s unless said.
+    """Return a gang instance with jobs 0, 1 and so on.
+
+    A row of *jobs* is (arrival, file nodes, local seconds, remote seconds). A slice
+    takes 100 s unless *machine* says otherwise.
     """
     rows = [
         {
@@ -54,10 +56,11 @@ def decision(
     waiting: Iterable[tuple[Any, ...]] = (),
     **machine: Any,
 ) -> dict[str, Any]:
-    """A matrix of 4 nodes, 2 rows and slices of 100 s, unless *machine* says otherwise.
+    """Return a gang matrix of 4 nodes and 2 rows, unless *machine* says otherwise.
 
-    A running job is its id, columns, file nodes and home row, a waiting one its id and
-    file nodes; then local and remote seconds, and what else its row says.
+    A slice takes 100 s. A row of *running* begins with id, columns, file nodes and home
+    row; a row of *waiting* begins with id and file nodes. Then follow local seconds,
+    remote seconds and, optionally, a dictionary of further fields.
     """
     times = ("local_seconds", "remote_seconds")
 
@@ -77,7 +80,7 @@ def decision(
 
 
 def phase_case(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A phase case as (the case, an ioopt/gang-matrix instance without replicas)."""
+    """Return a phase case, and its gang matrix instance without replicas."""
     case = json.loads(path.read_text("utf-8"))
     files = case["before"]["file"]
     begun = {"remaining_fraction": 0.5, "attained_seconds": 100.0}
@@ -109,7 +112,7 @@ def phase_case(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def with_replicas(state: State, case: dict[str, Any]) -> State:
-    """*state* with the replicas that a phase case has before the phase."""
+    """Return *state* with the replicas that exist in a phase case before the phase."""
     spans, rows = list(state.spans), list(state.rows)
     for i, job in enumerate(case["before"]["running"]):
         for row in job["rows"]:
@@ -119,7 +122,7 @@ def with_replicas(state: State, case: dict[str, Any]) -> State:
 
 
 def drawn(problem: GangMatrixProblem, plan: GangMatrixPlan) -> list[str]:
-    """The matrix of a plan in the notation of the phase cases."""
+    """Return the rows of the matrix of *plan* in the notation of the phase cases."""
     cells = [["."] * problem.machine.nodes for _ in range(problem.machine.levels)]
     for job in plan.jobs:
         for row in job.rows:
@@ -130,7 +133,9 @@ def drawn(problem: GangMatrixProblem, plan: GangMatrixPlan) -> list[str]:
 
 @cache
 def in_machine_code(name: str) -> Phase:
-    """One phase as machine code on arrays, as a phase on lists."""
+    """Return a function that runs one phase as machine code and takes lists like the
+    original.
+    """
     from ioopt.sim.gang import phases
     from ioopt.sim.gang.compiled import in_arrays
 
@@ -153,13 +158,14 @@ def in_machine_code(name: str) -> Phase:
 
 
 def compiled_phase(state: State, name: str, rules: Rules) -> State:
-    """One compiled phase on *state*."""
+    """Return *state* after one compiled phase."""
     return updated(state, rules, [in_machine_code(name)], full=name == "fill")
 
 
 def random_workload(seed: int, max_jobs: int = 14) -> GangProblem:
-    """A small workload on integers with many simultaneous arrivals,
-    finishes and slice ends.
+    """Return a small random workload whose times are whole numbers.
+
+    Many arrivals, ends of jobs and ends of slices are therefore simultaneous.
     """
     rng = random.Random(seed)
     nodes, levels = rng.randint(2, 9), rng.randint(1, 4)
@@ -188,8 +194,9 @@ def random_workload(seed: int, max_jobs: int = 14) -> GangProblem:
 def random_matrix(
     seed: int, nodes: int | None = None, levels: int | None = None, jobs: int = 13
 ) -> GangMatrixProblem:
-    """A random decision with up to *jobs* jobs, running ones placed where they
-    fit, and waiting ones.
+    """Return a random gang matrix with up to *jobs* jobs.
+
+    Running jobs are placed where they fit; the other jobs wait.
     """
     rng = random.Random(seed)
     nodes, levels = nodes or rng.choice([3, 7, 64, 70]), levels or rng.randint(1, 4)

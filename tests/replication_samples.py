@@ -1,5 +1,5 @@
-"""Small replication instances for several test files: seeded, by hand, and
-from the generators.
+"""Small replication instances for several test files: random ones and ones made by
+hand.
 """
 
 import random
@@ -19,11 +19,15 @@ def document(
     remote: float = 10,
     replica: float = 100,
 ) -> dict[str, Any]:
-    """An instance: nodes n0, n1, .. as a number or rows; files in bytes;
-    rates in bytes a second.
+    """Return a replication instance as a document.
 
-    A task is its seconds, what it reads, what it writes (files of one letter may be one
-    word), and what else its row says.
+    *nodes* is a number of nodes or a list of rows; the nodes are named n0, n1 and so
+    on. *files* maps names to bytes. *remote* and *replica* are rates in bytes per
+    second.
+
+    A task is (seconds, inputs, outputs, further fields), of which the last two are
+    optional. If file names have one letter, the inputs may be one word, such as
+    ``"ab"``.
     """
     rows = [{}] * nodes if isinstance(nodes, int) else nodes
     listed = []
@@ -47,20 +51,20 @@ def document(
 
 
 def made(*parts: Any, **rates: float) -> ReplicationProblem:
-    """The problem of :func:`document`."""
+    """Return the problem that :func:`document` describes."""
     problem: ReplicationProblem = ioopt.load(document(*parts, **rates))
     return problem
 
 
 def ran(task: str, node: str, start: float, end: float) -> dict[str, Any]:
-    """The row of a task in a schedule."""
+    """Return the row of a task in a schedule."""
     return {"id": task, "node": node, "start_seconds": start, "end_seconds": end}
 
 
 def moved(
     file: str, source: str | None, target: str | None, start: float, end: float
 ) -> dict[str, Any]:
-    """The row of a transfer in a schedule."""
+    """Return the row of a transfer in a schedule."""
     return {
         "file": file,
         "source": source,
@@ -73,8 +77,9 @@ def moved(
 def tiny(
     seed: int, nodes: int = 2, tasks: int = 4, files: int = 3, extras: bool = False
 ) -> ReplicationProblem:
-    """A random instance small enough to enumerate; ``extras``:
-    speeds, held files, disks.
+    """Return a random instance that is small enough to enumerate.
+
+    *extras*: some nodes have other speeds, held files or disk limits.
     """
     rng = random.Random(seed)
     sizes = [rng.choice([0, 10, 40, 70]) for _ in range(files)]

@@ -1,10 +1,11 @@
-"""Run the solver ``auto``: ``exact-workflow`` for few tasks, else ``link-aware``.
+"""Choose a solver: ``exact-workflow`` for few tasks, else ``link-aware``.
 
-Both begin from all cheap plans and score by the replay, so that the answer is never
-behind a planner. Where the additive batch time is the measure, ``ip`` solves, or on
-small disks ``link-aware``, which scores by it. Otherwise ``ip`` is not asked: with
-private links and ample disks the plans of ``ip`` end later on presets image-85 and
-sat-85, and about as early on ppa.
+Both start from the plans of all cheap planners and score plans by the replay, so the
+answer is never worse than the plan of one of these planners. If the measure is the
+additive batch time of a batch, ``ip`` solves it, or on small disks ``link-aware``,
+which then scores by that time. ``ip`` is used for no other measure: with private links
+and ample disks, its plans have a longer makespan on the presets image-85 and sat-85,
+and about the same makespan on ppa.
 """
 
 from dataclasses import replace
@@ -18,7 +19,9 @@ from ioopt.solvers.replication.search import link_aware
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """Solve with the chosen solver; the first note says which and why."""
+    """Solve with the solver that suits the problem; the first note names it and the
+    reason.
+    """
     tasks = len(problem.tasks)
     additive = request.measure == "additive_seconds"
     if additive and not problem.is_workflow:
@@ -42,8 +45,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
 
 
 def has_small_disk(problem: ReplicationProblem) -> bool:
-    """Return whether some disk is too small for its held files and all files that are
-    read.
+    """Return whether some disk cannot store all files that tasks read and its held
+    files too.
 
     Held files count even if no task reads them.
     """
@@ -62,9 +65,9 @@ def has_small_disk(problem: ReplicationProblem) -> bool:
 
 
 def compared(problem: ReplicationProblem) -> tuple[str, ...]:
-    """Return the solvers that ``ioopt compare`` runs by default.
+    """Return the names of the solvers that ``ioopt compare`` runs by default.
 
-    ``ip`` is included only if one round may hold the whole batch.
+    For a batch, these include ``ip``, or ``two-stage`` if some disk is small.
     """
     if problem.is_workflow:
         return ("auto", *sorted(workflows.PLANNERS))

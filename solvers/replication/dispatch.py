@@ -1,6 +1,6 @@
-"""Answer by running dispatchers of workflows, which decide while tasks run.
+"""Solve by simulating a dispatcher of a workflow, which decides while tasks run.
 
-The answer is the dispatcher's run itself, or a plan with the queues of that run.
+The answer is the simulated run, or a plan with the queues of that run.
 """
 
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from ioopt.sim.replication.dispatch import dispatch
 class Settings(ReplayOptions):
     """Configure how the run of a dispatcher becomes an answer.
 
-    ``mode``: the answer is a plan with the queues of the run (``replay``: tasks then
-    stage their files earlier), or the run itself (``dispatch``). ``eviction``: policy
-    of the run and of the replay. ``prefetch``: a task may be given to a node whose
-    cores are busy (with ``dispatch`` only).
+    ``mode``: with ``dispatch`` the answer is the run itself; with ``replay`` it is a
+    plan with the queues of the run, whose tasks stage their files earlier.
+    ``eviction``: policy of the run and of the replay. ``prefetch``: a task may be given
+    to a node whose cores are busy (used in mode ``dispatch`` only).
     """
 
     mode: Literal["replay", "dispatch"] = "replay"
@@ -28,8 +28,8 @@ class Settings(ReplayOptions):
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Run the dispatcher ``request.policy`` on planned times (workflow rules 11,
-    17).
+    """Simulate the dispatcher ``request.policy``, with compute times as planned
+    (workflow rules 11 and 17).
     """
     return answer(problem, request, request.policy, request.settings or Settings())
 
@@ -40,7 +40,9 @@ def answer(
     policy: Dispatcher,
     settings: Settings,
 ) -> Outcome:
-    """Return the answer of *policy*: a run with its record, or a plan of queues."""
+    """Return the answer of dispatcher *policy*, in the form that ``settings.mode`` asks
+    for: a run with its record of dispatches, or a plan of queues.
+    """
     online = settings.mode == "dispatch"
     plan, ran = dispatch(
         problem,
@@ -61,9 +63,10 @@ def answer(
 
 
 def fifo(view: DispatchView) -> Pair | None:
-    """Give the first ready task that fits some node to the core that was idle longest.
+    """Return the first ready task that fits some node, and its node.
 
-    A narrow task never waits for a wider one ahead of it (workflow rule 13).
+    The node is the one with the core that has been idle longest. A task that needs few
+    cores never waits because a task ahead of it needs more (workflow rule 13).
     """
     nodes = view.open_nodes()
     if not nodes:
@@ -76,10 +79,11 @@ def fifo(view: DispatchView) -> Pair | None:
 
 
 def locality(view: DispatchView) -> Pair | None:
-    """Choose the ready task and node with the most input bytes already on the node.
+    """Return the pair of a ready task and a node with the most input bytes of the task
+    on it.
 
-    Ties go to the first task, then to the most idle cores, then to the first node
-    (workflow rule 13).
+    Ties go to the first task, then to the node with the most idle cores, then to the
+    first node (workflow rule 13).
     """
     if not view.ready:
         return None
@@ -96,8 +100,8 @@ def locality(view: DispatchView) -> Pair | None:
 
 
 def _bytes_there(view: DispatchView, i: int) -> dict[int, int]:
-    """Return the ready tasks that read files of node *i*, and the bytes each finds
-    there.
+    """Return, for each ready task that reads files stored on node *i*, the bytes of
+    these files.
     """
     there: dict[int, int] = {}
     for f in view.complete(i):
@@ -107,9 +111,10 @@ def _bytes_there(view: DispatchView, i: int) -> dict[int, int]:
 
 
 def _first(view: DispatchView, nodes: list[int]) -> tuple[int, int, int, int] | None:
-    """Return the first ready task that fits one of *nodes*.
+    """Return the first ready task that fits one of *nodes*, as the key (0, task, -idle
+    cores, node).
 
-    Called when no node holds input bytes of any ready task.
+    It is called when no node stores input bytes of any ready task.
     """
     if not nodes:
         return None
@@ -121,10 +126,10 @@ def _first(view: DispatchView, nodes: list[int]) -> tuple[int, int, int, int] | 
 
 
 def ready_min_min(view: DispatchView) -> Pair | None:
-    """Choose the ready task and node with the earliest expected end.
+    """Return the ready task and the node with the earliest expected end.
 
-    The estimate adds the wait for cores, the transfers one after the other, and the
-    planned computing time (workflow rule 13).
+    The estimate is the wait for cores, plus all transfers one after the other, plus the
+    planned compute time (workflow rule 13).
     """
     nodes = view.open_nodes()
     if not nodes:
@@ -138,7 +143,10 @@ def ready_min_min(view: DispatchView) -> Pair | None:
 
 
 def expected_end(view: DispatchView, k: int, i: int) -> float:
-    """Return when task *k* would end on node *i* if nothing overlaps or is shared."""
+    """Return the expected end, in seconds of the run, of task *k* on node *i*.
+
+    The estimate assumes that transfers do not overlap and that no link is shared.
+    """
     network = view.network
     seconds = max(view.now, view.core_time(k, i))
     for f in view.inputs(k):
@@ -152,7 +160,7 @@ def expected_end(view: DispatchView, k: int, i: int) -> float:
 
 
 def _same(decide: Dispatcher) -> Callable[[object], Dispatcher]:
-    """Return a factory for *decide*, a dispatcher that has no settings of its own."""
+    """Return a factory that ignores the settings and always returns *decide*."""
     return lambda settings: decide
 
 

@@ -1,4 +1,4 @@
-"""Build a :class:`ReplicationPlan` of a planner's queues and planned transfers."""
+"""Build a :class:`ReplicationPlan` from a planner's queues and planned transfers."""
 
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
@@ -20,25 +20,25 @@ from ioopt.protocols import Outcome
 Answer = Outcome[ReplicationPlan]
 Sources = Literal["lowest", "least-loaded"]
 TINY_TASKS = 8
-"""Most tasks whose optimum plain Python proves at once, on two to four nodes."""
+"""Number of tasks up to which plain Python proves the optimum quickly, on two to four
+nodes.
+"""
 Move = tuple[int, int, int]
-"""File, source node (-1: remote storage), destination node."""
+"""A transfer: file, source node (-1: remote storage), destination node."""
 
 
 def require_batch(problem: ReplicationProblem) -> None:
-    """Raise NotApplicableError for a workflow, UnsolvableInstanceError for a misfit
-    task.
-
-    A misfit is a task whose files fit no node.
+    """Raise NotApplicableError for a workflow, and UnsolvableInstanceError if the files
+    of some task fit no node.
     """
     problem.require_batch("the solver")
     problem.require_room()
 
 
 def one_round_too_small() -> NotApplicableError:
-    """Return the error for a batch that the static model cannot serve in one round.
+    """Return the error for a batch whose files do not fit the disks at once.
 
-    Solvers that fetch files again can serve it.
+    The static model cannot plan such a batch; solvers that fetch files again can.
     """
     return NotApplicableError(
         "the disks cannot hold this batch in one round; auto, two-stage, minmin "
@@ -47,7 +47,10 @@ def one_round_too_small() -> NotApplicableError:
 
 
 def fitting(problem: ReplicationProblem) -> list[int]:
-    """Return a matrix, tasks x nodes, with 1 where the task fits the node, else 0."""
+    """Return a flat matrix, tasks x nodes, with 1 where the task fits the node, else 0.
+
+    Task k and node i have position ``k * number of nodes + i``.
+    """
     cells = []
     for k in range(len(problem.tasks)):
         for i in range(len(problem.nodes)):
@@ -64,11 +67,12 @@ def build_plan(
     rounds: Sequence[Sequence[int]] = (),
     **options: Any,
 ) -> ReplicationPlan:
-    """Return the plan in which node i runs the entries of ``queues[i]``.
+    """Return the plan in which node i executes the entries of ``queues[i]`` in order.
 
-    An entry is the position of a task, or ``-1 - file`` to copy a file. *moves* are the
-    intended transfers; *moves_model* names the rules they follow. A barrier separates
-    *rounds*, if given; *options* are further options of the plan.
+    An entry is the position of a task, or ``-1 - file`` to copy a file to the node.
+    *moves* are the intended transfers; *moves_model* names the rules that these follow.
+    *rounds* are the tasks of each round; if given, a barrier separates the rounds.
+    *options* are set as further fields of the plan.
     """
     nodes = [node.id for node in problem.nodes]
     files = [file.id for file in problem.files]
@@ -106,11 +110,11 @@ def build_plan(
 
 
 def workflow_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
-    """Plan tasks in file order after their producers, each on the node that is free
-    first.
+    """Plan the tasks in the order of the instance, each after its producers, on the
+    node that is free first.
 
-    A node is free once it has computed its tasks, one after the other. Used when no
-    time is left for more planning.
+    A node is free once it has computed its tasks one after the other; transfers are
+    ignored. The plan is used if no time is left for a better one.
     """
     problem.require_room()
     waits = [len(before) for before in problem.predecessors]
@@ -138,15 +142,16 @@ def workflow_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
 
 
 def flat(rows: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:
-    """Flatten *rows* into pointers and entries: row i is
-    ``entries[pointers[i]:pointers[i + 1]]``.
+    """Return pointers and entries that store *rows* in one list.
+
+    Row i is ``entries[pointers[i]:pointers[i + 1]]``.
     """
     listed = list(rows)
     return [0, *accumulate(map(len, listed))], list(chain.from_iterable(listed))
 
 
 def successors(problem: ReplicationProblem) -> list[list[int]]:
-    """Return, per task, the tasks that read what it writes, ascending."""
+    """Return, for each task, the tasks that read its outputs, in ascending order."""
     after: list[list[int]] = [[] for _ in problem.tasks]
     for k, before in enumerate(problem.predecessors):
         for j in before:
@@ -155,8 +160,10 @@ def successors(problem: ReplicationProblem) -> list[list[int]]:
 
 
 def lacking(instance: StaticInstance, assign: Sequence[int]) -> list[tuple[int, int]]:
-    """Return in order every (file, node) such that a task on the node reads the file,
-    and the node does not hold it from the start.
+    """Return every (file, node) where a task on the node reads the file, and the node
+    does not hold the file from the start.
+
+    *assign* is the node of each task. The pairs are sorted.
     """
     pairs = read_pairs(instance, assign)
     return sorted(
@@ -165,8 +172,8 @@ def lacking(instance: StaticInstance, assign: Sequence[int]) -> list[tuple[int, 
 
 
 def tiny_batch() -> ReplicationProblem:
-    """Return a batch of two tasks that read one file on one node, to compile kernels
-    with.
+    """Return a batch of two tasks that read one file on one node, for compiling
+    kernels.
     """
     network = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 9.0}
     return ReplicationProblem.model_validate(

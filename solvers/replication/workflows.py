@@ -1,4 +1,4 @@
-"""Name the planners of workflows: variants of the list scheduler, and dispatchers."""
+"""Define the planners of workflows: variants of the list scheduler, and dispatchers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,38 +26,40 @@ from ioopt.solvers.replication.greedy.list_scheduler import (
 from ioopt.solvers.replication.plans import Answer, build_plan, workflow_in_file_order
 
 SLACK_SECONDS = 0.3
-"""Seconds that planning may take past the limit, and that a bound may always take."""
+"""Seconds by which planning may exceed the limit, and that a bound may always take."""
 BOUND_SECONDS_PER_TASK = 3e-5
-"""Seconds per task to compute the bound (measured)."""
+"""Seconds to compute the bound, for each task (measured)."""
 Planner = Callable[[ReplicationProblem, SolveRequest], Answer]
 
 
 class Settings(ReplayOptions):
-    """Configure the replay: ``eviction`` is its eviction policy; the other options go
-    beyond the rules.
+    """Configure the replay of the plan.
+
+    ``eviction`` is the eviction policy. The other options are extensions of the rules.
     """
 
     eviction: EvictionPolicy = "farthest-next-use"
 
 
 class ReadySettings(dispatch.Settings):
-    """Configure ``eviction``: policy of the replay; the plan itself always evicts by
-    popularity.
+    """Configure the solver ``ready-min-min``.
 
-    ``mode=dispatch`` decides while the tasks run instead, with ``prefetch`` or without.
+    ``eviction``: policy of the replay; the plan itself always evicts by popularity.
+    With ``mode=dispatch`` a dispatcher decides while the tasks run, with ``prefetch``
+    or without.
     """
 
     eviction: EvictionPolicy = "popularity"
 
 
 def solve_heft(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """Plan with HEFT, by the components of the list scheduler."""
+    """Plan with HEFT: rank by the longest path with files, and insertion into gaps."""
     return _planned(problem, request, HEFT, request.settings or Settings())
 
 
 def solve_b_level(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """Plan tasks by longest path of computing, each after the earlier tasks of its
-    cores.
+    """Plan tasks in order of their longest path of computing, without insertion into
+    gaps.
     """
     return _planned(problem, request, B_LEVEL, request.settings or Settings())
 
@@ -65,7 +67,7 @@ def solve_b_level(problem: ReplicationProblem, request: SolveRequest) -> Answer:
 def solve_ready_min_min(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """Plan with MinMin over the tasks whose producers are planned (workflow rule 17).
 
-    On a batch this is ``minmin``.
+    A batch is solved by ``minmin``.
     """
     settings = request.settings or ReadySettings()
     if settings.mode == "dispatch":
@@ -84,9 +86,15 @@ def solve_ready_min_min(problem: ReplicationProblem, request: SolveRequest) -> A
 
 
 def in_file_order(problem: ReplicationProblem, what: str) -> Answer:
-    """Return a plan in file order if the limit is too short for *what*."""
+    """Return a plan of tasks in the order of the instance.
+
+    It is used if the time limit is too short for *what*, which the note names.
+    """
     short = f"the time limit is too short for {what}"
-    note = f"{short}: planned in file order, each task on the node that is free first"
+    note = (
+        f"{short}: planned in the order of the instance, each task on the node that is "
+        "free first"
+    )
     return Outcome(
         workflow_in_file_order(problem),
         objective_name="makespan_seconds",
@@ -96,7 +104,10 @@ def in_file_order(problem: ReplicationProblem, what: str) -> Answer:
 
 
 def bound_in_time(problem: ReplicationProblem, deadline: Deadline) -> float | None:
-    """Return the bound of the makespan, or None if the limit leaves no time for it."""
+    """Return the lower bound of a workflow's makespan in seconds.
+
+    None for a batch, or if the deadline leaves no time to compute the bound.
+    """
     if not problem.is_workflow:
         return None
     seconds = BOUND_SECONDS_PER_TASK * len(problem.tasks)
@@ -111,7 +122,9 @@ def _planned(
     components: Components,
     settings: Settings | ReadySettings,
 ) -> Answer:
-    """Return the plan of the list scheduler made of *components*."""
+    """Return the plan of a list scheduler with *components*, with a bound if time
+    allows.
+    """
     made = ListScheduler(problem, components).run(request.deadline)
     plan = build_plan(problem, made.queues(), settings.eviction)
     return Outcome(
@@ -133,6 +146,7 @@ PLANNERS: dict[str, Planner] = {
         dispatch.answer, policy=dispatch.fifo, settings=dispatch.Settings()
     ),
 }
-"""Planners in the order in which they are tried: the quickest, the best on small disks,
-the rest.
+"""Planners by name, in the order in which they are tried.
+
+The quickest is first, then the best on small disks, then the others.
 """

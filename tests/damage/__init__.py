@@ -1,1 +1,1 @@
-"""What :mod:`fuzzing` damages, how, and how it runs what reads it."""
+"""What :mod:`fuzzing` damages, how it does so, and how it runs the readers."""

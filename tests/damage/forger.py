@@ -1,10 +1,10 @@
-"""Ways to make one statement of a true result false, and whether
-``ioopt check`` finds it.
+"""Ways to forge one statement of a true result, and a test whether ``ioopt check``
+detects the forgery.
 
-A way takes a copy of a true result and a random generator, makes one statement false
-and returns True; False where the result has no such statement. What nobody can
-recompute, such as the seconds of a run, must at least be named by ``check`` on standard
-error: ``@named("key")``.
+A way takes a copy of a true result and a random generator. It makes one statement false
+and returns True, or returns False if the result has no such statement. ``check`` cannot
+recompute some statements, such as the seconds of a run. It must at least name such a
+statement on standard error: ``@named("key")``.
 """
 
 import copy
@@ -24,20 +24,21 @@ Json = dict[str, Any]
 Way = Callable[[Json, random.Random], bool]
 WAYS: dict[str, Way] = {}
 NAMED: dict[str, str] = {}
-"""Way -> the statement that ``check`` has to name where it does not find it false."""
+"""For a way, the statement that ``check`` must name if it does not reject it."""
 MAXIMISED = ("granted_bytes_per_second", "value_las", "weighted_progress")
 
 
 def way(function: Way) -> Way:
-    """List a way by its name."""
+    """Register a way by its name."""
     assert function.__name__ not in WAYS
     WAYS[function.__name__] = function
     return function
 
 
 def named(key: str) -> Callable[[Way], Way]:
-    """List a way whose statement may be named as not recomputed
-    instead of found false.
+    """Register a way whose statement need not be rejected.
+
+    ``check`` may instead name *key* as not recomputed.
     """
 
     def listed(function: Way) -> Way:
@@ -48,8 +49,8 @@ def named(key: str) -> Callable[[Way], Way]:
 
 
 def _put(place: Any, key: Any, value: Any) -> bool:
-    """Put another value in its place; False where nothing stands
-    there or it is the same.
+    """Replace ``place[key]`` by *value*; return False if there is no value, or an equal
+    one.
     """
     try:
         before = place[key]
@@ -62,7 +63,7 @@ def _put(place: Any, key: Any, value: Any) -> bool:
 
 
 def _scaled(place: Any, key: Any, factor: float) -> bool:
-    """Multiply a number that is not 0."""
+    """Multiply a number that is not 0 by *factor*; return whether that changed it."""
     value = place.get(key) if isinstance(place, dict) else None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value == 0:
         return False
@@ -71,7 +72,7 @@ def _scaled(place: Any, key: Any, factor: float) -> bool:
 
 
 def _worse(result: Json, amount: float) -> float:
-    """A value that is worse than the objective by *amount* of it."""
+    """Return a value that is worse than the objective by the share *amount* of it."""
     objective = result["objective"]
     step = amount * max(abs(objective), 1e-9)
     return (
@@ -84,8 +85,9 @@ def _has_bound(result: Json) -> bool:
 
 
 def _is_best(result: Json) -> bool:
-    """Whether the plan is as good as the best one known, so that a bound
-    near it may be true.
+    """Return whether the plan is as good as the best known plan.
+
+    A bound near its objective may then be true.
     """
     from ioopt import load
     from ioopt.known_plans import known_plans
@@ -97,8 +99,9 @@ def _is_best(result: Json) -> bool:
 
 
 def _numbers(result: Json, rng: random.Random, kind: type) -> list[str]:
-    """The names of recomputed metrics of a type, in random order; what is 0 but
-    for rounding left out.
+    """Return the names of recomputed metrics of type *kind*, in random order.
+
+    Metrics that are 0 up to rounding are left out.
     """
     metrics = result["metrics"].items()
     found = [name for name, value in metrics if type(value) is kind]
@@ -122,11 +125,11 @@ OF_THE_SEARCH = (
     "noisy_mean_seconds",
     "noisy_p95_seconds",
 )
-"""Metrics that are the solver's word."""
+"""Metrics that only the solver knows, so that ``check`` cannot recompute them."""
 
 
 def _rows(result: Json, *names: str) -> list[Json]:
-    """The first list of the schedule that has one of these names and a row."""
+    """Return the first list of the schedule with one of *names* that is not empty."""
     schedule = result["schedule"] or {}
     return next((schedule[name] for name in names if schedule.get(name)), [])
 
@@ -147,7 +150,7 @@ def _placed(result: Json) -> list[Json]:
     return [row for update in _rows(result, "updates") for row in update["placed"]]
 
 
-# --- whose result it is
+# --- the origin of the result
 
 
 @way
@@ -333,7 +336,7 @@ def bound_not_a_number(result: Json, rng: random.Random) -> bool:
 
 @way
 def bound_that_says_nothing(result: Json, rng: random.Random) -> bool:
-    """A finite number that no objective of the kind can be near."""
+    """Set the bound to a finite number that is far from every objective."""
     if result["objective"] is None:
         return False
     far = 1e300 if result["objective_name"] in MAXIMISED else -1e300
@@ -362,7 +365,7 @@ def bound_as_text(result: Json, rng: random.Random) -> bool:
 
 @named("bound")
 def bound_drawn_up_to_the_objective(result: Json, rng: random.Random) -> bool:
-    """A plan that is not known to be optimal is called so."""
+    """Call a plan optimal that is not known to be optimal."""
     if (
         result["status"] != "feasible"
         or result["objective"] is None
@@ -851,7 +854,7 @@ def settings_of_another_question(result: Json, rng: random.Random) -> bool:
     return result["settings"]["loop"] != "open" or result["plan"].get("loop") != "open"
 
 
-# --- the form
+# --- the form of the document
 
 
 @way
@@ -1241,7 +1244,7 @@ def task_of_another_step(result: Json, rng: random.Random) -> bool:
 
 @way
 def schedule_without_a_plan(result: Json, rng: random.Random) -> bool:
-    """Kinds that are judged by their schedules alone keep their plans."""
+    """Remove the plan, except for kinds whose schedules are checked without it."""
     return result["kind"] not in ("batch-io", "gang") and _put(result, "plan", None)
 
 
@@ -1295,7 +1298,7 @@ def fetch_left_out(result: Json, rng: random.Random) -> bool:
 
 @way
 def policy_of_another(result: Json, rng: random.Random) -> bool:
-    """The schedule stays as it was: of no other policy."""
+    """Name another policy, and leave the schedule as it is."""
     if result["kind"] not in ("batch-io", "gang") or result["schedule"] is None:
         return False
     others = {"batch-io": "no-congestion", "gang": "gs"}
@@ -1401,7 +1404,7 @@ QUICK = (
     ("flexgang-tiny", "strict"),
     ("directory-wait", "in-flight"),
 )
-"""Instances and solvers that take no time."""
+"""Pairs of an instance and a solver that take little time."""
 MORE = (
     ("cycle3", "ip-printed"),
     ("cycle3", "job-data-present"),
@@ -1435,7 +1438,7 @@ MORE = (
     ("directory-chains", "depth-first"),
     ("directory-montage", "search"),
 )
-"""More of them, of every kind; with the quick ones enough for 2,000 documents."""
+"""Further pairs, of every kind; with the quick ones they give 2,000 documents."""
 
 
 REPLAYED, REPLAYED_SHARE = (
@@ -1448,15 +1451,15 @@ REPLAYED, REPLAYED_SHARE = (
     ),
     0.1,
 )
-"""Instances whose check replays for tenths of a second, and the part of
-their forgeries tried.
+"""Instances whose check takes tenths of a second, and the share of their forgeries that
+is tried.
 """
 
 
 @dataclass(frozen=True)
 class Forgery:
-    """A false document: the way it was made, the instance, and the
-    settings of the true result.
+    """A forged document, with the way it was made, its instance, and the settings of
+    the true result.
     """
 
     way: str
@@ -1467,8 +1470,10 @@ class Forgery:
 
 @dataclass
 class Counts:
-    """How many forgeries were found false, were named as not recomputed,
-    or passed in silence.
+    """The number of forgeries that were rejected or named as not recomputed, and lists
+    of the others.
+
+    ``silent``: forgeries that passed. ``broken``: those on which ``check`` failed.
     """
 
     found: int = 0
@@ -1479,14 +1484,16 @@ class Counts:
 
     @property
     def tried(self) -> int:
-        """All documents."""
+        """Return the number of all forgeries tried."""
         return self.found + self.told + len(self.silent) + len(self.broken)
 
 
 def true_results(
     cases: Sequence[tuple[str, str]], seed: int = 0, time_limit: float = 2.0
 ) -> list[tuple[str, Json]]:
-    """Instances with a result each, as plain data."""
+    """Return (instance, result) for each pair of an instance and a solver, as plain
+    data.
+    """
     import ioopt
 
     found = []
@@ -1497,7 +1504,10 @@ def true_results(
 
 
 def forgeries(results: Sequence[tuple[str, Json]], seed: int) -> Iterator[Forgery]:
-    """Every way on every result to which it applies; of the slow ones a part."""
+    """Yield a forgery for each result and each way that applies to it.
+
+    For instances with slow checks, only a random share is made.
+    """
     part = random.Random(seed)
     for source, result in results:
         for name, function in WAYS.items():
@@ -1509,8 +1519,8 @@ def forgeries(results: Sequence[tuple[str, Json]], seed: int) -> Iterator[Forger
 
 
 def written(document: Json) -> str:
-    """The text of a document; what is infinite is written as a
-    number that is too large.
+    """Return the text of a document, with infinity written as a number that is too
+    large.
     """
     text = json.dumps(document)
     return text.replace("-Infinity", "-1e400").replace("Infinity", "1e400")
@@ -1519,8 +1529,8 @@ def written(document: Json) -> str:
 def judged(
     source: str, document: Json, settings: Json, folder: Path
 ) -> tuple[int, str]:
-    """Exit code and standard error of ``ioopt check`` for a document,
-    in a file of *folder*.
+    """Write a document to *folder*; return the exit code and standard error of ``ioopt
+    check``.
     """
     path = folder / "result.json"
     path.write_text(written(document), "utf-8")
@@ -1531,7 +1541,7 @@ def judged(
 
 
 def tried(forged: Sequence[Forgery], folder: Path) -> Counts:
-    """Have ``ioopt check`` judge every forgery."""
+    """Have ``ioopt check`` judge every forgery, and count the outcomes."""
     counts = Counts()
     for one in forged:
         code, said = judged(one.source, one.document, one.settings, folder)

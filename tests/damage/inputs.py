@@ -1,6 +1,4 @@
-"""Whole inputs for every reader: instances, results, logs,
-comparisons and run stores.
-"""
+"""Intact inputs for every reader: instances, results, logs, comparisons, run stores."""
 
 import json
 import os
@@ -29,7 +27,7 @@ INSTANCES: dict[str, tuple[str, ...]] = {
     "flexible-gang": ("flexgang-tiny",),
     "work-directory": ("directory-two-chains", "directory-wait"),
 }
-"""Kind -> bundled instances, small ones."""
+"""For each kind, the names of small bundled instances."""
 SOLVERS = {
     "replication": ("minmin", "two-stage", "ip", "link-aware"),
     "batch-io": ("adaptive", "cons-max-util", "base-line", "set-10", "fill"),
@@ -44,8 +42,9 @@ DRAWN = {"batch-io": ["--set", "rates=yes"], "gang": ["--set", "history=yes"]}
 
 
 def bundled_inputs(kind: str) -> list[bytes]:
-    """The instances of a kind; those of quantum models with few points
-    and a short horizon.
+    """Return the bundled instances of a kind.
+
+    Quantum models are shortened to few points and a short horizon.
     """
     from ioopt.catalog import bundled
     from ioopt.formats.native import read_json
@@ -62,7 +61,9 @@ def bundled_inputs(kind: str) -> list[bytes]:
 
 @cache
 def answers_of(kind: str) -> tuple[bytes, ...]:
-    """Results of the first bundled instance of a kind, with all that can be drawn."""
+    """Return results of the first bundled instance of a kind, with all details that can
+    be drawn.
+    """
     found = []
     for solver in SOLVERS[kind][:2]:
         with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +88,9 @@ def answers_of(kind: str) -> tuple[bytes, ...]:
 
 
 def _own(folder: str) -> list[bytes]:
-    """What the project has of its own like the files of a folder of the shared data."""
+    """Return files of the project that have the format of the files in a shared
+    *folder*.
+    """
     samples = {"swf": "*.swf", "darshan": "darshan/*.txt"}
     if folder in samples:
         return [path.read_bytes() for path in sorted(SAMPLES.glob(samples[folder]))]
@@ -107,8 +110,10 @@ def _own(folder: str) -> list[bytes]:
 def data(
     folder: str, names: list[str], lines: int | None = None
 ) -> Callable[[], list[bytes]]:
-    """Some files of a folder of the shared data, else our own, cut
-    after so many lines.
+    """Return a function that returns the files *names* of a folder of the shared data.
+
+    If none of them exists, it returns files of the project. Files are cut after *lines*
+    lines.
     """
 
     def texts() -> list[bytes]:
@@ -124,12 +129,12 @@ def data(
 
 
 def sample(name: str) -> Callable[[], list[bytes]]:
-    """A file of the samples of the project's pages."""
+    """Return a function that returns one sample file of the documentation."""
     return lambda: [(SAMPLES / name).read_bytes()]
 
 
 def batsim() -> list[bytes]:
-    """Three Batsim workloads of at most a dozen jobs."""
+    """Return three Batsim workloads of at most a dozen jobs."""
     names = (
         "test_various_profile_types",
         "test_workload_pfs0",
@@ -149,7 +154,7 @@ def batsim() -> list[bytes]:
 
 
 def comparisons() -> list[bytes]:
-    """Comparisons in three families."""
+    """Return comparisons in three problem families."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         target = os.path.join(folder, "rows.json")
@@ -170,7 +175,7 @@ def comparisons() -> list[bytes]:
 
 
 def estee_graphs() -> list[bytes]:
-    """A table of two graphs, the text of a graph being JSON of its own."""
+    """Return a table of two graphs; the text of each graph is JSON in a string."""
     tasks = [
         {
             "d": 2.5,
@@ -276,8 +281,8 @@ name = "fifo"
 
 
 def stores() -> list[bytes]:
-    """A store with two solvers on two instances, written point by
-    point without a cluster.
+    """Return a store with the runs of two solvers on two instances, written without
+    workers.
     """
     from ioopt.campaign.grid import build_grid, read_config
     from ioopt.campaign.store import Store

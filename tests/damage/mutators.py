@@ -1,5 +1,5 @@
-"""Small accidents to text, JSON, bytes and run stores, drawn
-from a seeded generator.
+"""Small random damage to text, JSON, bytes and run stores, drawn from a seeded
+generator.
 """
 
 import contextlib
@@ -105,8 +105,9 @@ VALUES: list[Any] = [
 
 
 def mutate_text(raw: bytes, rng: random.Random) -> bytes:
-    """One to six small accidents: bytes, tokens and lines changed, lost,
-    repeated or swapped.
+    """Return *raw* with one to six small changes.
+
+    Bytes, words and lines are changed, removed, repeated or swapped.
     """
     data = raw
     for _ in range(rng.randint(1, 6)):
@@ -127,8 +128,9 @@ def mutate_text(raw: bytes, rng: random.Random) -> bytes:
 
 
 def encode(data: bytes, rng: random.Random) -> bytes:
-    """The same text as other programs write it: line ends, encodings,
-    compressed, whole or cut.
+    """Return the same text with other line ends, in another encoding, or compressed.
+
+    The compressed text may be cut off.
     """
     what = rng.randrange(5)
     if what == 0:
@@ -152,7 +154,7 @@ def _mutate_lines(data: bytes, swap: bool, rng: random.Random) -> bytes:
 
 
 def places_of(data: Any) -> list[tuple[Any, Any]]:
-    """Every (container, key) of a JSON document."""
+    """Return every (container, key) of a JSON document."""
     places: list[tuple[Any, Any]] = []
     stack = [data]
     while stack:
@@ -168,7 +170,9 @@ NUMBERS = (0, 1, -1, 1e-9, 1e-12, 1e9, 1e15, 1e18, 2**31, 2**53, 0.5, 3, 7)
 
 
 def _alike(value: Any, places: list[tuple[Any, Any]], rng: random.Random) -> Any:
-    """Another value of the same form, so that damage gets past the reading."""
+    """Return another value of the same type, so that readers do not reject it by its
+    type.
+    """
     if isinstance(value, bool) or value is None:
         return rng.choice((True, False, None))
     if isinstance(value, (int, float)):
@@ -187,8 +191,9 @@ def _alike(value: Any, places: list[tuple[Any, Any]], rng: random.Random) -> Any
 
 
 def mutate_json(raw: bytes, rng: random.Random) -> bytes:
-    """One to three values replaced, removed, moved or renamed; sometimes the
-    text itself is hurt.
+    """Return a document with one to three values replaced, removed, moved or renamed.
+
+    Sometimes the text itself is damaged instead.
     """
     if rng.random() < 0.1:
         return mutate_text(raw, rng)
@@ -210,9 +215,7 @@ def mutate_json(raw: bytes, rng: random.Random) -> bytes:
             )
         elif what == 1:
             del node[key]
-        elif (
-            what == 2
-        ):  # a value from elsewhere in the document: right form, wrong place
+        elif what == 2:  # take a value from another place in the document
             other, name = rng.choice(places)
             node[key] = copy.deepcopy(other[name])
         elif what == 3 and isinstance(node, list):
@@ -243,14 +246,18 @@ KINDS = (
 
 
 def _swap_kind(data: Any, rng: random.Random) -> None:
-    """What a document says it is becomes another kind's word, wherever it stands."""
+    """Replace the kind of the document by that of another, in most places where it
+    occurs.
+    """
     for node, key in places_of(data):
         if key in ("format", "family", "kind") and rng.random() < 0.7:
             node[key] = ("ioopt/" if key == "format" else "") + rng.choice(KINDS)
 
 
 def _scale_key(data: Any, rng: random.Random) -> None:
-    """All numbers under one key grow or shrink together: legal each, and consistent."""
+    """Multiply all numbers with the same key by a power of ten, which keeps them
+    consistent.
+    """
     numbers = [
         (node, key) for node, key in places_of(data) if type(node[key]) in (int, float)
     ]
@@ -272,7 +279,7 @@ def _long_numbers() -> Iterator[None]:
 
 
 def mutate_bytes(raw: bytes, rng: random.Random) -> bytes:
-    """Bytes of a binary file changed, some of it lost."""
+    """Return the bytes of a binary file with some of them changed or cut off."""
     data = bytearray(raw)
     for _ in range(rng.randint(0, 12)):
         data[rng.randrange(len(data))] = rng.randrange(256)
@@ -280,7 +287,7 @@ def mutate_bytes(raw: bytes, rng: random.Random) -> bytes:
 
 
 def mutate_store(raw: bytes, rng: random.Random) -> bytes:
-    """A run store with damaged bytes, or with wrong values in its cells."""
+    """Return a run store with damaged bytes, or with wrong values in its cells."""
     if rng.random() < 0.4:
         return mutate_bytes(raw, rng)
     with tempfile.TemporaryDirectory() as folder:

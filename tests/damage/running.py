@@ -1,5 +1,5 @@
-"""Runs damaged inputs in a child process whose memory and CPU time are bounded,
-and says what broke.
+"""Run damaged inputs in a child process with limited memory and CPU time, and report
+faults.
 """
 
 import contextlib
@@ -17,24 +17,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-MOST_SECONDS = 60.0  # only what hangs takes as long
+MOST_SECONDS = 60.0  # only runs that hang take this long
 MOST_BYTES = 500 << 20
 EXIT_CODES = frozenset({0, 2, 3, 4, 5})
-"""An answer, or a refusal in one line."""
+"""Exit codes of an answer, or of a refusal in one line."""
 SOLVED_CODES = EXIT_CODES - {5}
-"""A solver's own plan never breaks a rule of the instance that it took."""
+"""Exit codes of ``solve``: a solver's plan never violates a rule of its instance."""
 
 Command = Callable[[str, str], list[str]]
-"""The arguments for a damaged file and for a file to write to."""
+"""Return the arguments of a command, given a damaged file and an output file."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Something that reads files: its inputs, how they are damaged, and
-    the commands that read.
+    """A reader of files, with its inputs, the function that damages them, and its
+    commands.
 
-    ``weight`` is its share of all inputs, ``beside`` what else stands in the folder,
-    ``codes`` the exit codes that are no fault.
+    ``weight`` is its share of all inputs. ``beside`` are further files in the folder.
+    ``codes`` are the exit codes that are no fault.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Reader:
 
 
 def run_command(arguments: list[str]) -> tuple[int, str]:
-    """Exit code and standard error of one command of ioopt."""
+    """Return the exit code and the standard error of one command of ioopt."""
     from ioopt.cli.main import main
 
     out, err = (
@@ -62,7 +62,7 @@ def run_command(arguments: list[str]) -> tuple[int, str]:
 
 
 class TooLong(BaseException):
-    """The CPU time of one input is used up."""
+    """Raised when an input has used up its CPU time."""
 
 
 def _too_long(*_: Any) -> None:
@@ -71,8 +71,8 @@ def _too_long(*_: Any) -> None:
 
 @dataclass
 class Found:
-    """What became of the inputs of one reader: how many by exit code,
-    and what must not be.
+    """The outcome of the inputs of one reader: their number for each exit code, and the
+    faults.
     """
 
     reader: str
@@ -104,12 +104,12 @@ def _work(
         texts = reader.texts()
         for number, text in enumerate(
             texts[:warm]
-        ):  # compiled, imported and sound before the limits
+        ):  # import and compile everything before memory is limited
             _run_one(reader, text, folder, random.Random(number), found, warm=True)
         found = Found(reader.name, found.codes - found.codes, found.faults)
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        # Threads reserve much that they never touch; what is resident is
-        # measured all the same.
+        # Threads reserve much memory that they never use, so their limit is higher.
+        # Resident memory is measured in any case.
         most = MOST_BYTES if reader.direct is None else 16 * MOST_BYTES
         resource.setrlimit(resource.RLIMIT_AS, (_memory_bytes() + most, hard))
         resident = _most_resident()
@@ -132,8 +132,10 @@ def _work(
 
 @contextlib.contextmanager
 def _placed(path: str, data: bytes, chance: float) -> Iterator[None]:
-    """*data* at *path*; now and then a loop of links, or a file that another
-    thread keeps changing.
+    """Write *data* to *path* for the time of the context.
+
+    With a small *chance* the path is a loop of links, or a file that a thread keeps
+    changing.
     """
     over = threading.Event()
 
@@ -170,7 +172,7 @@ def _run_one(
     found: Found,
     warm: bool = False,
 ) -> str | None:
-    """Run one input; what is wrong, if anything."""
+    """Run one input; return a description of the fault, or None."""
     code, err = -1, ""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
     signal.setitimer(signal.ITIMER_PROF, 0 if warm else MOST_SECONDS)
@@ -202,11 +204,11 @@ def _run_one(
 def run_reader(
     reader: Reader, count: int, seed: int = 0, keep: str | None = None, warm: int = 2
 ) -> Found:
-    """Run *count* damaged inputs of *reader* in a child process; *keep* is
-    a folder for faults.
+    """Run *count* damaged inputs of *reader* in a child process; *keep* is a folder for
+    faults.
 
-    Before that, *warm* whole ones: what is imported and compiled then
-    counts for no input.
+    Before them, *warm* intact inputs are run, so that imports and compilation do not
+    count for any damaged input.
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)

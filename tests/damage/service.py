@@ -1,4 +1,4 @@
-"""Conversations with ``ioopt serve``, whole and damaged."""
+"""Conversations with ``ioopt serve``, intact and damaged."""
 
 import contextlib
 import json
@@ -93,7 +93,7 @@ OBJECTS: list[list[dict[str, Any]]] = [
         {"op": "save"},
     ],
 ]
-"""What a client says to one object, for every object."""
+"""For every kind of object, the messages of a client to one object."""
 
 
 def _message(number: int, line: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _message(number: int, line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _restored(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same with an object that goes on from its saved state."""
+    """Return the messages *lines* to an object that continues from its saved state."""
     from ioopt.embed.service import Service
 
     service = Service()
@@ -116,7 +116,11 @@ def _restored(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def conversations() -> list[bytes]:
-    """Every operation, on the bundled snapshots and objects, a message a line."""
+    """Return conversations with every operation on bundled snapshots and on every
+    object.
+
+    Each line of a conversation is one message.
+    """
     requests, matrix = (
         {"op": "decide", "instance": json.loads(bundled_inputs(kind)[0]), "deadline": 1}
         for kind in ("io-requests", "gang-matrix")
@@ -137,25 +141,27 @@ def conversations() -> list[bytes]:
 
 
 def mutate_messages(raw: bytes, rng: random.Random) -> bytes:
-    """One or two of the lines damaged."""
+    """Return the conversation with one or two damaged lines."""
     lines = raw.split(b"\n")
     for _ in range(rng.randint(1, 2)):
         at = rng.randrange(len(lines))
-        with contextlib.suppress(ValueError, RecursionError):  # hurt before
+        with contextlib.suppress(
+            ValueError, RecursionError
+        ):  # the line is damaged already
             lines[at] = mutate_json(lines[at], rng).replace(b"\n", b" ")
     return b"\n".join(lines)
 
 
 def ask(service: Any, **message: Any) -> Any:
-    """The reply of *service* to one message."""
+    """Return the reply of *service* to one message."""
     return json.loads(
         service.handle(json.dumps({"ioopt": 1, "id": 7} | message).encode())
     )
 
 
 def serve_lines(data: bytes) -> int:
-    """Give the lines to one connection's service: 0, or 1 where one is
-    answered by "internal".
+    """Send all lines to one service; return 0, or raise AssertionError if a reply has
+    the code "internal".
     """
     from ioopt.embed.service import Service
 

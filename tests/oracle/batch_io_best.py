@@ -1,8 +1,8 @@
-"""The least I/O delay of a few jobs with given starts: a linear program for
-every order of events.
+"""The least I/O delay of a few jobs with given starts, by a linear program for every
+order of events.
 
-Nothing of the package: chains are (begin, [(amount, share, after), ...]) in seconds
-of the whole storage.
+It shares no code with ioopt. A chain describes a job as (begin, [(amount, share,
+after), ...]). Amounts are in seconds of transfer at the full rate of the storage.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,10 @@ from scipy.optimize import linprog
 
 
 def orders(counts: list[int]) -> Iterator[list[int]]:
-    """All ways to merge rows of so many points, as the row whose turn it is."""
+    """Yield every way to merge rows with these *counts* of points.
+
+    A merge lists, for each point, the row from which it comes.
+    """
     if not any(counts):
         yield []
     for row, count in enumerate(counts):
@@ -23,8 +26,10 @@ def orders(counts: list[int]) -> Iterator[list[int]]:
 
 
 def least_delay(chains: list[Any]) -> float:
-    """The sum over jobs of the last finish less what it is alone; infinity when
-    no order is possible.
+    """Return the sum over all jobs of their end with I/O contention minus their end
+    without it.
+
+    The result is infinite if no order of events is possible.
     """
     best = min(
         _least_end(chains, order)
@@ -38,8 +43,10 @@ def least_delay(chains: list[Any]) -> float:
 
 
 def _least_end(chains: list[Any], order: list[int]) -> float:
-    """Variables: the time of each point in its order, then bytes by (request,
-    span between points).
+    """Return the least sum of ends of all jobs if their events have this *order*.
+
+    Variables of the linear program are the time of each event in *order*, and the bytes
+    that each request moves in each span between two events.
     """
     size, at = len(order), {}
     seen = [0] * len(chains)

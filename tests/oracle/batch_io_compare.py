@@ -1,6 +1,4 @@
-"""Does an engine do what the slow reference does? Run by run,
-exactly or to a tolerance.
-"""
+"""Compare engines with the slow reference, exactly or within a tolerance."""
 
 from fractions import Fraction
 from typing import Any
@@ -31,7 +29,7 @@ METRICS = (
 
 
 def policy_of(seed: int) -> tuple[str, dict[str, str]]:
-    """A policy and its settings; every one comes round."""
+    """Return a policy and its settings; consecutive seeds go through all of them."""
     name = POLICIES[seed % len(POLICIES)]
     turn = seed // len(POLICIES)
     if name == "base-line":
@@ -46,7 +44,8 @@ def policy_of(seed: int) -> tuple[str, dict[str, str]]:
 def differences(
     instance: dict[str, Any], name: str, settings: dict[str, str], *engines: str
 ) -> list[str]:
-    """Say where the engines' runs of *instance* by a policy differ from the reference.
+    """Return the differences between runs of the *engines* and of the reference on
+    *instance*.
 
     The reference, slower than the engines, runs once for all of them.
     """
@@ -65,7 +64,7 @@ def differences_of(
     metrics: dict[str, Fraction | None],
     engine: str,
 ) -> list[str]:
-    """Say where an engine's result differs from a run of the reference."""
+    """Return the differences between an engine's *result* and a reference run *sim*."""
     assert result.schedule is not None
     exact = engine == "exact"
     name = f"{engine}: {sim.policy}"

@@ -1,14 +1,16 @@
-"""The batch queue of the slow reference: rules 18 to 20 and 30 to 36."""
+"""The batch queue of the slow reference, by rules 18 to 20 and 30 to 36."""
 
 from typing import Any
 
 Job = dict[str, Any]
 Box = tuple[Any, Any, int, frozenset[int]]
-"""[from, until), units, which units (where they are numbered) (31)."""
+"""A reservation by rule 31: begin, end, number of units, and the units if numbered."""
 
 
 def run_pass(sim: Any, freed: bool) -> None:
-    """One pass; *freed*: a job ended since the last one."""
+    """Make one scheduling pass; *freed* says whether a job has ended since the last
+    pass.
+    """
     sim.order = ordered(sim, sim.options["queue"])
     if sim.options["backfill"] == "conservative":
         conservative(sim, freed)
@@ -30,7 +32,9 @@ def ordered(sim: Any, queue: str) -> list[Job]:
 
 
 def behind(sim: Any, rest: list[Job]) -> list[Job]:
-    """The candidates behind the first that does not fit (30)."""
+    """Return the candidates for backfilling behind the first job that does not fit
+    (30).
+    """
     if sim.options["backfill_order"] == "sjf":
         return sorted(rest, key=lambda job: (job["wall"], job["submit"], job["id"]))
     return rest
@@ -40,11 +44,11 @@ def length(job: Job) -> Any:
     return job["wall"] if job["length"] is None else job["length"]
 
 
-# What is predicted (20), (36).
+# Predicted ends, by rules 20 and 36.
 
 
 def predicted(sim: Any, job: Job) -> Any:
-    """When a running job ends."""
+    """Return the predicted end of a running job."""
     end = job["start"] + job["wall"]
     stays = end >= sim.now if sim.options["pass"] == "event" else end > sim.now
     return end if stays else sim.now + 300
@@ -62,7 +66,7 @@ def running_boxes(sim: Any, begun: dict[Any, Box] | None = None) -> list[Box]:
     return boxes
 
 
-# First fit (31).
+# The first fit, by rule 31.
 
 
 def first_fit(sim: Any, job: Job, boxes: list[Box]) -> tuple[Any, tuple[int, ...]]:
@@ -111,7 +115,9 @@ def box_of(sim: Any, job: Job, start: Any, place: tuple[int, ...]) -> Box:
 
 
 def free_now(sim: Any, job: Job, place: tuple[int, ...]) -> bool:
-    """Whether the job may start at its place at once, whatever the boxes say (36)."""
+    """Return whether a job can start at its place now, whatever the reservations say
+    (36).
+    """
     if sim.numbered:
         return not set(place) & taken(sim)
     return bool(
@@ -119,11 +125,11 @@ def free_now(sim: Any, job: Job, place: tuple[int, ...]) -> bool:
     )
 
 
-# Passes.
+# Scheduling passes.
 
 
 def easy_nodes(sim: Any) -> None:
-    """Rule 32: numbered units, one reservation."""
+    """Make an EASY pass by rule 32, with numbered units and one reservation."""
     rest = list(sim.order)
     reservation: Box | None = None
     while rest:
@@ -140,7 +146,7 @@ def easy_nodes(sim: Any) -> None:
 
 
 def conservative(sim: Any, freed: bool) -> None:
-    """Rules 33 and 34."""
+    """Make a conservative pass by rules 33 and 34."""
     overrun = any(
         predicted(sim, job) != job["start"] + job["wall"]
         for job in sim.within("compute", "io")
@@ -151,7 +157,7 @@ def conservative(sim: Any, freed: bool) -> None:
     behind, begun = (
         False,
         {},
-    )  # CQSim: starts behind a waiting job keep the box of their estimate
+    )  # as in CQSim, jobs started behind a waiting job keep their reservation
     for job in sim.order:
         box = sim.boxes.get(job["id"])
         if box is not None and box[0] > sim.now and not freed:
@@ -170,7 +176,7 @@ def conservative(sim: Any, freed: bool) -> None:
 
 
 def easy_count(sim: Any) -> None:
-    """Rule 20: a counter of nodes, or blocks."""
+    """Make an EASY pass by rule 20, which counts nodes or finds blocks."""
     rest = list(sim.order)
     promise: dict[str, Any] | None = None
     while rest:

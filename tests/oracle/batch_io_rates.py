@@ -1,4 +1,4 @@
-"""Who transfers at which rate, for the slow reference: rules 5 to 17 and 24 to 29."""
+"""The rates of all transfers for the slow reference, by rules 5 to 17 and 24 to 29."""
 
 import itertools
 from fractions import Fraction
@@ -10,7 +10,9 @@ Rates = dict[Any, Fraction]
 
 
 def decided(sim: Any) -> list[tuple[Request, Fraction]]:
-    """The policy's rates, lowered by interference (29)."""
+    """Return every request with the rate that the policy grants, reduced by
+    interference (29).
+    """
     queue = sorted(sim.requests, key=lambda r: (r["record"]["request"], r["id"]))
     rates = dict.fromkeys((r["id"] for r in queue), Fraction(0)) | policy_rates(
         sim, queue
@@ -37,7 +39,7 @@ def policy_rates(sim: Any, queue: list[Request]) -> Rates:
     if name == "adaptive":
         return by_nodes(adaptive(sim.bw, queue), sim.bw)
     if name == "fill":
-        # R / N^alpha with alpha a multiple of 1/2: compare the squares.
+        # Compare squares of R / N^alpha, since alpha is a multiple of 1/2.
         power = int(2 * sim.alpha)
         return in_turn(
             sorted(queue, key=lambda r: r["left"] ** 2 / r["n"] ** power), sim.bw
@@ -78,7 +80,11 @@ def in_turn(order: list[Request], left: Fraction) -> Rates:
 
 
 def by_nodes(requests: list[Request], left: Fraction) -> Rates:
-    """min(r_i, rho N_i), rho the largest that the rate allows (7), (25)."""
+    """Return rates in proportion to the nodes, each limited by its peak (7), (25).
+
+    The rate of request i is min(r_i, rho N_i) for peak r_i and N_i nodes, where rho is
+    as large as the bandwidth *left* allows.
+    """
     rates, nodes = {}, sum(request["n"] for request in requests)
     for request in sorted(requests, key=lambda r: r["peak"] / Fraction(r["n"])):
         rates[request["id"]] = min(request["peak"], request["n"] * left / nodes)
@@ -88,8 +94,9 @@ def by_nodes(requests: list[Request], left: Fraction) -> Rates:
 
 
 def sets(sim: Any, queue: list[Request]) -> Rates:
-    """The first request of each set, at 10^-set of the bandwidth, caps
-    shared out again (16).
+    """Return rates by rule 16: the first request of set k gets a share of weight 10^-k.
+
+    What a request cannot use because of its peak is divided again among the others.
     """
     heads: dict[int, Request] = {}
     for request in queue:
@@ -108,7 +115,10 @@ def sets(sim: Any, queue: list[Request]) -> Rates:
 
 
 def set_of(job: dict[str, Any]) -> int:
-    """k with 10^(k-1/2) < w <= 10^(k+1/2), w the mean phase uncongested (28)."""
+    """Return the set of a job by rule 28: k with 10^(k-1/2) < w <= 10^(k+1/2).
+
+    Here w is the mean time of a phase without congestion.
+    """
     moved, peak = sum(v for _, v in job["phases"]), job["peak"]
     mean = (sum(c for c, _ in job["phases"]) + moved / peak) / len(job["phases"])
     k = -30
@@ -132,8 +142,9 @@ def aggregate(sim: Any, request: Request) -> Any:
 
 
 def fullest(storage: Fraction, queue: list[Request]) -> list[Request]:
-    """The most nodes whose peaks fit; of equal sets the first in
-    FCFS order (12), (26).
+    """Return the requests with the most nodes whose peaks fit the storage (12), (26).
+
+    Of equal sets, the first in FCFS order is taken.
     """
     options = [
         chosen
@@ -169,7 +180,9 @@ def adaptive(storage: Fraction, queue: list[Request]) -> list[Request]:
 
 
 def play(storage: Fraction, requests: list[Request]) -> Rates:
-    """Seconds until each finishes if exactly these share and nothing arrives (15)."""
+    """Return the seconds until each of *requests* ends, if these share the storage and
+    no other request arrives (15).
+    """
     left = {request["id"]: request["left"] for request in requests}
     ends: Rates = {}
     now = Fraction(0)

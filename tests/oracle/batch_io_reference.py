@@ -1,9 +1,9 @@
 """A slow batch I/O simulator on Fractions, written from rules 1 to 37 alone.
 
-It shares no code with ioopt: plain dictionaries and lists, everything recomputed at
-every instant, for traces of a few jobs. Clock and jobs stand here, rates in
-batch_io_rates, the queue in batch_io_queue. Numbers in brackets are rules of
-docs/rules/batch-io.md.
+It shares no code with ioopt. It uses plain dictionaries and lists and computes
+everything anew at every instant, for traces of a few jobs. This module has the clock
+and the jobs, batch_io_rates the rates, and batch_io_queue the queue. Numbers in
+brackets are rules of docs/rules/batch-io.md.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ def number(value: Any) -> Fraction:
 
 
 class Reference:
-    """One run: ``share``, ``alpha``, ``order`` are the policy's settings, ``ef``
-    multiplies every v (23).
+    """One run of a policy.
+
+    ``share``, ``alpha`` and ``order`` are settings of the policy. ``ef`` multiplies the
+    volume of every request (23).
     """
 
     def __init__(
@@ -118,7 +120,7 @@ class Reference:
         }
 
     def run(self) -> Reference:
-        """Step to the end."""
+        """Run until no event is left."""
         while self.step():
             pass
         return self
@@ -127,10 +129,10 @@ class Reference:
         return [job for job in self.jobs if job["state"] in states]
 
     def on_nodes(self) -> list[Job]:
-        """Jobs that hold their nodes now."""
+        """Return the jobs that occupy nodes now."""
         return self.within(*RUNNING)
 
-    # One instant (1).
+    # One instant, by rule 1.
 
     def step(self) -> bool:
         times = [job["submit"] for job in self.within("future")]
@@ -177,10 +179,10 @@ class Reference:
         for job in self.within("compute"):
             self.useful += job["n"] * inside
 
-    # A job's life.
+    # The steps of a job.
 
     def begin(self, job: Job) -> None:
-        """The phase that is next, at its beginning."""
+        """Begin the next phase of a job, or end the job."""
         if job["k"] == len(job["phases"]):
             self.end(job)
             return
@@ -202,7 +204,7 @@ class Reference:
         self.begin(job)
 
     def issue(self, job: Job, volume: Fraction) -> None:
-        """A request of the storage for the phase that is next."""
+        """Issue the I/O request of the present phase of a job."""
         record = {
             "k": job["k"],
             "request": self.now,
@@ -264,11 +266,13 @@ class Reference:
         job["start"], job["place"] = self.now, place
         self.begin(job)
 
-    # What it did, as a result states it, and its measures (22).
+    # The schedule and the metrics of the run (22).
 
     def schedule(self) -> dict[str, Any]:
-        """The schedule in floats, with rates; a row for each job, its nodes
-        where they are numbered.
+        """Return the schedule with numbers as floats, and with rates, one row for each
+        job.
+
+        A row has the nodes of the job if nodes are numbered.
         """
 
         def rows(records: list[Job]) -> list[Job]:

@@ -1,12 +1,12 @@
-"""A small stand-in for Batsim 4: its side of the protocol, its rules, a
-platform of shared storage.
+"""A small replacement for Batsim 4: its side of the protocol, its rules, and a platform
+with shared storage.
 
-Not Batsim, but it refuses what Batsim 4.2.0 was seen to die of: a job that the
-scheduler declares completed, a second dynamic job of a profile (it is dropped with its
-first), a registered profile that is composed, a job on a machine that is unavailable.
-As there, every event comes in a message of its own, times are told with six decimals,
-and a wake-up asked for holds up the end. Its storage gives every transfer its fair
-share, none more than its nodes can take.
+It is not Batsim, but it refuses the messages on which Batsim 4.2.0 was seen to crash: a
+job that the scheduler declares completed, a second dynamic job with the same profile
+(the profile is dropped with the first job), a registered profile that is composed, and
+a job on an unavailable machine. As in Batsim, every event comes in a message of its
+own, times have six decimals, and a requested wake-up delays the end. The storage gives
+every transfer its fair share, but no transfer gets more than its nodes can take.
 """
 
 import math
@@ -27,8 +27,9 @@ CONFIG = {
 
 @dataclass
 class Job:
-    """One job, static or dynamic; ``parts`` is what is left of [kind,
-    amount] while it runs.
+    """One job, static or dynamic.
+
+    ``parts`` lists the rest of a running job as [kind, amount].
     """
 
     id: str
@@ -55,7 +56,7 @@ class Job:
 
 
 def resources(text):
-    """The resources of an interval set such as ``0-2 5``."""
+    """Return the resources in an interval set such as ``0-2 5``."""
     out = []
     for part in text.split():
         first, _, last = part.partition("-")
@@ -64,15 +65,16 @@ def resources(text):
 
 
 class StandIn:
-    """Plays *workload* (Batsim JSON) on its ``nb_res`` nodes;
-    ``ask(message) -> reply``.
+    """Run *workload* (Batsim JSON) on its ``nb_res`` nodes.
+
+    ``ask(message)`` returns the reply of the scheduler.
     """
 
     def __init__(
         self, workload, ask, node_rate=1.0, storage_rate=1e18, outages=(), **config
     ):
-        """*outages*: (time, ``unavailable`` or ``available``,
-        resources), in order of time.
+        """Take *outages* as rows (time, ``unavailable`` or ``available``, resources),
+        in order of time.
         """
         self.ask, self.node_rate, self.storage_rate = ask, node_rate, storage_rate
         self.outages, self.external = list(outages), bool(outages)
@@ -97,14 +99,14 @@ class StandIn:
         self.told_all = False
         self.away: set[int] = set()
         self.messages = 0
-        self.apart = True  # whether simultaneous events come in messages of their own
+        self.apart = True  # whether simultaneous events come in separate messages
         self.used: set[tuple[str, str]] = set()
         self.idle_calls = 0  # wake-ups when no job was left
         self.seen: list[str] = []
 
     def play(self, most=100_000):
-        """Run to the end; returns the static jobs by id, with the times
-        of their dynamic jobs.
+        """Run to the end; return the static jobs by id, with the times of their dynamic
+        jobs.
         """
         machines = [
             {"id": k, "name": f"n{k}", "state": "idle", "properties": {}}
@@ -140,7 +142,9 @@ class StandIn:
         raise AssertionError("no end")
 
     def whole(self, job):
-        """A job that was rejected and run in parts ends as the last of them."""
+        """Return *job*; if it was rejected and run in parts, it ends when its last part
+        ends.
+        """
         parts = [
             other
             for other in self.jobs.values()
@@ -158,8 +162,8 @@ class StandIn:
         return quiet and self.told_all and self.registered_all and not live
 
     def exchange(self, events):
-        """Send each event in a message; apply the reply, and send what
-        it makes Batsim say.
+        """Send each event in a message, apply the reply, and send the events that it
+        causes.
         """
         events = list(events)
         while events:
@@ -272,8 +276,9 @@ class StandIn:
         }
 
     def rates(self):
-        """Bytes per second of every transfer: fair shares, each at most
-        what its nodes take.
+        """Return the bytes per second of every transfer.
+
+        Each gets a fair share, limited by the rate of its nodes.
         """
         left, out = self.storage_rate, {}
         moving = [
@@ -291,7 +296,7 @@ class StandIn:
         return out
 
     def advance(self):
-        """Move the clock to the next event(s) and return them."""
+        """Move the clock to the next instant with events, and return these events."""
         rates = self.rates()
         running = [j for j in self.jobs.values() if j.executed and j.state == "RUNNING"]
         left = {

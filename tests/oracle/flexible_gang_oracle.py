@@ -1,9 +1,9 @@
-"""Slow reference for flexible gang assignment: every home, every set of rows,
-then a program for tau.
+"""A slow reference for flexible gang assignment.
 
-Shares the instance class and the responses with what it tests, nothing else:
-rows are numbered, fairness is written with t[j,c] as in the rules, and every
-cell is checked one by one.
+It tries every home and every set of rows, and then solves a linear program for the
+times tau. It shares only the instance class and the responses with the code that it
+tests: rows are numbered, fairness is written with t[j,c] as in the rules, and every
+cell is checked.
 """
 
 import itertools
@@ -16,11 +16,13 @@ from ioopt.measure.quantum_chain import Surface
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 Choice = tuple[int, tuple[int, ...], bool]
-"""(home, strict rows, loose)"""
+"""The home of a job, its strict rows, and whether it is loose."""
 
 
 def best_of_pattern(problem: FlexibleGangProblem, k: int, d: int) -> float | None:
-    """Best objective of pattern (k, d), or None when no plan keeps the rules."""
+    """Return the best objective of pattern (k, d), or None if no plan satisfies the
+    rules.
+    """
     rows = problem.num_rows - k
     best: float | None = None
     known: dict[tuple[object, ...], float | None] = {}
@@ -98,8 +100,10 @@ def _with_tau(
     frame: float,
     fixed: float,
 ) -> float | None:
-    """Variables tau_j and t[j,c]: tau_j <= t[j,c] (self-balancing:
-    tau_j = mean of t[j,c]).
+    """Return the best objective for fixed *choices*, or None if none is possible.
+
+    The variables are tau_j and t[j,c]. The constraint tau_j <= t[j,c] holds for all
+    columns c of job j; for self-balancing jobs, tau_j is at most the mean of t[j,c].
     """
     q = problem.machine.quantum_seconds
     jobs = [j for j, job in enumerate(problem.jobs) if not job.is_io]

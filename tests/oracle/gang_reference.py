@@ -1,9 +1,8 @@
-"""A slow, literal reference for gang scheduling: Fractions, an explicit
-matrix of cells, no masks.
+"""A slow reference for gang scheduling, with Fractions and an explicit matrix of cells.
 
-Written from the rules, it shares no code with the simulator, the phases or the checker.
-Each cell holds a job or None. Time moves from one interesting instant to the next: the
-next arrival, the next slice boundary, or the earliest finish in the current row.
+It was written from the rules, and shares no code with the simulator, the phases or the
+checker. Each cell holds a job or None. Time advances to the next arrival, slice
+boundary or earliest end of a job in the present row.
 """
 
 import math
@@ -43,10 +42,11 @@ class RefJob:
 
 
 class Reference:
-    """Simulate *jobs* on P nodes, M rows, quantum T, migration cost C,
-    budget Q (None: no limit).
+    """Simulate *jobs* on a number of nodes and rows.
 
-    *policy* is gs, iogs, adaptive-iogs, migrate-iogs or guarded-iogs.
+    *quantum* and *cost* are the length of a slice and the cost of a migration; *budget*
+    limits the migrated tasks in a slice (None: no limit). *policy* is gs, iogs,
+    adaptive-iogs, migrate-iogs or guarded-iogs.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Reference:
         self.spent_in, self.spent, self.moved = -1, 0, 0
 
     def run(self) -> None:
-        """Until every job has finished."""
+        """Run until every job has ended."""
         now, dirty = Fraction(0), False
         while self.future or self.queue or self.running:
             index = math.floor(now / self.T)

@@ -1,5 +1,5 @@
-"""Ratio, interval, gamma and class of message counts by plain statistics, to hold
-the monitor against.
+"""Compute ratio, interval, gamma and class of message counts by plain statistics, to
+test the monitor.
 """
 
 import math
@@ -16,7 +16,9 @@ from ioopt.problems.flexgang.message_counts import (
 
 
 def differences(problem: MessageCountsProblem, found: GangednessVerdicts) -> list[str]:
-    """What the verdicts say and the counts do not; empty when all agree."""
+    """Return the differences between verdicts and statistics of the counts; empty if
+    they agree.
+    """
     assert [item.id for item in found.applications] == [
         item.id for item in problem.applications
     ]
@@ -49,7 +51,7 @@ def _of_application(
             yield f"{verdict.low} to {verdict.high}, the counts give {low} to {high}"
     found = _gamma(counts, problem.processors)
     given = verdict.gamma, verdict.gamma_low, verdict.gamma_high
-    # The interval is a root of a difference that may be all rounding.
+    # The interval is the root of a difference that may consist of rounding errors.
     same = all(_same(one, other, 1e-6) for one, other in zip(found, given))
     if low is not None and not counts.means_only and not same:
         yield f"gamma {given}, the counts give {found}"
@@ -85,8 +87,10 @@ def _same(first: float | None, second: float | None, slack: float = 1e-12) -> bo
 
 
 def _basis(problem: MessageCountsProblem, counts: MessageCounts) -> tuple[str, float]:
-    """Non-running samples when there are 8, else running ones where
-    they exist and P > 2.
+    """Return the kind of samples to use, and the factor of their mean.
+
+    Non-running samples are used if there are at least 8. Otherwise running samples are
+    used, if there are any and the application has more than 2 processors.
     """
     if counts.means_only:
         running = (
@@ -104,8 +108,9 @@ def _basis(problem: MessageCountsProblem, counts: MessageCounts) -> tuple[str, f
 def _interval(
     gang: tuple[float, ...], used: tuple[float, ...], ratio: float | None
 ) -> tuple[float | None, float | None]:
-    """The 90 % interval of the ratio, on a log scale; None where there is
-    too little to have one.
+    """Return the 90 % interval of *ratio*, computed on a logarithmic scale.
+
+    Both ends are None if there are too few messages.
     """
     if min(len(gang), len(used)) < 8 or not ratio or fmean(gang) < 1 - 1e-9:
         return None, None
@@ -118,12 +123,14 @@ def _interval(
 
 
 Gamma = tuple[float | None, float | None, float | None]
-"""gamma_sub from stretches of quanta and its interval."""
+"""Gamma from stretches of quanta, and the two ends of its interval."""
 
 
 def _gamma(counts: MessageCounts, processors: int) -> Gamma:
-    """A least squares line through weighted messages of stretches of 16
-    quanta, one every 8.
+    """Return gamma and its interval from a line fitted by least squares.
+
+    The points of the line are weighted messages of stretches of 16 quanta, of which one
+    begins every 8 quanta.
     """
     size = len(counts.absent)
     starts = range(0, size - 15, 8)
@@ -170,11 +177,12 @@ def _gamma(counts: MessageCounts, processors: int) -> Gamma:
 
 
 def _all_may_wait(counts: MessageCounts, processors: int, gamma: Gamma) -> bool:
-    """Whether absent processes mostly hear one message from every other one,
-    or one more, or none.
+    """Return whether absent processes mostly receive as many messages as there are
+    other processes.
 
-    Only where there are counts of running processes. "Mostly": the share is over .723;
-    by the score test at 5 % where stretches of quanta say nothing.
+    One message more, or none at all, counts too. "Mostly" means a share of at least
+    0.723. If *gamma* is unknown, a score test at 5 % must put the share above 0.723.
+    The result is False if there are no counts of running processes.
     """
     absent, running = counts.counts("nonrunning"), counts.counts("running")
     if counts.means_only or processors < 3 or len(running) < 8 or not any(running):
@@ -194,7 +202,9 @@ def _running_below(
 
 
 def _of_stretches(gamma: Gamma) -> str:
-    """The class by gamma: .606 lies between the two."""
+    """Return the class by the interval of gamma; the limit between the classes is
+    0.606.
+    """
     _, least, most = gamma
     if least is None or most is None or least < 0.606 < most:
         return "UNKNOWN"
@@ -202,7 +212,9 @@ def _of_stretches(gamma: Gamma) -> str:
 
 
 def _fewer_senders(counts: MessageCounts, processors: int, basis: str) -> float:
-    """Senders when one is absent over senders when as many are as were."""
+    """Return the number of senders with one process absent, as a multiple of that with
+    the mean number of absent processes.
+    """
     away = [len(missing) for missing in counts.absent if missing]
     if not away:
         return 1.0

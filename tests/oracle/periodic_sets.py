@@ -1,11 +1,11 @@
-"""Sets of periodic applications: read, as instances, and what they reach,
-measured and published.
+"""Sets of periodic applications: read them, convert them to instances, and measure
+schedules.
 
-A set has one application a line: seconds of computation and GB of I/O in each period,
-processors. Source: Aupy, Gainaru, Le Fevre, "Periodic I/O scheduling for
-super-computers" (PMBS 2017). Their machine is 640 cores with B = 3 GB/s and b = 0.01
-GB/s, every value divided by 64; here nothing is divided, so a set runs on 40,960
-processors with 192 GB/s.
+A set has one application in each line: seconds of computation and GB of I/O in each
+period, and processors. Source: Aupy, Gainaru, Le Fevre, "Periodic I/O scheduling for
+super-computers" (PMBS 2017). Their machine has 640 cores with B = 3 GB/s and b = 0.01
+GB/s, all divided by 64. Here nothing is divided, so a set runs on 40,960 processors
+with 192 GB/s.
 """
 
 import math
@@ -24,8 +24,8 @@ DEFAULT_PERIODS = 20
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A periodic application: each period computes *work_seconds*,
-    then moves *io_bytes*.
+    """A periodic application, which computes *work_seconds* and then moves *io_bytes*
+    in each period.
     """
 
     work_seconds: float
@@ -34,7 +34,7 @@ class Application:
 
     @property
     def ideal_seconds(self) -> float:
-        """Length of a period without congestion."""
+        """Return the length of a period in seconds without congestion."""
         peak = min(
             self.processors * PROCESSOR_BYTES_PER_SECOND, STORAGE_BYTES_PER_SECOND
         )
@@ -43,11 +43,11 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class SteadyState:
-    """Measures over a horizon: system efficiency and the largest
-    dilation of an application.
+    """System efficiency and the largest dilation of an application over a horizon.
 
-    System efficiency is the share of all processors' time spent computing, dilation an
-    application's ideal pace of work over the pace it had (Aupy et al., Section 2.2).
+    System efficiency is the share of the time of all processors that is spent on
+    computing. Dilation is the ideal rate of work of an application divided by its
+    actual rate (Aupy et al., Section 2.2).
     """
 
     efficiency: float
@@ -57,11 +57,10 @@ class SteadyState:
 def steady_state(
     problem: BatchIoProblem, schedule: Mapping[str, Any], horizon_seconds: float
 ) -> SteadyState:
-    """Efficiency and dilation of a batch-io *schedule* of
-    :func:`batch_io_from_set` on [0, horizon].
+    """Return efficiency and dilation of a *schedule* from time 0 to the horizon.
 
-    Computation is what lies between the end of one I/O (or the start)
-    and the next request.
+    *problem* comes from :func:`batch_io_from_set`. A job computes from its start, or
+    the end of an I/O, until the next request.
     """
     jobs = {job.id: job for job in problem.jobs}
     used, dilation = 0.0, 1.0
@@ -83,7 +82,7 @@ def steady_state(
 
 
 def read_set(source: Path) -> tuple[Application, ...]:
-    """The applications of one set."""
+    """Return the applications of one set."""
     rows = [
         [float(word) for word in line.split()]
         for line in source.read_text().splitlines()
@@ -94,8 +93,8 @@ def read_set(source: Path) -> tuple[Application, ...]:
 def horizon_of(
     applications: Sequence[Application], periods: int = DEFAULT_PERIODS
 ) -> float:
-    """Seconds in which the longest application would do *periods*
-    periods without congestion.
+    """Return the seconds that the longest application needs for *periods* periods
+    without congestion.
     """
     return periods * max(app.ideal_seconds for app in applications)
 
@@ -103,10 +102,10 @@ def horizon_of(
 def batch_io_from_set(
     applications: Sequence[Application], name: str, *, periods: int = DEFAULT_PERIODS
 ) -> BatchIoProblem:
-    """A batch-io problem in which all applications start at 0 and none
-    ends before the horizon.
+    """Return a batch-io problem in which all applications start at 0 and outlast the
+    horizon.
 
-    Each is one job with as many periods as it could do until :func:`horizon_of`.
+    Each application is one job with as many periods as fit :func:`horizon_of`.
     """
     horizon = horizon_of(applications, periods)
     jobs = []

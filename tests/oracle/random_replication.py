@@ -5,8 +5,9 @@ from typing import Any
 
 
 def random_case(seed: int) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """(instance, plan, link): held files, storage disks, copies, rounds and
-    zero sizes all occur.
+    """Return a random (instance, plan, link).
+
+    Held files, storage disks, copies, rounds and sizes of zero all occur.
     """
     rng = random.Random(seed)
     nodes = [f"n{i}" for i in range(rng.randint(1, 4))]

@@ -1,5 +1,7 @@
-"""Random small workflows: outputs, cores, arrivals, kept files, tight disks,
-zero lengths and ties.
+"""Random small workflows.
+
+Outputs, several cores, arrivals, kept files, tight disks, zero times and ties all
+occur.
 """
 
 import random
@@ -9,8 +11,9 @@ from typing import Any
 def random_workflow(
     seed: int, most_tasks: int = 12, disks: bool = True
 ) -> dict[str, Any]:
-    """An instance in which every task fits some node; few distinct numbers, so
-    that ties are common.
+    """Return an instance in which every task fits some node, with few distinct numbers.
+
+    Ties are therefore common.
     """
     rng = random.Random(seed)
     nodes: list[dict[str, Any]] = [

@@ -1,10 +1,10 @@
-"""The static replication problem by enumeration, straight from the paper's
-words; for tiny instances.
+"""Solve tiny static replication problems by enumeration, written from the paper alone.
 
-Every assignment; for every file every way to bring it to nodes (fetch, copy from a
-node, leave), kept when it satisfies (1)-(8) as the variant asks; the ways of all files
-combined, keeping those that no other beats on every load and every disk. Nothing is
-shared with the models or solvers.
+Every assignment of tasks is tried. For every file, each way to bring it to nodes is
+kept if it satisfies equations (1)-(8) as the variant requires; a node fetches the file,
+copies it from another node, or does without it. The ways of all files are combined.
+Combinations are dropped if another one is no worse on every load and every disk. No
+code is shared with the models or solvers.
 """
 
 from fractions import Fraction
@@ -18,7 +18,7 @@ Vector = tuple[Fraction, ...]
 def optimum(
     problem: ReplicationProblem, cycles: str = "acyclic", replication: bool = True
 ) -> Fraction | None:
-    """The least batch time (13) in seconds, None when (21) cannot be kept."""
+    """Return the least batch time (13) in seconds; None if no plan satisfies (21)."""
     nodes = range(len(problem.nodes))
     best: Fraction | None = None
     for assign in product(nodes, repeat=len(problem.tasks)):
@@ -53,7 +53,9 @@ def _ways(
     cycles: str,
     replication: bool,
 ) -> set[Vector]:
-    """Loads and bytes per node of every valid way to place one file."""
+    """Return the loads and stored bytes of all nodes for every valid way to place one
+    file.
+    """
     count = len(problem.nodes)
     size = Fraction(problem.files[file].bytes)
     far = size / Fraction(str(problem.network.remote_bytes_per_second))

@@ -1,10 +1,9 @@
-"""The least peak of a work directory by trying every order, from the
-rules B2 and B9 alone.
+"""Find the least peak of a work directory by trying every order, from the rules B2 and
+B9 alone.
 
-It reads an instance as plain data and shares no code with ioopt. One task runs at a
-time, which is enough for the peak: what is inside while a task runs was inside at its
-start too. Times, releases and cores do not matter, and neither does a task of 0 seconds
-differ from any other.
+It reads an instance as plain data and shares no code with ioopt. Tasks run one at a
+time, which suffices for the peak: all bytes that are inside while a task runs were
+inside at its start. Times, releases and cores do not matter, not even times of 0.
 """
 
 from collections.abc import Iterator
@@ -14,8 +13,8 @@ Json = dict[str, Any]
 
 
 def orders(tasks: list[Json], done: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield every order of the *tasks* in which each comes after those
-    that write its inputs.
+    """Yield every order of *tasks* in which each task follows the producers of its
+    inputs.
     """
     if len(done) == len(tasks):
         yield done
@@ -27,9 +26,7 @@ def orders(tasks: list[Json], done: tuple[str, ...] = ()) -> Iterator[tuple[str,
 
 
 def inside_after(instance: Json, ended: tuple[str, ...]) -> int:
-    """Return the bytes inside once the tasks called *ended*, and
-    no others, have run.
-    """
+    """Return the bytes inside after exactly the tasks *ended* have run."""
     total = 0
     for file in instance["files"]:
         makers = [

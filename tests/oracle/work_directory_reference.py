@@ -1,8 +1,8 @@
-"""Second replay of work directories, that shares no code with the one in ioopt.
+"""A second replay of work directories, which shares no code with that in ioopt.
 
-No clock goes on here. Every file, every scratch and every core has an interval of
-places in the list of starts, from the start that brings it to the first before which
-the last task that holds it has ended.
+It has no clock. Every file, all scratch space and all cores occupy an interval of
+places in the list of starts. The interval begins at the start that brings them, and
+ends at the first start at which the last task that holds them has ended.
 """
 
 import random
@@ -20,8 +20,9 @@ INSTANT = Fraction(1, 10**9)
 
 
 class Starts:
-    """The starts in order of time: (place, start, end) of each task, and
-    intervals of places.
+    """The starts in order of time, and the interval of places that each item takes.
+
+    An item is a file, the scratch space of a task, or the cores of a task.
     """
 
     def __init__(
@@ -61,8 +62,9 @@ class Starts:
         )
 
     def _over(self, held: list[str]) -> int:
-        """The first place before which all of *held* have ended; after
-        all places for none.
+        """Return the first place at which all tasks in *held* have ended.
+
+        If *held* is empty, this is after all places.
         """
         if not held:
             return len(self.names)
@@ -71,8 +73,9 @@ class Starts:
         return max(after, bisect_left(self.times, last - INSTANT))
 
     def _sums(self, rows: list[tuple[str, int, int]]) -> list[int]:
-        """Right after each start, the sum of what is there: brought by a task,
-        until before a place.
+        """Return, for each place, the sum right after the start at this place.
+
+        Each of *rows* is (task that brings the amount, first place without it, amount).
         """
         change = [0] * (len(self.names) + 1)
         for name, until, size in rows:
@@ -81,7 +84,7 @@ class Starts:
         return list(accumulate(change[:-1]))
 
     def violations(self, quota: int | None) -> list[Json]:
-        """Every violation by start, as rule B3 names them."""
+        """Return every violation in order of starts, as rule B3 names them."""
         cores = self._sums(
             [(t.id, self.over[t.id], t.cores) for t in self.problem.tasks]
         )
@@ -108,7 +111,7 @@ class Starts:
         return found
 
     def metrics(self) -> Json:
-        """What the starts come to."""
+        """Return the metrics of the schedule."""
         makespan = max(self.end.values(), default=Fraction(0))
         start = {name: self.times[at] for name, at in self.place.items()}
         held = (
@@ -130,8 +133,8 @@ class Starts:
 
 
 class Run:
-    """A second dispatch, rule by rule: nothing is kept between
-    instants but what happened.
+    """A second dispatcher, written rule by rule; it stores nothing between instants but
+    starts.
     """
 
     def __init__(self, problem: WorkDirectoryProblem) -> None:
@@ -174,7 +177,9 @@ class Run:
         )
 
     def use(self, started: list[str], ended: set[str]) -> int:
-        """Bytes inside, from what has started and ended alone (rule B2)."""
+        """Return the bytes inside, given the tasks that have started and ended (rule
+        B2).
+        """
         total = sum(
             self.tasks[name].scratch_bytes for name in started if name not in ended
         )
@@ -186,15 +191,17 @@ class Run:
     def coming(
         self, now: Fraction, ends: Mapping[str, Fraction], started: Collection[str]
     ) -> list[Fraction]:
-        """Ends, and releases of what has not started, that lie ahead."""
+        """Return the times after *now* of ends, and of releases of tasks not yet
+        started.
+        """
         releases = (
             exact(t.release_seconds) for n, t in self.tasks.items() if n not in started
         )
         return [at for at in (*ends.values(), *releases) if at > now]
 
     def sequential(self, order: list[str], started: list[str]) -> int:
-        """The largest use when all that started has ended and the
-        rest goes one at a time.
+        """Return the largest use if all started tasks end and the others then run one
+        at a time.
         """
         done, most = list(started), 0
         for name in order:
@@ -204,7 +211,7 @@ class Run:
         return most
 
     def reference(self) -> list[str]:
-        """The reference order of rule B6."""
+        """Return the reference order of rule B6."""
 
         def growth(name: str, done: list[str]) -> int:
             task = self.tasks[name]
@@ -244,7 +251,9 @@ class Run:
         in_flight: int | None = None,
         actual: Mapping[str, float] | None = None,
     ) -> list[tuple[Fraction, str]] | Json:
-        """The starts, or the record of a run that is stuck or does not start."""
+        """Return (time, task) of all starts, or the record of a run that is stuck or
+        cannot start.
+        """
         room = quota if quota is not None else sum(map(self.own, self.tasks)) + 1
         order = self.reference()
         if safe and quota is not None and (least := self.sequential(order, [])) > quota:
@@ -345,8 +354,10 @@ class Run:
         }
 
     def least_makespan(self, quota: int | None) -> Fraction | None:
-        """Brute force of rule B12: at 0, ends and releases any ready task that fits
-        starts, or all wait.
+        """Return the least makespan by rule B12; None if no schedule exists.
+
+        Every decision is tried: at time 0, at ends and at releases, start any ready
+        task that fits, or wait.
         """
         room = quota if quota is not None else sum(map(self.own, self.tasks)) + 1
         seconds = {n: exact(t.compute_seconds) for n, t in self.tasks.items()}
@@ -366,7 +377,7 @@ class Run:
             for n, task in self.tasks.items():
                 quick = (
                     seconds[n] == 0
-                )  # what takes no time may go before what stands before it
+                )  # a task without time may start before earlier tasks of the list
                 if (
                     n in starts
                     or not self.before[n] <= done
@@ -386,8 +397,9 @@ class Run:
 
 
 def random_instance(rng: random.Random, tasks: int) -> WorkDirectoryProblem:
-    """Few tasks, many ties: small times (some 0, some of tenths), sizes, samples,
-    releases, kept files.
+    """Return a random instance with few tasks and many ties.
+
+    Times, sizes, samples and releases are small numbers; some times are 0, or tenths.
     """
     made: list[str] = []
     rows, files = [], []

@@ -1,9 +1,8 @@
-"""No bound of a workflow lies above any plan: random instances,
-random plans, dispatches.
+"""Test that no bound of a workflow exceeds the makespan of random plans and dispatches.
 
-Queues are dealt in a random order that the files allow, to random nodes, under a random
-policy, some with copy entries; of each instance there is one run of every dispatcher.
-The checker's own bound of rule 18 must be the same.
+Random plans follow an order in which producers precede readers. Nodes and eviction
+policy are random, and some plans have copy entries. Each dispatcher runs once on every
+instance. The bound that the checker computes by rule 18 must be equal.
 """
 
 import random
@@ -29,8 +28,10 @@ TOLERANCE = 1e-9
 def workflow(
     nodes: list[dict[str, Any]], **tasks: tuple[float, str, str]
 ) -> ReplicationProblem:
-    """Files of 40 bytes, 2 s through an interface and 4 s over the link; tasks:
-    seconds, reads, writes.
+    """Return a workflow with files of 40 bytes.
+
+    A file takes 2 s through an interface and 4 s over the link. A task is (seconds,
+    inputs, outputs).
     """
     named = sorted(
         {name for _, reads, writes in tasks.values() for name in reads + writes}
@@ -39,8 +40,9 @@ def workflow(
 
 
 def random_plan(problem: ReplicationProblem, rng: random.Random) -> ReplicationPlan:
-    """Queues that never wait in a circle: every task behind its predecessors
-    in one common order.
+    """Return a random plan whose queues do not wait for each other.
+
+    In an order common to all queues, every task follows its predecessors.
     """
     order = random_order(rng, problem.model_dump(mode="json"))
     return ReplicationPlan.model_validate(
@@ -49,9 +51,7 @@ def random_plan(problem: ReplicationProblem, rng: random.Random) -> ReplicationP
 
 
 def wrong_bounds(seed: int, plans: int) -> tuple[int, list[str]]:
-    """How many plans of one instance were looked at, and what is
-    wrong with its bound.
-    """
+    """Return the number of plans tried on one instance, and the errors of its bound."""
     rng = random.Random(seed)
     make = tight_workflow if seed % 3 == 0 else random_workflow
     problem = ReplicationProblem.model_validate(make(seed, rng.randint(2, 14)))

@@ -1,9 +1,9 @@
-"""The least makespan of a small workflow by replaying every set of
-queues under every policy.
+"""Find the least makespan of a small workflow by replaying all queues under every
+policy.
 
-Slow and exact: queues are dealt one task at a time and replayed by the simulator on
-Fractions of ``workflow_timeline.py``; a deal whose queues wait for each other in a
-circle is left out. Nothing of the solver that it judges is used.
+The search is slow and exact. The queues are replayed by the simulator on Fractions in
+``workflow_timeline.py``; queues that wait for each other are left out. No code is
+shared with the solver that is tested.
 """
 
 import random
@@ -20,8 +20,8 @@ POLICIES = ("farthest-next-use", "popularity", "lru")
 
 
 def all_queues(instance: dict[str, Any]) -> Iterator[dict[str, list[str]]]:
-    """Every assignment that fits and every order on the nodes that does
-    not wait for itself.
+    """Yield every set of queues in which all tasks fit their nodes and no queues wait
+    for each other.
     """
     tasks, nodes = instance["tasks"], instance["nodes"]
     size = {row["id"]: row["bytes"] for row in instance["files"]}
@@ -54,8 +54,8 @@ def all_queues(instance: dict[str, Any]) -> Iterator[dict[str, list[str]]]:
 
 
 def ends(instance: dict[str, Any], order: dict[str, list[str]]) -> bool:
-    """Whether all tasks come to run when each waits for its inputs and
-    for those before it.
+    """Return whether all tasks can run, if each waits for its inputs and for those
+    ahead of it.
     """
     made = {name for task in instance["tasks"] for name in task["outputs"]}
     by_name = {task["id"]: task for task in instance["tasks"]}
@@ -73,7 +73,7 @@ def ends(instance: dict[str, Any], order: dict[str, list[str]]) -> bool:
 def least_makespan(
     instance: dict[str, Any], policies: tuple[str, ...] = POLICIES
 ) -> Fraction:
-    """The least end over all queues and policies."""
+    """Return the least makespan over all queues and *policies*."""
     link = instance["network"]["remote_link"]
     return min(
         Run(instance, link, policy, order).run()
@@ -83,7 +83,9 @@ def least_makespan(
 
 
 def random_instance(seed: int, most_tasks: int, batch: bool) -> dict[str, Any]:
-    """A random workflow on up to three nodes, or the batch that is left of it."""
+    """Return a random workflow on up to three nodes, or if *batch* the same without
+    outputs.
+    """
     instance = random_workflow(seed, most_tasks)
     instance["nodes"] = instance["nodes"][:3]
     if batch:
@@ -94,8 +96,9 @@ def random_instance(seed: int, most_tasks: int, batch: bool) -> dict[str, Any]:
 
 
 def disagreement(seed: int, most_tasks: int, batch: bool = False) -> str | None:
-    """What the search answers otherwise on a random workflow (or batch);
-    None where all is well.
+    """Compare the search with the exhaustive one on a random instance.
+
+    Return a description of the difference, or None if the makespans are equal.
     """
     from ioopt.problems.replication import ReplicationProblem
     from ioopt.solvers.replication.exact.exact_workflow import QueueSearch
@@ -115,8 +118,8 @@ def disagreement(seed: int, most_tasks: int, batch: bool = False) -> str | None:
 
 
 def tight_workflow(seed: int, most_tasks: int = 5) -> dict[str, Any]:
-    """Two nodes that read the same few files all the time, on disks with next
-    to no room to spare.
+    """Return a workflow whose tasks read the same few files on two nodes with nearly
+    full disks.
     """
     rng = random.Random(seed)
     instance = random_workflow(seed, most_tasks)
@@ -147,8 +150,10 @@ def tight_workflow(seed: int, most_tasks: int = 5) -> dict[str, Any]:
 
 
 def astray(instance: dict[str, Any], policy: Any) -> tuple[int, list[str]]:
-    """Ends of a search that prunes nothing, and which of them are no
-    replay of their queues.
+    """Compare a search without pruning with replays of its queues.
+
+    Return the number of complete plans that it visits, and those whose makespan is not
+    that of their replay.
     """
     from ioopt.problems.replication import ReplicationProblem
     from ioopt.sim.replication.simulate import simulate

@@ -1,8 +1,8 @@
-"""HEFT, b-level and ready-min-min of workflows, slowly and exactly, from the
-rules W14-W17 alone.
+"""HEFT, b-level and ready-min-min for workflows, slow and exact, from the rules W14 to
+W17 alone.
 
-Shares no code with the solvers: reads the instance as written, counts in fractions,
-looks at every pair anew.
+The code shares nothing with the solvers. It reads the instance as plain data, computes
+with fractions, and considers every pair of a task and a node anew.
 """
 
 from fractions import Fraction
@@ -23,7 +23,7 @@ class Oracle:
         self.has = {
             name: set(node.get("holds", ())) for name, node in self.nodes.items()
         }
-        self.done: list[tuple[str, str]] = []  # (task, node) in the order of commits
+        self.done: list[tuple[str, str]] = []  # (task, node) in the order of commitment
         self.times: Planned = {}
         self.free = {
             name: [Fraction(0)] * self.cores(node) for name, node in self.nodes.items()
@@ -87,7 +87,7 @@ class Oracle:
                 tails.append(near * moved + self.rank(j, near))
         return Fraction(str(self.tasks[task]["compute_seconds"])) * mean + max(tails)
 
-    # Where a task starts on a node.
+    # The start of a task on a node.
 
     def gap(self, task: str, node: str) -> Fraction:
         at, length = self.base(task) + self.cost(task, node), self.work(task, node)
@@ -131,7 +131,7 @@ class Oracle:
 def by_rank(
     instance: dict[str, Any], planner: str
 ) -> tuple[dict[str, list[str]], Planned]:
-    """Queues and planned times of ``heft`` or ``b-level``."""
+    """Return the queues and the planned times of ``heft`` or ``b-level``."""
     o = Oracle(instance)
     near = o.near if planner == "heft" else Fraction(0)
     rank = {t: o.rank(t, near) for t in o.tasks}
@@ -152,8 +152,8 @@ def by_rank(
 def ready_min_min(
     instance: dict[str, Any],
 ) -> tuple[dict[str, list[str]], dict[str, Fraction], list[tuple[str, str]]]:
-    """Queues, when each node is free of everything planned, and planned
-    evictions (file, node).
+    """Return the queues, the last planned end on each node, and the evictions (file,
+    node).
     """
     o = Oracle(instance)
     while ready := o.open():
@@ -193,8 +193,9 @@ def ready_min_min(
 
 
 def compare(seed: int) -> int:
-    """Hold the three planners to the oracle on one random workflow;
-    returns planned evictions.
+    """Compare the three planners with the oracle on one random workflow.
+
+    Return the number of planned evictions.
     """
     from random_workflows import random_workflow
 
@@ -226,14 +227,14 @@ def compare(seed: int) -> int:
 
 
 def named(plan: Any) -> dict[str, list[str]]:
-    """The queues of a list scheduler by names."""
+    """Return the queues of a list scheduler by the names of nodes and tasks."""
     problem = plan.problem
     tasks = [[problem.tasks[k].id for k in queue] for queue in plan.queues()]
     return {node.id: queue for node, queue in zip(problem.nodes, tasks, strict=True)}
 
 
 def last_ends(plan: Any) -> list[Fraction]:
-    """By node, when it is free of everything planned."""
+    """Return, for each node, the last planned end."""
     ends = [0] * len(plan.problem.nodes)
     for k, i in plan.order:
         ends[i] = max(ends[i], plan.end[k])

@@ -1,8 +1,8 @@
-"""A slow, exact simulator of workflows on Fractions, sharing no code
-with the one it judges.
+"""A slow, exact simulator of workflows on Fractions; the tested simulator shares no
+code with it.
 
-Written from the rules of workflows (docs/rules/workflow.md) in plain sets and lists;
-nothing is kept that can be asked for again.
+It is written from the rules of workflows (docs/rules/workflow.md) with plain sets and
+lists. It stores no value that can be computed again.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Node:
 
 
 class Run:
-    """One replay of an order, or one dispatch by the policy called *policy*."""
+    """One replay of an order, or one run of the dispatcher called *policy*."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class Run:
         self.copies.append(entry)
         return entry
 
-    # what holds now
+    # the present state
 
     def holders(self, file: str) -> list[Node]:
         return [node for node in self.nodes if file in node.complete]
@@ -187,8 +187,10 @@ class Run:
         return waiting[0] if waiting and waiting[0].release <= self.now else None
 
     def is_closed(self, node: Node, entry: Entry) -> bool:
-        """Whether *node* still computes, so that it cannot make the room that it
-        makes before *entry*.
+        """Return whether *entry* must wait because *node* cannot yet make room before
+        it.
+
+        A node that still computes cannot make this room.
         """
         wanted = self.options.get("room", "missing")
         if id(entry) in self.cleared or wanted == "missing":
@@ -278,13 +280,15 @@ class Run:
         own = any(file in entry.inputs for entry in node.waiting())
         return (3 if copies == 1 else 2 if own else 1, far, self.index[file])
 
-    # one turn
+    # one turn of a node
 
     def make_room(
         self, node: Node, size: int, aside: bool = False
     ) -> tuple[bool, str | None]:
-        """Whether *size* bytes fit now, or what is asked to be saved;
-        *aside*: not for the head.
+        """Return whether *size* bytes fit now, and the file to be saved if one must be
+        saved first.
+
+        *aside*: the bytes are not for the first entry of the queue.
         """
         if node.disk is None or self.used(node) + size <= node.disk:
             return True, None
@@ -375,8 +379,9 @@ class Run:
         return False
 
     def source(self, node: Node, file: str) -> str | None:
-        """A node, "" for the remote storage, None where the file is
-        there or cannot come now.
+        """Return the node from which *file* can come, or "" for the remote storage.
+
+        None if the file is on *node*, is arriving there, or cannot come now.
         """
         if file in node.complete or file in self.arriving(node):
             return None
@@ -482,7 +487,9 @@ class Run:
         return ended
 
     def open_parts(self) -> None:
-        """With barriers: the next part of the queues once the open ones are through."""
+        """With barriers, open the next parts of the queues once the open parts have
+        ended.
+        """
         while self.part + 1 < len(self.drops) and all(
             entry.ended is not None
             for entry in self.tasks + self.copies
@@ -517,7 +524,7 @@ class Run:
         )
 
     def run(self) -> Fraction:
-        """The makespan."""
+        """Run to the end; return the makespan in seconds."""
         self.settle()
         while not self.over():
             if self.completions():
@@ -606,8 +613,10 @@ class Run:
 
 
 def random_order(rng: random.Random, instance: dict[str, Any]) -> dict[str, list[Any]]:
-    """Queues without deadlock: one order that keeps the precedence,
-    dealt to nodes that fit.
+    """Return random queues that do not wait for each other, on nodes that the tasks
+    fit.
+
+    In an order common to all queues, every task follows its predecessors.
     """
     size = {row["id"]: row["bytes"] for row in instance["files"]}
     maker = {
@@ -645,8 +654,8 @@ def random_order(rng: random.Random, instance: dict[str, Any]) -> dict[str, list
 
 
 def batch_case(seed: int) -> dict[str, Any]:
-    """A random batch: copies, rounds with barriers and what goes from
-    the disks before each.
+    """Return a random batch with copies, and with rounds, barriers and evictions before
+    each round.
     """
     from random_replication import random_case
 
@@ -659,7 +668,7 @@ def batch_case(seed: int) -> dict[str, Any]:
 
 
 def disks_of_nodes(rng: random.Random, instance: dict[str, Any]) -> None:
-    """Some nodes have disks that are slower or faster than the interfaces."""
+    """Give some nodes disks that are slower or faster than their interfaces."""
     for node in instance["nodes"] if rng.random() < 0.4 else []:
         rate = instance["network"]["replica_bytes_per_second"] * rng.choice(
             [0.25, 0.5, 2]
@@ -668,8 +677,9 @@ def disks_of_nodes(rng: random.Random, instance: dict[str, Any]) -> None:
 
 
 def workflow_case(seed: int) -> dict[str, Any]:
-    """A random workflow, with storage disks and wrong estimates at times,
-    and what to do with it.
+    """Return a random workflow, with a random order or dispatcher to run it.
+
+    Some workflows have storage disks, or actual times that differ from the estimates.
     """
     from random_workflows import random_workflow
 
@@ -702,7 +712,7 @@ def workflow_case(seed: int) -> dict[str, Any]:
 
 
 def case_with_options(seed: int) -> dict[str, Any]:
-    """A random workflow with one of the options beyond the rules, or both."""
+    """Return a random workflow, usually with options that extend the rules."""
     case = workflow_case(seed)
     rng = random.Random(f"options {seed}")
     some = [rng.random() < 0.7 for _ in range(2)]
@@ -719,8 +729,10 @@ CASES = {"workflow": workflow_case, "options": case_with_options, "batch": batch
 def disagreement(
     seed: int, kind: str = "workflow", engine: str = "python"
 ) -> tuple[str | None, int, int]:
-    """How the simulator differs on case *seed* (None: not at all), its
-    evictions and its saves.
+    """Compare the simulator of ioopt with this one on case *seed*.
+
+    Return the first difference (None: there is none), the number of evictions and the
+    number of saves.
     """
     import ioopt
     from ioopt import registry
@@ -809,7 +821,9 @@ def _other_events(run: Run, last: Fraction, found: Any) -> str | None:
 
 
 def _checked_otherwise(problem: Any, plan: Any, found: Any) -> str | None:
-    """What the checker objects to, or measures otherwise."""
+    """Return a violation that the checker finds, or a metric that it computes
+    differently.
+    """
     from ioopt.checks.replication.check import check
 
     report = check(problem, plan, found.schedule)
@@ -830,7 +844,7 @@ def _checked_otherwise(problem: Any, plan: Any, found: Any) -> str | None:
 
 
 def _expected(run: Run, last: Any) -> list[Any]:
-    """The events of the exact simulator: (what, whose, where, start, end)."""
+    """Return the events of the exact simulator as (what, whose, where, start, end)."""
     rows = [
         ("task", t.name, t.node.name if t.node else "", t.begun, t.ended)
         for t in sorted(run.tasks, key=lambda t: (t.begun, run.tasks.index(t)))
@@ -842,7 +856,9 @@ def _expected(run: Run, last: Any) -> list[Any]:
 
 
 def _found(schedule: dict[str, Any]) -> list[Any]:
-    """The same of a schedule, but for the end."""
+    """Return the events of a schedule in the form of :func:`_expected`, except for the
+    end.
+    """
     own: list[Any] = [
         ("task", t["id"], t["node"], t["start_seconds"], t["end_seconds"])
         for t in schedule["tasks"]

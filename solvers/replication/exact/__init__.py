@@ -1,1 +1,1 @@
-"""Proven answers: the integer programs, printed and aggregated, and enumeration."""
+"""Exact solvers: the integer programs, printed and aggregated, and enumeration."""

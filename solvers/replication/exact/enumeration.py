@@ -1,4 +1,4 @@
-"""Prove optimality by enumeration (ours): few tasks on a few equal nodes.
+"""Prove optimality by enumeration, for few tasks on two to four equal nodes (ours).
 
 The method is described in docs/replication-models.md.
 """
@@ -29,28 +29,35 @@ from ioopt.solvers.replication.exact import enumeration_kernel as kernel
 from ioopt.solvers.replication.plans import flat
 
 MOST_NODES = 4
-"""Most compute nodes of an instance that is enumerated (2 to 4).
+"""Largest number of compute nodes of an instance that is enumerated (2 to 4).
 
-Chosen with the two below on PPA and IMAGE-85 batches: a proof takes some seconds.
+This and the next two values were chosen on PPA and IMAGE-85 batches, such that a proof
+takes some seconds.
 """
 MOST_TASKS = 24
-"""Most tasks of an instance that is enumerated (1 to 30)."""
+"""Largest number of tasks of an instance that is enumerated (1 to 30)."""
 MOST_KINDS = 8
-"""Most classes of files, by fetch time, copy time and size (1 to 16)."""
-MOST_NODES_VISITED = {True: 100_000_000, False: 20_000}
-"""Most tree nodes visited: a few seconds compiled, otherwise a few tenths."""
-LEAF_NODES = {True: 300_000, False: 3_000}
-"""Nodes visited for one assignment of tasks before CP-SAT is asked about its files."""
-LEAF_SECONDS = 5.0
-"""Seconds that CP-SAT may take for these files."""
-_CHUNK = {True: 1_000_000, False: 2_000}
-"""Tree nodes visited between two checks of the clock, if the kernel is compiled or
-not.
+"""Largest number of kinds of files, which differ in fetch time, copy time or size (1 to
+16).
 """
+MOST_NODES_VISITED = {True: 100_000_000, False: 20_000}
+"""Largest number of tree nodes visited, with compiled code (True) or without (False).
+
+This takes a few seconds with compiled code, otherwise a few tenths of a second.
+"""
+LEAF_NODES = {True: 300_000, False: 3_000}
+"""Tree nodes visited for the files of one assignment of tasks, compiled or not.
+
+After that, CP-SAT places the files.
+"""
+LEAF_SECONDS = 5.0
+"""Seconds that CP-SAT may take to place the files of one assignment."""
+_CHUNK = {True: 1_000_000, False: 2_000}
+"""Tree nodes visited between two checks of the clock, with compiled code or without."""
 
 
 def applies(instance: StaticInstance) -> bool:
-    """Return whether the instance is small, and its nodes are equal and without
+    """Return whether the instance is small enough, and its nodes are equal and hold no
     files.
     """
     nodes = instance.problem.nodes
@@ -65,20 +72,28 @@ def applies(instance: StaticInstance) -> bool:
 
 
 def _kinds(instance: StaticInstance) -> list[tuple[int, int, int]]:
-    """Return the different (fetch, copy end, bytes) of files, longest fetch first."""
+    """Return the kinds of files, the one with the longest fetch first.
+
+    A kind is (units of a fetch, units of one end of a copy, bytes).
+    """
     every = zip(instance.far, instance.near, instance.sizes, strict=True)
     return sorted(set(every), reverse=True)
 
 
 def _order(instance: StaticInstance) -> list[int]:
-    """Order the classes so that each shares many bytes with the classes before it."""
+    """Return the task classes in an order in which each shares many bytes with earlier
+    ones.
+    """
     left = set(range(len(instance.classes)))
     order: list[int] = []
     seen: set[int] = set()
 
     def key(k: int) -> tuple[int, int, int]:
-        """Return the sort key of a class: shared bytes, all bytes, position; the
-        largest is next.
+        """Return the sort key of class *k*; of the remaining classes, the one with the
+        largest key is next.
+
+        The key is the bytes shared with earlier classes, then all input bytes, then
+        ``-k``.
         """
         inputs = instance.classes[k].inputs
         shared = sum(instance.sizes[f] for f in inputs if f in seen)
@@ -93,12 +108,13 @@ def _order(instance: StaticInstance) -> list[int]:
 
 
 class _Options:
-    """List the options of every group of files; a group is (kind << num_nodes) + reader
-    mask.
+    """List the ways to bring a file to its readers, called options, for each group of
+    files.
 
-    Those of group g are ``every[first[g]:first[g + 1]]``, by rising sum of loads.
-    ``base`` is the least sum by kind and number of readers: (num_nodes + 1) numbers a
-    kind, the first repeated.
+    A group has the number ``(kind << num_nodes) + mask``, where *mask* is the bit set
+    of the nodes that read the file. The options of group g are ``every[first[g]:first[g
+    + 1]]`` in order of rising sum of loads. ``base[kind * (num_nodes + 1) + p]`` is the
+    least sum of loads for p reader nodes; the cell for p = 0 repeats that for p = 1.
     """
 
     def __init__(
@@ -132,11 +148,12 @@ class _Options:
 
 
 class Enumeration:
-    """Search one instance for which :func:`applies` is true, in pieces if wanted.
+    """Enumerate the plans of one instance for which :func:`applies` is true.
 
-    ``compiled`` chooses how the kernel runs; ``relays`` has the model's meaning.
-    ``stuck`` is set when an assignment could not be settled; no proof is possible after
-    that.
+    The search can run in pieces. ``compiled``: run the compiled kernel. ``relays``:
+    nodes may receive files that they do not read but send on. ``stuck`` is set when the
+    search could not settle an assignment of tasks; after that the search proves
+    nothing.
     """
 
     def __init__(
@@ -167,7 +184,7 @@ class Enumeration:
         self.state = self._state()
 
     def _data(self) -> kernel.Data:
-        """Return the arrays that the search reads."""
+        """Return the constant arrays of the instance for the kernel."""
         instance = self.instance
         options = self.options
         box = machine_code.boxes(self.compiled)
@@ -208,7 +225,7 @@ class Enumeration:
         )
 
     def _state(self) -> kernel.State:
-        """Return the initial arrays of a search."""
+        """Return the arrays that the search changes, with their initial values."""
         box = machine_code.boxes(self.compiled)
         nodes = self.instance.num_nodes
         files = self.instance.num_files
@@ -251,13 +268,13 @@ class Enumeration:
         upper: Callable[[], int],
         found: Callable[[Moves], None],
     ) -> int | None:
-        """Visit up to *nodes* more tree nodes; once finished return a proven lower
-        bound.
+        """Visit up to *nodes* more tree nodes; return a proven lower bound in units, or
+        None while the search is unfinished.
 
-        Stop early if *over* returns True. The search looks for plans of at most *upper*
-        units; *upper* is called now and then, and its value may only fall. Every plan
-        goes to *found*, after which *upper* must be below its largest load. The bound
-        is in units; None while the search is unfinished.
+        The search ends early once *over* returns True. It looks for plans whose largest
+        load is at most *upper* units; *upper* is called repeatedly, and its value may
+        only fall. Every plan found is passed to *found*, after which *upper* must
+        return less than the plan's largest load.
         """
         run: Callable[..., int] = kernel.search
         if self.compiled:
@@ -281,9 +298,11 @@ class Enumeration:
         return None
 
     def _settled(self) -> Moves | None:
-        """Return the best plan for the present assignment, found by :class:`FileMix`.
+        """Return the best plan with the present assignment of tasks, or None if none is
+        found.
 
-        The search continues after that assignment.
+        CP-SAT solves the model :class:`FileMix`. The search then continues with the
+        next assignment.
         """
         numbers = self.state.numbers
         options = self.options
@@ -314,9 +333,9 @@ class Enumeration:
         return self._moves(mix.chosen(answer.values)) if answer.found else None
 
     def _moves(self, chosen: list[int]) -> Moves:
-        """Return the plan of the present assignment of tasks.
+        """Return the plan of the present assignment of tasks to nodes.
 
-        The *chosen* options of a group are given to its files in order.
+        The *chosen* options of a group are given to the files of the group in order.
         """
         state = self.state
         options = self.options

@@ -1,9 +1,9 @@
-"""Enumerate the assignments of few tasks to a few equal nodes, pruned by copy costs.
+"""Enumerate the assignments of few tasks to a few equal nodes, pruned by lower bounds.
 
-Branch and bound in two layers: tasks to nodes, then an option for every file of a
-complete assignment (docs/replication-models.md, How ``ip`` searches). The functions
-work on flat arrays; compiled and in plain Python they give the same answer. Loads are
-whole units.
+It is a branch and bound in two layers. The first assigns tasks to nodes. The second
+chooses, for each complete assignment, an option for every file: a way to bring the file
+to its readers (docs/replication-models.md, How ``ip`` searches). The functions work on
+flat arrays; compiled code and plain Python give the same answer. Loads are whole units.
 """
 
 from typing import NamedTuple
@@ -12,15 +12,34 @@ from ioopt.compiled import Box
 
 
 class Data(NamedTuple):
-    """Store the instance as flat arrays: ``ptr``/``files`` list the tasks' files,
-    ``work`` and ``alike`` (1: equal to the task before) are per task, ``kind`` per
-    file, ``far`` and ``size`` per kind, kinds by falling ``far``. ``base`` is (kind,
-    reader nodes) at ``kind * (num_nodes + 1) + p``, p = 0 as p = 1; ``divisor`` (kind,
-    later kind) the common divisor of the fetch times between. Options of (kind, mask of
-    reader nodes) are those from ``opt_ptr[(kind << num_nodes) + mask]``, by rising
-    ``excess`` over ``base``; ``opt_load`` and ``opt_low`` (load without a fetch) are
-    (option, node), ``opt_has`` the mask of nodes that store the file. ``room`` bytes of
-    a node, -1 without limit.
+    """The constant data of one instance as flat arrays.
+
+    A *kind* is a class of files with equal fetch time, copy time and size; kinds are
+    sorted by falling fetch time. A *mask* is the bit set of the nodes that read a file.
+    An *option* is a way to bring a file to these nodes.
+
+    - ``ptr``, ``files``: task k reads ``files[ptr[k]:ptr[k + 1]]``.
+
+    - ``work``: units of computing of each task. ``alike``: 1 if a task equals the task
+      before it.
+
+    - ``kind``: kind of each file. ``far``, ``size``: units of a fetch, and bytes, of
+      each kind.
+
+    - ``base``: at ``kind * (num_nodes + 1) + p``, the least sum of loads for p reader
+      nodes; the cell for p = 0 repeats that for p = 1.
+
+    - ``divisor``: at ``first * num_kinds + last``, the common divisor of the fetch
+      times of kinds *first* to *last*.
+
+    - ``opt_ptr``: the options of a group begin at ``opt_ptr[(kind << num_nodes) +
+      mask]``, in order of rising ``opt_excess``, which is the sum of loads above
+      ``base``.
+
+    - ``opt_load``, ``opt_low``: at ``option * num_nodes + node``, the load, and the
+      load without the fetch. ``opt_has``: bit set of the nodes that store the file.
+
+    - ``room``: bytes of the disk of each node, -1 if unlimited.
     """
 
     num_nodes: int
@@ -45,11 +64,13 @@ class Data(NamedTuple):
 
 
 class State(NamedTuple):
-    """Store what a run changes.
+    """The arrays that the search changes.
 
-    The first layer is indexed by depth (``assign`` .. ``used``), the second by place
-    (``group`` .. ``stored``). ``count`` and ``low`` are the files and the unavoidable
-    units of each group.
+    The fields ``assign`` to ``used`` belong to the first layer and are indexed by
+    depth, the number of assigned tasks. The fields ``group`` to ``stored`` belong to
+    the second layer and are indexed by place, the position in the order of the files.
+    For each group of files, ``count`` is the number of its files, and ``low`` the least
+    load without fetches that each of them causes on each node.
     """
 
     assign: Box
@@ -84,11 +105,12 @@ STUCK = 3
 
 
 def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
-    """Search until a plan within UPPER is FOUND, all is DONE, or *limit* nodes are
-    visited.
+    """Search until a plan within UPPER is FOUND, the search is DONE, or *limit* nodes
+    are visited.
 
-    After FOUND, lower UPPER and call again: the same assignment is examined once more.
-    An assignment that takes more than *leaf_limit* nodes ends the search as STUCK.
+    After FOUND, lower UPPER and call again: the same assignment is searched once more.
+    If the files of one assignment take more than *leaf_limit* nodes, the search ends as
+    STUCK.
     """
     numbers = state.numbers
     tasks = data.num_tasks
@@ -108,14 +130,16 @@ def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
 
 
 def place(data: Data, state: State, depth: int) -> bool:
-    """Put task *depth* on the next node, if any; go deeper if a better plan is
-    possible.
+    """Put task *depth* on the next node to try; return False if no node is left to try.
+
+    Go one task deeper unless bounds exclude a plan within UPPER.
     """
     nodes = data.num_nodes
     files = data.num_files
     state.assign[depth] += 1
     node = state.assign[depth]
-    # Nodes are equal: a task goes to a node in use or to the first unused one.
+    # Compute nodes are equal, so a task goes to a node in use or to the first unused
+    # one.
     if node > min(state.top[depth], nodes - 1):
         return False
     state.numbers[NODES] += 1
@@ -150,7 +174,7 @@ def place(data: Data, state: State, depth: int) -> bool:
 
 
 def bits(mask: int) -> int:
-    """Return how many bits are set."""
+    """Return the number of set bits."""
     count = 0
     while mask:
         mask &= mask - 1
@@ -159,7 +183,11 @@ def bits(mask: int) -> int:
 
 
 def settle(data: Data, state: State, leaf_limit: int) -> int:
-    """Return whether the files of a complete assignment can be placed within UPPER."""
+    """Search for options, within UPPER, for the files of the present complete
+    assignment.
+
+    Return FOUND, STUCK after *leaf_limit* nodes, or DONE if there are none.
+    """
     spare = data.num_nodes * state.numbers[UPPER] - state.cost[data.num_tasks]
     if spare < 0:
         return DONE
@@ -170,8 +198,12 @@ def settle(data: Data, state: State, leaf_limit: int) -> int:
 
 
 def lay_out(data: Data, state: State, spare: int) -> None:
-    """Order the files; for each place in this order, note the fetches and loads still
-    to come.
+    """Fix the order of the files, and prepare the sums that the bounds of the second
+    layer need.
+
+    For each place in this order, store the units of fetches and the unavoidable loads
+    of the file at this place and all later files. *spare* is the sum of loads that may
+    be added above ``base``.
     """
     nodes = data.num_nodes
     files = data.num_files
@@ -209,7 +241,11 @@ def lay_out(data: Data, state: State, spare: int) -> None:
 
 
 def unavoidable(data: Data, state: State, group: int, spare: int) -> None:
-    """Note the least load that a file of *group* causes on each node beside fetches."""
+    """Store, for each node, the least load without fetches that a file of *group*
+    causes.
+
+    Options with an excess above *spare* are left out.
+    """
     nodes = data.num_nodes
     first = data.opt_ptr[group]
     for i in range(nodes):
@@ -223,9 +259,10 @@ def unavoidable(data: Data, state: State, group: int, spare: int) -> None:
 
 
 def may_fit(data: Data, state: State, place: int) -> bool:
-    """Return whether the remaining fetches, from *place* on, fit the nodes' free load.
+    """Return whether the fetches of the files from *place* on may fit the free load of
+    the nodes.
 
-    Only multiples of the common divisor of fetch times count as free.
+    Free load counts only in multiples of the common divisor of the fetch times.
     """
     nodes = data.num_nodes
     upper = state.numbers[UPPER]
@@ -249,7 +286,10 @@ def may_fit(data: Data, state: State, place: int) -> bool:
 
 
 def choose(data: Data, state: State, leaf_limit: int) -> int:
-    """Search the options of all files, depth first."""
+    """Choose an option for every file by depth-first search.
+
+    Return FOUND, STUCK after *leaf_limit* nodes, or DONE if no combination fits.
+    """
     files = data.num_files
     visited = 0
     place = 0
@@ -285,8 +325,9 @@ def choose(data: Data, state: State, leaf_limit: int) -> int:
 
 
 def take(data: Data, state: State, place: int, option: int) -> bool:
-    """Add the loads of *option* after *place*; return False if a disk would
-    overflow.
+    """Give *option* to the file at *place*; return False if a disk would overflow.
+
+    The resulting loads and stored bytes are written to the next place.
     """
     nodes = data.num_nodes
     size = data.size[state.group[place] >> nodes]

@@ -1,12 +1,13 @@
-"""Find and prove the queues whose replay ends first, for a small workflow or batch.
+"""Find and prove the queues with the least makespan, for a small workflow or batch.
 
-Objective: the makespan of the replay, over all queues of tasks, without copy entries,
-replayed under any of the three eviction policies. The start is that of ``link-aware``.
-Then follows a branch and bound along the exact replay
-(:mod:`ioopt.solvers.replication.exact.queue_kernel`), one policy after the other; one
-policy suffices if no file ever has to make room for another. The bound that this proves
-is the metric ``queues_bound_seconds``. A plan with copy entries, or a record of
-dispatches, may end sooner; the bound of the result is valid for those too.
+The objective is the makespan of the replay, over all queues of tasks without copy
+entries, replayed under any of the three eviction policies. The search starts from a
+plan of ``link-aware``. Then a branch and bound along the exact replay
+(:mod:`ioopt.solvers.replication.exact.queue_kernel`) takes one policy after the other;
+one policy suffices if no file ever has to make room for another. The bound proven for
+these queues is the metric ``queues_bound_seconds``. A plan with copy entries or a
+record of dispatches may have a shorter makespan; the bound of the result is valid for
+those too.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from ioopt.compiled import Ints
 
 SCRATCH = ("victims", "keys", "use", "rates", "room", "crossing", "receivers")
-"""Fields of the simulator's state that are scratch between two steps."""
+"""Fields of the simulator's state whose values are not needed from step to step."""
 POLICIES: tuple[EvictionPolicy, ...] = ("farthest-next-use", "popularity", "lru")
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0)]
@@ -64,19 +65,26 @@ Count = Annotated[int, Field(ge=0)]
 class QueueLimits(Record):
     """Divide the time and the replays of a solve among its steps.
 
-    Chosen on the sweep ``workflow-exact`` and on the bundled instances of up to 12
-    tasks.
+    The values were chosen on the sweep ``workflow-exact`` and on the bundled instances
+    of up to 12 tasks.
 
-    ``most_tasks``: with more tasks a proof is unlikely, and the states that the search
-    keeps for each child of a branching get large. *Start*: the link-aware search has
-    ``start_share`` of the limit and ``start_replays`` replays; for a tiny instance only
-    the planners' plans are replayed. *Engine*: the clock is read every ``plain_piece``
-    replays, with compiled code every ``compiled_piece``; up to ``plain_replays``
-    replays take some seconds and need no machine code. *Relaxation*: CP-SAT has
-    ``relax_share`` of the time left before the search over queues. A link-aware search
-    leaves ``relax_kept`` of the limit for CP-SAT, if that is at least ``least_relaxed``
-    seconds, which CP-SAT needs to load. ``answer_seconds`` are reserved for writing the
-    plan.
+    *Size*: instances of more than ``most_tasks`` tasks are refused, because a proof is
+    unlikely and the saved states of all branches get large.
+
+    *Start*: the link-aware search may use ``start_share`` of the time limit and
+    ``start_replays`` replays. For a tiny instance, only the plans of the planners are
+    replayed.
+
+    *Engine*: the clock is read every ``plain_piece`` replays in plain Python, and every
+    ``compiled_piece`` replays in compiled code. Compiled code is used only after
+    ``plain_replays`` replays, which take some seconds.
+
+    *Relaxation*: before the search over queues, CP-SAT may use ``relax_share`` of the
+    time left. If only ``link-aware`` searches, the share ``relax_kept`` of the time
+    limit is kept for CP-SAT. Nothing is kept if this share is less than
+    ``least_relaxed`` seconds, the time in which CP-SAT is loaded.
+
+    *Answer*: ``answer_seconds`` are reserved for writing the plan.
     """
 
     most_tasks: Count = 40
@@ -97,8 +105,8 @@ LIMITS = QueueLimits()
 class Settings(Record):
     """Configure the limit of the search.
 
-    ``replays``: most replays of the search (None: until the time limit). A run that is
-    limited by this count can be repeated exactly.
+    ``replays``: largest number of replays (None: until the time limit). A run that ends
+    by this count can be repeated exactly.
     """
 
     replays: int | None = None
@@ -107,20 +115,21 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """Find the queues that end first, and a lower bound of the makespan of every plan.
+    """Find the queues with the least makespan, and a lower bound of the makespan of
+    every plan.
 
     The bound also holds for plans with copy entries.
     """
     problem.require_room()
     if len(problem.tasks) > LIMITS.most_tasks:
         raise NotApplicableError(
-            f"the search over queues takes up to {LIMITS.most_tasks} tasks, and "
-            f"{len(problem.tasks)} are given"
+            f"the search over queues accepts up to {LIMITS.most_tasks} tasks, and the "
+            f"instance has {len(problem.tasks)}"
         )
     if any(node.staging > 1 for node in problem.nodes):
         raise NotApplicableError(
             "the search over queues replays one staged file at a time, and nodes "
-            "have staging above 1; take link-aware"
+            "have staging above 1; use link-aware"
         )
     request.incumbents.objective_name = "makespan_seconds"
     run = _Run(problem, request)
@@ -131,9 +140,9 @@ def solve(
 
 
 def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """Answer for ``ip`` when the makespan is the measure.
+    """Return the answer of the solver ``ip`` if the measure is the makespan.
 
-    Enumerate the queues of few tasks; search those of more tasks with ``link-aware``.
+    For few tasks their queues are enumerated; for more tasks ``link-aware`` searches.
     """
     one_at_a_time = all(node.staging == 1 for node in problem.nodes)
     asked = replace(request, settings=None)
@@ -145,9 +154,9 @@ def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer
 
 
 def searched(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """Return the plan of ``link-aware``.
+    """Return the answer of ``link-aware``, with a better bound for few tasks.
 
-    With few tasks and enough time, its bound is that of the relaxation.
+    If time is left, CP-SAT computes this bound by a relaxation.
     """
     limit = request.deadline
     few = len(problem.tasks) <= LIMITS.most_tasks
@@ -167,7 +176,9 @@ def searched(problem: ReplicationProblem, request: SolveRequest) -> Answer:
 
 
 class _Run:
-    """Track one solve: the best plan, and what the search of each policy has proven."""
+    """Track one solve: the best plan, the bounds, and what each policy's search has
+    proven.
+    """
 
     def __init__(
         self,
@@ -191,8 +202,8 @@ class _Run:
         self.relaxed = False
 
     def start(self) -> None:
-        """Offer the best plan of a short search, then the plan given with the
-        request.
+        """Offer the best plan of a short link-aware search, and then the warm start of
+        the request.
         """
         deadline = self.deadline.within(LIMITS.start_share * self.deadline.remaining())
         replays = 1
@@ -204,7 +215,7 @@ class _Run:
         self._offer(self.request.start)
 
     def _offer(self, plan: ReplicationPlan | None) -> None:
-        """Make *plan* the best one if its replay ends sooner."""
+        """Make *plan* the best plan if the makespan of its replay is less."""
         if plan is None:
             return
         try:
@@ -217,11 +228,12 @@ class _Run:
             self.request.incumbents.report(plan, seconds, self.floor)
 
     def search(self) -> None:
-        """Search under one policy after the other until the bound is met.
+        """Search under one eviction policy after the other until the best plan is
+        proven optimal.
 
-        Each search begins with the best plan of the one before. CP-SAT runs before a
-        search that is likely to be cut short; for a tiny instance it runs after the
-        searches.
+        Each search starts from the best makespan so far. CP-SAT computes its bound
+        before these searches, which may be cut short. For a tiny instance it does so
+        after them.
         """
         if len(self.problem.tasks) > TINY_TASKS:
             self.relax(LIMITS.relax_share)
@@ -232,7 +244,7 @@ class _Run:
             ended = self._run(tree, policy)
             self.proven.append(tree.bound)
             if not ended and policy != POLICIES[-1]:
-                # Nothing is proven of the policies not yet searched.
+                # Nothing is proven about the policies that were not searched.
                 self.proven.append(self.floor)
             if not ended or not tree.pressed:
                 break
@@ -243,13 +255,15 @@ class _Run:
 
     @property
     def met(self) -> bool:
-        """Return whether the bound proves that no plan can end sooner than the best
-        one.
+        """Return whether the lower bound proves that no plan has a shorter makespan
+        than the best.
         """
         return self.upper <= self.floor * (1 + kernel.CLOSE_ENOUGH)
 
     def relax(self, share: float) -> None:
-        """Ask CP-SAT once for a bound of all plans, in *share* of the time left."""
+        """Compute CP-SAT's bound of all plans, at most once per solve, in *share* of
+        the time left.
+        """
         plan = self.plan
         ruled = plan is not None and plan.sources == "lowest" and not plan.carry_out
         if ruled and not (self.relaxed or self.met or self.deadline.expired()):
@@ -259,8 +273,11 @@ class _Run:
             self.floor = max(self.floor, bound)
 
     def _run(self, tree: QueueSearch, policy: EvictionPolicy) -> bool:
-        """Search until proven (True), or until the time or the replays run out
-        (False).
+        """Continue *tree* until it is complete or the best plan is proven optimal;
+        return True then.
+
+        Return False if the time, the number of replays or the requested gap ends the
+        search.
         """
         before = self.replays
         last = policy == POLICIES[-1]
@@ -291,14 +308,16 @@ class _Run:
                 return False
 
     def _close_enough(self, bound: float) -> bool:
-        """Return whether the best plan is within the requested gap above *bound*."""
+        """Return whether the gap between *bound* and the best plan is at most the
+        requested one.
+        """
         asked = self.request.options.gap
         if not asked:
             return False
         return (relative_gap(self.upper, bound) or 0.0) <= asked
 
     def outcome(self) -> Answer:
-        """Return the best plan and the bound, with a note of what is proven."""
+        """Return the best plan and its bound, with a note that says what is proven."""
         made = f"{self.replays} partial simulations"
         if self.replays == 1:
             made = "1 partial simulation"
@@ -326,15 +345,15 @@ class _Run:
 
 
 def compile_kernels() -> None:
-    """Compile the search by running it on two tasks."""
+    """Compile the search by running it on a batch of two tasks."""
     QueueSearch(tiny_batch(), POLICIES[0], float("inf"), True).run(100)
 
 
 class QueueSearch:
-    """Search over all queues of *problem* under one eviction policy.
+    """Search all queues of *problem* under one eviction policy.
 
-    The search can be interrupted and resumed. It looks only for plans that end before
-    *upper* seconds. ``fast``: use compiled kernels.
+    The search can be interrupted and resumed. It looks only for plans with a makespan
+    below *upper* seconds. ``fast``: use the compiled kernel.
     """
 
     def __init__(
@@ -360,7 +379,7 @@ class QueueSearch:
         self._tree = self._stack(upper)
 
     def _paths(self) -> Path:
-        """Return the arrays with which bounds are computed along a branch."""
+        """Return the arrays from which the lower bounds of a branch are computed."""
         problem = self.problem
         bounds = self._bounds
         tasks = len(problem.tasks)
@@ -392,7 +411,7 @@ class QueueSearch:
         )
 
     def _stack(self, upper: float) -> kernel.Tree:
-        """Return the empty stack of a search below *upper* seconds."""
+        """Return the empty stack of a search for makespans below *upper* seconds."""
         problem = self.problem
         tasks = len(problem.tasks)
         nodes = len(problem.nodes)
@@ -418,8 +437,8 @@ class QueueSearch:
         )
 
     def run(self, visits: int) -> bool:
-        """Replay up to about *visits* more children; return whether the search is
-        complete.
+        """Replay about *visits* more children of branchings; return whether the search
+        is complete.
         """
         run = compiled(kernel.__name__, "search") if self.fast else kernel.search
         arrays = (
@@ -434,26 +453,28 @@ class QueueSearch:
 
     @property
     def visited(self) -> int:
-        """Return how many children were replayed so far."""
+        """Return the number of children replayed so far."""
         return int(self._tree.numbers[kernel.VISITED])
 
     @property
     def upper(self) -> float:
-        """Return the seconds of the best plan known."""
+        """Return the least makespan known, in seconds."""
         return float(self._tree.seconds[kernel.UPPER])
 
     @property
     def pressed(self) -> bool:
         """Return whether a file was ever evicted or saved to make room.
 
-        Only then do eviction policies differ.
+        If not, all eviction policies give the same replays.
         """
         return bool(self._tree.numbers[kernel.PRESSED])
 
     @property
     def bound(self) -> float:
-        """Return a lower bound in seconds of all queues: the least bound of the open
-        branches.
+        """Return a lower bound, in seconds, of the makespan of all queues.
+
+        It is the least bound of the open branches, or the best makespan if that is
+        less.
         """
         tree = self._tree
         width = len(self.problem.tasks) + 2
@@ -467,8 +488,8 @@ class QueueSearch:
         return float(least)
 
     def best_queues(self) -> list[list[int]] | None:
-        """Return the best queues found, which end at :attr:`upper`; None if there are
-        none.
+        """Return the best queues found, whose makespan is :attr:`upper`; None if none
+        were found.
         """
         if not self._tree.numbers[kernel.FOUND]:
             return None
@@ -481,9 +502,11 @@ class QueueSearch:
 
 
 def _one_block(*parts: Any) -> tuple[Ints, list[Any]]:
-    """Return *parts* with its arrays as views into one block of words, and that block.
+    """Return one block of words, and *parts* with their changing arrays as views into
+    it.
 
-    Scratch and constants are left out. The search saves a state by copying the block.
+    Scratch arrays and constants stay outside the block. The search saves a state by
+    copying the block.
     """
     moved = []
     for number, part in enumerate(parts):

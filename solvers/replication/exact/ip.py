@@ -1,4 +1,6 @@
-"""Solve the static problem of Section 4.1: ``ip`` and ``ip-no-replication`` (ours)."""
+"""Solve the static problem of Section 4.1 of Khanna et al.: the solvers ``ip`` and
+``ip-no-replication`` (ours).
+"""
 
 import sys
 from dataclasses import replace
@@ -43,25 +45,28 @@ Rounds = Annotated[int, Field(ge=1)]
 class SearchLimits(Record):
     """Divide the time of ``ip`` between annealing, models and proofs.
 
-    Chosen on the sweeps ``additive`` (IMAGE-85, SAT-85 and PPA of 16 to 500 tasks, 12
-    s) and ``library-additive`` (half a second). Speeds are those of a busy machine.
+    The values were chosen on the sweeps ``additive`` (IMAGE-85, SAT-85 and PPA of 16 to
+    500 tasks, 12 s) and ``library-additive`` (half a second). Speeds are those of a
+    busy machine.
 
-    *Annealing* takes ``anneal_share`` of the limit, or ``small_anneal_share`` if a
-    proof is likely, and runs from ``anneal_rounds`` seeds. With less than
-    ``hurry_seconds`` left, or a model that is too large, it begins from
-    ``hurried_rounds`` seeds only, unless the instance is small. With less than
-    ``loading_pays_seconds`` left, annealing comes before the bound for which CP-SAT has
-    to be loaded.
+    *Annealing* may use ``anneal_share`` of the time limit, or ``small_anneal_share`` if
+    the instance is small enough for a proof. It starts from ``anneal_rounds`` seeds.
+    Instances that are not small get ``hurried_rounds`` seeds instead if the model is
+    too large to build, or if fewer than ``hurry_seconds`` are left. With fewer than
+    ``loading_pays_seconds`` left, annealing comes before the first use of CP-SAT, which
+    takes time to load.
 
-    *Models*: a model is built if that, at ``terms_per_second``, takes at most
-    ``build_share`` of the time left; more than ``longest_search_seconds`` left count as
-    that many. Instances of up to ``small_columns`` columns are proven rather than
-    searched; the first proof, which repeats, has ``first_proof_seconds``.
+    *Models*: a model is built if building takes at most ``build_share`` of the time
+    left, at ``terms_per_second`` coefficients per second. If more than
+    ``longest_search_seconds`` are left, only that many count. Instances of up to
+    ``small_columns`` columns are proven rather than searched. The first attempt at a
+    proof may take ``first_proof_seconds`` of CP-SAT's deterministic time, so that it
+    can be repeated exactly.
 
-    *What follows*: the search for a bound of all plans takes as long as the search for
+    *Afterwards*: the search for a bound of all plans may take as long as the search for
     plans of one round took, but at least ``least_wider_seconds``. ``answer_seconds``
-    and ``answer_seconds_per_task`` are reserved for writing, checking and replaying the
-    plan; the search has at least ``least_share`` of the time.
+    plus ``answer_seconds_per_task`` for each task are reserved for writing, checking
+    and replaying the plan. The search keeps at least ``least_share`` of the time.
     """
 
     anneal_share: Share = 0.6
@@ -87,9 +92,11 @@ LIMITS = SearchLimits()
 class Settings(Record):
     """Configure the static model.
 
-    ``cycles``: copies as printed, or acyclic (each descends from a fetch).
-    ``replication`` off: no copies. ``anneal`` off: start without annealing. ``moves``:
-    how the replay treats the plan's transfers (timeline rule 7).
+    ``cycles``: ``printed`` allows copies of a file in a cycle, as the paper's model
+    does; with ``acyclic`` every copy descends from a fetch or a held file.
+    ``replication``: allow copies between nodes. ``anneal``: anneal before the model is
+    solved. ``moves``: how the replay treats the transfers of the plan (timeline rule
+    7).
     """
 
     cycles: Cycles = "acyclic"
@@ -101,15 +108,15 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """Minimise the additive time by the static model.
+    """Minimise the additive batch time by the static model.
 
-    When the makespan is the measure, and neither settings nor a backend are given,
-    minimise the end of the replay instead.
+    If the makespan is the measure, and neither settings nor a backend are given,
+    minimise the makespan of the replay instead.
     """
     settings = request.settings or Settings()
     plain = settings == Settings() and request.options.backend is None
     if request.measure == "makespan_seconds" and plain:
-        # Loads numpy and more, which the static model does not need.
+        # This import loads numpy and more, which the static model does not need.
         from ioopt.solvers.replication.exact import exact_workflow
 
         return exact_workflow.least_makespan(problem, request)
@@ -126,7 +133,7 @@ def solve(
 def _least_additive(
     problem: ReplicationProblem, request: SolveRequest, settings: Settings
 ) -> Answer:
-    """Run the search of the static model, and answer with its best plan."""
+    """Search with the static model, and return the answer with the best plan found."""
     require_batch(problem)
     hasty = in_haste(problem, request)
     if hasty is not None:
@@ -153,7 +160,9 @@ def _least_additive(
 
 
 def _greedy_start(search: Search) -> None:
-    """Offer MinMin's plan, so that the answer is never worse than the greedy one."""
+    """Offer MinMin's plan to the search, so that the answer is never worse than that
+    plan.
+    """
     problem = search.instance.problem
     limited = any(node.disk_bytes is not None for node in problem.nodes)
     if limited or not search.replication:
@@ -166,7 +175,9 @@ def _greedy_start(search: Search) -> None:
 
 
 def _offered(search: Search, start: ReplicationPlan) -> bool:
-    """Offer a warm start; return whether the checker accepts it as a static plan."""
+    """Offer the plan *start* to the search; return False if it is not a valid static
+    plan.
+    """
     moves = from_plan(search.instance, start)
     if moves is None or (moves.copies and not search.replication):
         return False
@@ -178,7 +189,7 @@ def _offered(search: Search, start: ReplicationPlan) -> bool:
 
 
 def _run(search: Search, settings: Settings, backend: str | None) -> None:
-    """Find bounds, anneal, then run the model on *backend* (None: choose one)."""
+    """Compute bounds, anneal, then solve the model on *backend* (None: choose one)."""
     instance = search.instance
     if backend is None and len(instance.problem.tasks) <= TINY_TASKS:
         search.enumerate()
@@ -196,8 +207,8 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         return
     if not builds:
         search.notes.append(
-            "too large for the integer program in this time: used bounds and "
-            "annealing only"
+            "the integer program is too large for the time limit: only bounds and "
+            "annealing were used"
         )
     elif backend in ("HiGHS", "CBC"):
         search.run_highs(backend)
@@ -208,16 +219,16 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
 
 
 def _can_be_built(search: Search) -> bool:
-    """Return whether the model can be built in its share of the time left."""
+    """Return whether building the model takes at most its share of the time left."""
     seconds = min(search.deadline.remaining(), LIMITS.longest_search_seconds)
     most = LIMITS.terms_per_second * LIMITS.build_share * seconds
     return num_terms(search.instance) <= most
 
 
 def _anneal(search: Search, small: bool, builds: bool) -> None:
-    """Anneal for a share of the limit that depends on the instance's size.
+    """Anneal for a share of the time limit that depends on the size of the instance.
 
-    On instances too large to prove, annealing gains more than CP-SAT.
+    On instances too large for a proof, annealing improves the plan more than CP-SAT.
     """
     if small:
         search.anneal(LIMITS.small_anneal_share, LIMITS.anneal_rounds)
@@ -228,7 +239,11 @@ def _anneal(search: Search, small: bool, builds: bool) -> None:
 
 
 def _prove(search: Search, settings: Settings) -> None:
-    """Try a short, repeatable proof; then anneal again and race for a proof."""
+    """Try to prove the optimum by enumeration, then by CP-SAT, then by both in
+    parallel.
+
+    The first two attempts are short and can be repeated exactly.
+    """
     search.enumerate(fast=True)
     if not search.over():
         seconds = LIMITS.first_proof_seconds
@@ -239,11 +254,13 @@ def _prove(search: Search, settings: Settings) -> None:
 
 
 def _bound_of_all_plans(search: Search, settings: Settings) -> None:
-    """Search for plans that evict or relay and beat the proven best of one round.
+    """Raise the lower bound of all plans, once the best plan of one round is proven
+    optimal.
 
-    Without disk limits, plans that relay are no longer than any plan, whatever it
-    evicts: the first arrivals of its files form such a plan. The search takes as long
-    as the search so far, and yields a bound but no plan.
+    The search includes plans that relay files, and ignores disk limits. Its bound holds
+    for every plan: if a plan evicts files, keeping the first arrival of each file on
+    each node gives a plan with relays that takes no longer. The search may take as long
+    as the search before it. It yields a bound but no plan.
     """
     deadline = search.deadline
     if not search.proven() or search.moves is None or search.of_all_plans_too():
@@ -263,7 +280,7 @@ def _bound_of_all_plans(search: Search, settings: Settings) -> None:
 def _outcome(
     search: Search, problem: ReplicationProblem, request: SolveRequest, build: float
 ) -> Outcome:
-    """Return the best plan with its bound, or MinMin's plan if there is none."""
+    """Return the best plan of the search with its bound; without one, MinMin's plan."""
     instance = search.instance
     notes = list(search.notes)
     if search.infeasible:
@@ -303,8 +320,9 @@ def _outcome(
 
 
 def one_round_note(seconds: float) -> str:
-    """Return a note of what is proven of plans of one round, if the general bound is
-    lower.
+    """Return a note that gives the bound in *seconds* of plans of one round.
+
+    It is used if the bound of all plans is lower.
     """
     return (
         "no plan of one round that evicts nothing and copies files only to nodes "
@@ -314,7 +332,9 @@ def one_round_note(seconds: float) -> str:
 
 
 def cycle_notes(problem: ReplicationProblem, plan: ReplicationPlan) -> list[str]:
-    """Return a note if copies of the printed model form a cycle."""
+    """Return a note if copies in a plan of the printed model form a cycle, else no
+    notes.
+    """
     strict = plan.model_copy(update={"moves": "static"})
     cycles = [v for v in check(problem, strict, None).violations if v.rule == "forest"]
     if not cycles:

@@ -1,5 +1,6 @@
-"""Solve equations (1)-(13) and (21) as printed, through PuLP: the baseline of
-``ip``.
+"""Solve equations (1)-(13) and (21) of Khanna et al. as printed, through PuLP.
+
+The solver is the baseline for ``ip``.
 """
 
 from dataclasses import replace
@@ -28,7 +29,7 @@ from ioopt.solvers.replication.greedy.minmin import answer_instead
 from ioopt.solvers.replication.plans import Answer, one_round_too_small, require_batch
 
 TERMS_PER_SECOND = 60_000
-"""Terms that PuLP builds and passes to a backend per second on a busy machine
+"""Number of terms per second that PuLP builds and passes to a backend on a busy machine
 (measured).
 """
 
@@ -36,8 +37,8 @@ TERMS_PER_SECOND = 60_000
 class Settings(Record):
     """Configure the printed model.
 
-    ``cycles`` as printed (copies may run in a cycle) or acyclic; ``replication`` off:
-    no copies.
+    ``cycles``: ``printed`` allows copies of a file in a cycle, as the paper's model
+    does; ``acyclic`` excludes them. ``replication``: allow copies between nodes.
     """
 
     cycles: Cycles = "printed"
@@ -47,8 +48,9 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """Solve the printed model, with HiGHS by default; fall back to MinMin if it is too
-    slow.
+    """Solve the printed model, by default with HiGHS.
+
+    The answer is MinMin's plan if the model is too large or no plan is found in time.
     """
     require_batch(problem)
     settings = request.settings or Settings()
@@ -61,7 +63,7 @@ def solve(
     model = PrintedModel(problem, settings.cycles, settings.replication)
     build = request.deadline.elapsed()
     left = request.deadline.remaining()
-    # After the backend, the plan is still read, checked and replayed.
+    # Reserve time to read, check and replay the plan after the backend has ended.
     limits = BackendLimits.of(request, max(0.01, left - 0.1 - terms / TERMS_PER_SECOND))
     answer = solve_program(model.program, request.options.backend, limits)
     versions = {answer.backend: answer.version}
@@ -82,8 +84,8 @@ def solve(
         )
     metrics = {}
     if bound is not None and not roomy(model.instance):
-        # The model respects (21) and never evicts held files; plans that evict may take
-        # less time.
+        # The model satisfies the disk limits (21) and never evicts held files. Plans
+        # that evict may take less time.
         metrics["one_round_bound_seconds"] = bound
         notes.append(one_round_note(bound))
         bound = quick(problem)
@@ -101,7 +103,11 @@ def solve(
 def proven_bound(
     instance: StaticInstance, answer: BackendAnswer, plan: ReplicationPlan
 ) -> float | None:
-    """Return the backend's bound in seconds, rounded up to a multiple of the unit."""
+    """Return the lower bound that *answer* proves, in seconds; None if it has none.
+
+    The bound is rounded up to a multiple of the time unit. If *plan* is proven optimal,
+    the bound is the exact batch time of the plan.
+    """
     if answer.bound is None:
         return None
     if answer.status is not Status.OPTIMAL:
@@ -117,8 +123,10 @@ def _fallback(
     reason: str,
     answer: BackendAnswer | None = None,
 ) -> Outcome:
-    """Answer with MinMin's plan, and with the model's bound if it holds for that
-    plan.
+    """Return MinMin's plan, with *reason* in its notes.
+
+    The bound of *answer* is added if all disks are unlimited, since only then it holds
+    for plans that fetch a file twice.
     """
     if not enough_disk(reduce(problem)):
         raise one_round_too_small()

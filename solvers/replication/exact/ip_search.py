@@ -1,4 +1,6 @@
-"""Search exactly for ``ip``, in the order given in docs/replication-models.md."""
+"""The steps of the exact search of ``ip``, in the order given in
+docs/replication-models.md.
+"""
 
 import math
 import threading
@@ -31,26 +33,32 @@ from ioopt.solvers.replication.exact import enumeration
 from ioopt.solvers.replication.search.anneal import anneal, placed_by_disk, steps_within
 
 PROOF = {"symmetry_level": 2, "linearization_level": 2}
-"""Full linearisation proves what level 1 does not: 2.6 s instead of 15 s and more."""
+"""Parameters of CP-SAT for a proof.
+
+With full linearisation a proof took 2.6 s, with level 1 it took 15 s and more.
+"""
 SEARCH = {"symmetry_level": 0}
-"""Presolve with symmetries can call a complete feasible hint infeasible."""
+"""Parameters of CP-SAT for the search for a better plan.
+
+Symmetries are off: with them, presolve can reject a complete feasible hint.
+"""
 PROVEN = 0.5 * OPTIMAL_RELATIVE_GAP
-"""Largest relative gap that counts as proven; covers rounding of times to units."""
+"""Largest relative gap that counts as proven, since times are rounded to units."""
 SMALL_COLUMNS = 1_500
-"""Most columns for which CP-SAT and the enumeration race for a proof."""
+"""Largest number of columns for which CP-SAT and the enumeration run in parallel."""
 
 
 class Search:
-    """Track the best moves, the best load and the bounds, in units, while the steps
-    run.
+    """Track the best plan and the lower bounds while the steps of the search run.
 
-    ``cycles`` and ``replication`` choose the model; the deadline of ``request`` leaves
-    room for what follows the search. ``bound`` is valid for plans of one round that
-    satisfy (2) and never evict held files, ``common`` for every plan that the checker
-    accepts. While ``relays`` is set, nodes may pass on files that they do not read, so
+    Loads and bounds are in units of the instance. ``cycles`` and ``replication`` choose
+    the model. ``bound`` is valid for plans of one round that satisfy equation (2) and
+    never evict held files; ``common`` is valid for every plan that the checker accepts.
+
+    While ``relays`` is set, nodes may send on copies of files that they do not read, so
     that the models prove bounds of all plans. The first plan with relays that is better
-    than the best one ends this step, unless ``loose`` accepts it. ``infeasible``: one
-    round is proven unable to hold the batch.
+    than the best plan clears ``relays``; with ``loose`` such a plan becomes the best
+    plan instead. ``infeasible``: it is proven that no plan of one round exists.
     """
 
     def __init__(
@@ -81,13 +89,17 @@ class Search:
 
     @property
     def of_all_plans(self) -> bool:
-        """Return whether bounds that the models prove now are valid for all plans of
-        the variant.
+        """Return whether bounds from the models, as now configured, are valid for all
+        plans.
+
+        All plans are those of the solver's variant: with or without copies.
         """
         return roomy(self.instance) and self.relays == self.may_relay
 
     def proven(self) -> bool:
-        """Return whether the gap is closed, up to :data:`PROVEN` of the load."""
+        """Return whether the gap is at most :data:`PROVEN` of the best load, or one
+        round is proven infeasible.
+        """
         if self.infeasible:
             return True
         if self.moves is None:
@@ -95,13 +107,11 @@ class Search:
         return self.load - self.bound <= PROVEN * self.load
 
     def of_all_plans_too(self) -> bool:
-        """Return whether the bound of plans of one round holds for all plans as
-        well.
-        """
+        """Return whether the bound of plans of one round is proven for every plan."""
         return self.bound - self.common <= PROVEN * self.bound
 
     def target(self) -> int:
-        """Return the largest load of a plan that improves by more than the proof
+        """Return the largest load that improves the best load by more than the proof
         tolerance.
         """
         return self.load - 1 - int(PROVEN * self.load)
@@ -114,11 +124,14 @@ class Search:
         return (self.load - self.bound) / max(self.load, 1) <= gap
 
     def over(self) -> bool:
-        """Return whether the search must end now."""
+        """Return whether the search must end: proof, requested gap or deadline."""
         return self.proven() or self.good_enough() or self.deadline.expired()
 
     def offer(self, moves: Moves | None) -> None:
-        """Record *moves* if they fit the disks and beat the best."""
+        """Make *moves* the best plan if they fit the disks and their load is less.
+
+        Relays are removed first unless ``loose`` is set.
+        """
         if moves is None:
             return
         moves = tidied(self.instance, moves)
@@ -130,24 +143,27 @@ class Search:
             self.relays = False
 
     def _keep(self, moves: Moves) -> None:
-        """Make *moves* the best if their load is less and the disks hold them."""
+        """Make *moves* the best plan if they fit the disks and their load is less;
+        report it.
+        """
         load = max(loads(self.instance, moves), default=0)
         with self.lock:
             if load >= self.load or not fits(self.instance, moves):
                 return
             self.moves = moves
             self.load = load
-        # An interrupted run answers with the best plan reported so far.
+        # If the run is interrupted, its answer is the best plan reported so far.
         plan = to_plan(self.instance, moves, self.cycles == "printed")
         seconds = self.instance.seconds
         bound = seconds(self.common) if self.common else None
         self.request.incumbents.report(plan, seconds(load), bound)
 
     def raise_bound(self, units: float | None, of_all_plans: bool = False) -> None:
-        """Record a proven bound.
+        """Record *units* as a proven lower bound of the load.
 
-        Loads are whole units, so a backend's bound is rounded up, except for its
-        rounding errors.
+        With *of_all_plans* it is a bound for every plan, not only for plans of one
+        round. Loads are whole units, so the bound of a backend is rounded up, after a
+        small allowance for its rounding errors.
         """
         if units is None or not math.isfinite(units):
             return
@@ -159,21 +175,25 @@ class Search:
             self.bound = max(self.bound, least)
             if of_all_plans or self.of_all_plans:
                 self.common = max(self.common, least)
-            # An interrupted run answers with the last bound reported.
+            # If the run is interrupted, its answer has the last bound reported.
             self.request.incumbents.bound = self.instance.seconds(self.common)
 
     # ------------------------------------------------------------------------------
-    # steps
+    # the steps of the search
 
     def quick_bounds(self) -> None:
-        """Record the bounds that cost no time: total disk space, area, largest task."""
+        """Record the bounds that need no search, and whether the disks together are too
+        small.
+
+        The bounds are the area bound and the least time of the largest task.
+        """
         self.infeasible = not enough_disk(self.instance)
         self.raise_bound(math.ceil(bounds.area(self.instance)), of_all_plans=True)
         self.raise_bound(bounds.largest_task(self.instance), of_all_plans=True)
 
     def partition_bound(self) -> None:
-        """Bound the load by partitioning the files by weight, with a small CP-SAT
-        model.
+        """Record the bound of a small CP-SAT model, which divides the weights of the
+        files among the nodes.
         """
         instance = self.instance
         weights = bounds.file_weights(instance, self.cycles, self.replication)
@@ -186,9 +206,10 @@ class Search:
             self.raise_bound(round(answer.bound), of_all_plans=True)
 
     def anneal(self, share: float, rounds: int, again: bool = False) -> None:
-        """Anneal from several seeds; *share* of the limit sets the number of steps.
+        """Anneal from *rounds* seeds, within *share* of the time limit.
 
-        Small instances take few steps.
+        Small instances take few steps. *again*: use new seeds, and the full number of
+        steps.
         """
         limit = min(self.request.options.time_limit_seconds or 60.0, 600.0)
         seed = self.request.options.seed
@@ -196,7 +217,7 @@ class Search:
             seed += rounds
         placed: tuple[int, ...] = ()
         for number in range(rounds):
-            # Even without time the first round offers its initial state.
+            # Even if no time is left, the first round offers its initial state.
             if self.proven() or (self.over() and self.moves is not None):
                 return
             placed = placed or placed_by_disk(self.instance)
@@ -217,8 +238,10 @@ class Search:
             self.offer(found)
 
     def enumerate(self, fast: bool = False) -> None:
-        """Enumerate if the instance allows it: briefly, or if *fast* for seconds in
-        machine code.
+        """Enumerate all plans if the instance is small enough.
+
+        The enumeration takes a fraction of a second, or with *fast* some seconds in
+        compiled code.
         """
         if self.over() or not enumeration.applies(self.instance):
             return
@@ -239,7 +262,10 @@ class Search:
     def _advance(
         self, search: enumeration.Enumeration, nodes: int, cancel: threading.Event
     ) -> None:
-        """Continue *search* for *nodes* tree nodes."""
+        """Continue *search* for *nodes* tree nodes, and record the bound if it ends.
+
+        Stop early if *cancel* is set or ``relays`` has changed.
+        """
 
         def over() -> bool:
             return self.over() or search.relays != self.relays or cancel.is_set()
@@ -251,8 +277,8 @@ class Search:
             self.raise_bound(bound)
 
     def race(self) -> None:
-        """Run CP-SAT and a resumed enumeration at the same time until one has a
-        proof.
+        """Run CP-SAT and the interrupted enumeration in parallel until one of them has
+        a proof.
         """
         cancel = threading.Event()
         going = self.going
@@ -272,9 +298,10 @@ class Search:
             running.result()
 
     def close_in(self, cancel: threading.Event) -> None:
-        """Ask CP-SAT for any plan below a target.
+        """Ask CP-SAT repeatedly for any plan with a load up to a target.
 
-        The target alternates between half way to the bound and just below the best.
+        The target alternates between half way to the bound and just below the best
+        load.
         """
         seconds = 2.0
         while not self.over() and not cancel.is_set():
@@ -287,7 +314,7 @@ class Search:
             seconds *= 2
 
     def ask(self, target: int, seconds: float, cancel: threading.Event) -> None:
-        """Run CP-SAT once for any plan with a load of at most *target* units."""
+        """Ask CP-SAT once for any plan with a load of at most *target* units."""
         model = self.model(target)
         limits = replace(BackendLimits.of(self.request, seconds), gap=None)
         answer = solve_by_cpsat(
@@ -302,10 +329,13 @@ class Search:
         work: float | None = None,
         cancel: threading.Event | None = None,
     ) -> None:
-        """Run CP-SAT once, for a proof (symmetry on) or for a better plan (full
-        hint).
+        """Solve the model once with CP-SAT, to prove the optimum if *proof*, else to
+        improve the plan.
+
+        A proof uses symmetry detection; an improvement starts from the best plan as a
+        hint. *work* limits CP-SAT's deterministic seconds.
         """
-        # Plans with relays help only if a proof is likely.
+        # Models with relays are worth their size only if a proof is likely.
         self.relays = self.relays and proof
         upper = None
         if proof and self.moves is not None:
@@ -330,7 +360,7 @@ class Search:
         self._take(model, answer, "ortools", upper)
 
     def run_highs(self, backend: str) -> None:
-        """Run a floating-point backend once on the same model."""
+        """Solve the model once with *backend*, which computes in floating point."""
         model = self.model(None)
         start = None if self.moves is None else model.hint(self.moves)
         answer = solve_program(
@@ -339,8 +369,8 @@ class Search:
         self._take(model, answer, backend, None)
 
     def model(self, upper: int | None) -> AggregatedModel:
-        """Return the aggregated model for loads up to *upper* units, with the known
-        bounds.
+        """Return the aggregated model for loads up to *upper* units, with the bound
+        known so far.
         """
         most = None if upper is None else max(upper, self.bound)
         return AggregatedModel(
@@ -359,7 +389,10 @@ class Search:
         package: str,
         below: int | None,
     ) -> None:
-        """Use an answer; *below* is the upper limit on M given to the run, if any."""
+        """Record the plan and the bound in a backend's *answer*.
+
+        *below* is the largest load that the model allowed, in units (None: no limit).
+        """
         self.versions[package] = answer.version
         if answer.status is Status.INFEASIBLE:
             if below is not None:
@@ -370,6 +403,6 @@ class Search:
         if answer.found:
             self.offer(model.moves(answer.values))
         if answer.bound is not None:
-            # CP-SAT works with whole numbers, the other backends with floats.
+            # CP-SAT computes with whole numbers, the other backends with floats.
             whole = package == "ortools"
             self.raise_bound(round(answer.bound) if whole else answer.bound)

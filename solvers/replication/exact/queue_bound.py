@@ -1,10 +1,15 @@
-"""Bound from below the remaining time of a replay, given its exact state.
+"""Compute lower bounds of the makespan from the exact state of a replay.
 
 The same code runs in plain Python and compiled. The bound is valid for all ways to
-continue the queues and for every eviction policy. It is the largest of three: the
-longest path from the present instant (queued tasks on their node, others on their best
-node); the work left on the cores plus what must follow it; and the load of the shared
-link plus what must follow each file.
+complete the queues and for every eviction policy. It is the largest of three:
+
+- the end of the longest chain of waiting tasks, with each queued task on its node, and
+  every other task on the node where it would end first;
+
+- the computing left on the cores, plus the time that must follow it;
+
+- the bytes that must still cross the shared link, plus the time that must follow each
+  file.
 """
 
 from __future__ import annotations
@@ -24,15 +29,21 @@ ENDED_TASK = 3
 
 
 class Path(NamedTuple):
-    """Store the data of the bounds for one instance, in seconds unless said otherwise.
+    """The data from which the bounds of one instance are computed. Times are in
+    seconds.
 
-    ``order``: the tasks, each after its predecessors; ``urgent``: all by falling tail,
-    then -1. ``quick``, ``tail``: least compute time, and what must follow a task's end;
-    ``far``: least time of each file from or to the remote storage; ``near``: time of a
-    byte through an interface; ``remote_rate``: bytes per second of all links together;
-    ``producer`` by file, -1 none; ``fits`` by task and node. The rest is scratch: by
-    task ``state`` and ``on`` (its node), ``start``, ``end``; by file ``after``,
-    ``owed``; by core ``free`` and ``power``.
+    ``order``: the tasks, each after its predecessors. For each task, ``quick`` is the
+    compute time on the fastest node, and ``tail`` the least time that must follow the
+    end of the task. ``urgent``: the tasks in order of falling tail, then -1. ``far``:
+    for each file, the least time from or to the remote storage. ``near``: seconds per
+    byte through an interface of a node. ``remote_rate``: bytes per second of all remote
+    links together. ``producer``: for each file, the task that writes it (-1: none).
+    ``fits``: at ``task * num_nodes + node``, 1 if the task fits the node.
+
+    The other fields are scratch. For each task: ``state``, ``on`` (its node), and the
+    earliest ``start`` and ``end``. For each file: ``owed``, the bytes that must still
+    cross the link, and ``after``, the tail of the file. For each core: the time when it
+    is ``free``, and its ``power``.
     """
 
     order: Ints
@@ -55,7 +66,9 @@ class Path(NamedTuple):
 
 
 def seconds_at_least(inst: Instance, plan: Queues, st: State, path: Path) -> float:
-    """Return a lower bound of the makespan of every completion of the present state."""
+    """Return a lower bound of the makespan in seconds, however the queues are
+    completed.
+    """
     survey(inst, plan, st, path)
     best = max(st.clock[1], longest_path(inst, plan, st, path))
     best = max(best, work_left(inst, plan, st, path))
@@ -63,7 +76,9 @@ def seconds_at_least(inst: Instance, plan: Queues, st: State, path: Path) -> flo
 
 
 def survey(inst: Instance, plan: Queues, st: State, path: Path) -> None:
-    """Record the state of every task."""
+    """Record for every task whether it is unassigned, queued, running or ended, and its
+    node.
+    """
     now = st.clock[0]
     for k in range(inst.num_tasks):
         path.state[k] = LOOSE
@@ -88,8 +103,11 @@ def survey(inst: Instance, plan: Queues, st: State, path: Path) -> None:
 
 
 def longest_path(inst: Instance, plan: Queues, st: State, path: Path) -> float:
-    """Return the length of the longest path of earliest ends; fill ``start`` and
-    ``end``.
+    """Return a lower bound of the makespan from chains of tasks that wait for each
+    other.
+
+    It also fills ``path.start`` and ``path.end`` with the earliest start and end of
+    each task.
     """
     best = 0.0
     for turn in range(inst.num_tasks):
@@ -116,12 +134,12 @@ def longest_path(inst: Instance, plan: Queues, st: State, path: Path) -> float:
 def earliest(
     inst: Instance, plan: Queues, st: State, path: Path, k: int, i: int
 ) -> float:
-    """Return when task *k* can start on node *i* at the earliest."""
+    """Return the earliest time at which task *k* can start on node *i*."""
     now = st.clock[0]
     start = max(now, inst.release[k])
-    # Earlier entries of the queue start no later, and only then this task's own files
-    # are staged. The files of a loose task may also be staged for entries that come in
-    # between, before its release.
+    # The files of a queued task are staged only after the entries ahead of it have
+    # started, and after its release. Those of an unassigned task may be staged before
+    # its release, for tasks that will be queued ahead of it.
     begun = start if path.state[k] == QUEUED else now
     first = True
     p = st.head[i]
@@ -152,17 +170,17 @@ def earliest(
 
 
 def nowhere(st: State, f: int) -> bool:
-    """Return whether file *f* is on remote storage only and not being transferred."""
+    """Return whether file *f* is only on remote storage and no node receives it."""
     return bool(st.copies[f] == 0 and st.flying[f] == 0 and st.saved[f] == 2)
 
 
 def left_of(st: State, y: int, now: float) -> float:
-    """Return the bytes that transfer *y* still has to move."""
+    """Return the bytes that transfer *y* still has to move at time *now*."""
     return max(0.0, st.left[y] - st.rate[y] * (now - st.since[y]))
 
 
 def arrival(inst: Instance, st: State, path: Path, f: int, i: int) -> float:
-    """Return when file *f* can be complete on node *i* at the earliest."""
+    """Return the earliest time at which file *f* can be complete on node *i*."""
     now = st.clock[0]
     maker = path.producer[f]
     if maker >= 0 and path.state[maker] != ENDED_TASK:
@@ -184,8 +202,8 @@ def arrival(inst: Instance, st: State, path: Path, f: int, i: int) -> float:
 
 
 def cores_free(inst: Instance, st: State, k: int, i: int) -> float:
-    """Return when the tasks running on node *i* first leave free the cores that task
-    *k* needs.
+    """Return the earliest time at which running tasks leave enough cores of node *i*
+    for task *k*.
     """
     idle = st.idle[i]
     time = st.clock[0]
@@ -205,7 +223,11 @@ def cores_free(inst: Instance, st: State, k: int, i: int) -> float:
 
 
 def work_left(inst: Instance, plan: Queues, st: State, path: Path) -> float:
-    """Bound the end by the computing left on the nodes still open, grouped by tail."""
+    """Return a lower bound of the makespan from the computing that has not started.
+
+    For each task in order of falling tail: the task and all before it must be computed
+    on the nodes that can still start tasks, and then the tail of the task follows.
+    """
     used = 0
     for i in range(inst.num_nodes):
         if in_use(plan, st, i):
@@ -234,14 +256,17 @@ def work_left(inst: Instance, plan: Queues, st: State, path: Path) -> float:
 
 
 def in_use(plan: Queues, st: State, i: int) -> bool:
-    """Return whether another task can start on node *i*."""
+    """Return whether node *i* can start another task: one is queued, or its queue may
+    grow.
+    """
     p = st.head[i]
     return is_open(plan, st, i) >= 0 or (p < plan.ptr[i + 1] and plan.entry[p] >= 0)
 
 
 def node_opens(inst: Instance, plan: Queues, st: State, path: Path, i: int) -> float:
-    """Return when node *i* can next start a task: the head of its queue or, if that is
-    not yet known, the earliest possible head.
+    """Return the earliest time at which node *i* can start its next task.
+
+    This is the first task of its queue or, if the queue is empty, any task that fits.
     """
     p = st.head[i]
     if p < plan.ptr[i + 1] and plan.entry[p] >= 0:
@@ -254,9 +279,10 @@ def node_opens(inst: Instance, plan: Queues, st: State, path: Path, i: int) -> f
 
 
 def filled(path: Path, used: int, first: float, work: float) -> float:
-    """Return the earliest end of *work* on *used* cores, each free at its own time.
+    """Return the earliest end of *work* core-seconds on the first *used* cores of
+    ``path.free``.
 
-    No core begins before *first*.
+    A core starts when it is free, but not before time *first*.
     """
     power = lost = 0.0
     for c in range(used):
@@ -269,8 +295,12 @@ def filled(path: Path, used: int, first: float, work: float) -> float:
 
 
 def bytes_left(inst: Instance, st: State, path: Path) -> float:
-    """Bound the end from below: for each file, it and all files with a tail at least as
-    long must still cross the link, and then its tail follows.
+    """Return a lower bound of the makespan from the bytes that must still cross the
+    link.
+
+    The tail of a file is the least time from the start of an unstarted reader to the
+    end of the run. For each file: the file, and all files with a tail at least as long,
+    must cross the link, and then the tail of the file follows.
     """
     now = st.clock[0]
     whole = 0.0

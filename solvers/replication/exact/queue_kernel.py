@@ -1,12 +1,13 @@
 """Branch and bound over the queues of a plan, along their exact replay.
 
-The same text runs in plain Python and compiled. The replay of a node depends on the
-head of its queue and, if its disk is nearly full, on what all queues read later. So
-queues grow along the replay: when a step needs the next entry of a queue (``WANTED`` of
-the simulator's state), the search branches over every task that may come next and over
-the end of the queue. Each set of queues is visited once; queues with a common beginning
-share its replay. :mod:`ioopt.solvers.replication.exact.queue_bound` bounds what can
-still come.
+The same code runs in plain Python and compiled. The replay of a node depends on the
+first task of its queue and, if its disk is nearly full, on what all queued tasks read
+later. The queues therefore grow during the replay. When a step of the replay needs the
+next entry of a queue (counter ``WANTED`` of the simulator), the search branches: the
+entry may be any task that may come next, or the end of the queue. Each set of queues is
+visited once, and queues with a common beginning share the replay of that beginning. The
+module :mod:`ioopt.solvers.replication.exact.queue_bound` computes the lower bound of a
+branch.
 """
 
 from __future__ import annotations
@@ -45,12 +46,15 @@ VISITED = 1
 FOUND = 2
 PRESSED = 3
 BEGUN = 4
-"""Cells of ``Tree.numbers``: depth of the search, children replayed, better plans
-found, whether a file was ever evicted or saved for room (only then policies differ),
-whether the search has begun."""
+"""Cells of ``Tree.numbers``.
+
+They are the depth of the search, the number of children replayed, the number of better
+plans found, whether a file was ever evicted or saved to make room, and whether the
+search has begun. Eviction policies differ only if a file was evicted or saved.
+"""
 UPPER = 0
 ROOT = 1
-"""Cells of ``Tree.seconds``: the least makespan known, the bound of the root."""
+"""Cells of ``Tree.seconds``: the least makespan known, and the bound of the root."""
 DONE = 0
 LIMIT = 1
 ENDS = 0
@@ -58,18 +62,23 @@ ASKS = 1
 FAILS = 2
 CLOSE = -1
 CLOSE_ENOUGH = 1e-9
-"""Least relative improvement for which the search continues."""
+"""Smallest relative improvement of the makespan that is searched for."""
 
 
 class Tree(NamedTuple):
-    """Store the stack of the search.
+    """The stack of the search.
 
-    State and queues are stored in one block of ``words``, so that one copy saves both.
-    ``before`` is the block before the passes of an instant; row ``depth * (tasks + 2)``
-    of ``kept`` the one at a branching, the rows after it hold its children. By depth:
-    number of ``children``, ``at`` the next one; by depth and child ``row``, ``bound``.
-    ``below``: tasks that wait for a task, as bits; ``fits`` by task and node; ``best``
-    the entries of the best plan.
+    The state of the simulator and the queues are stored in one block of ``words``, so
+    that one copy saves both. ``before`` is a copy of the block from the beginning of
+    the present instant. Row ``depth * (tasks + 2)`` of ``kept`` is the block at the
+    branching of that depth; the following rows are its children. For each depth,
+    ``children`` is the number of children, and ``at`` the position of the next child to
+    visit. For each depth and child, ``row`` is the row in ``kept``, and ``bound`` the
+    lower bound in seconds.
+
+    ``below``: for each task, the tasks that need its files directly or indirectly, as a
+    bit set. ``fits``: at ``task * num_nodes + node``, 1 if the task fits the node.
+    ``best``: the entries of the best plan.
     """
 
     words: Ints
@@ -95,7 +104,7 @@ def search(
     path: Path,
     limit: int,
 ) -> int:
-    """Continue until *limit* children are replayed (LIMIT) or the tree is exhausted
+    """Continue the search until *limit* children are replayed (LIMIT) or none are left
     (DONE).
     """
     numbers = tree.numbers
@@ -127,12 +136,14 @@ def search(
 
 
 def worth(tree: Tree, bound: float) -> bool:
-    """Return whether *bound* leaves room for a plan better than the best."""
+    """Return whether *bound* allows a shorter makespan than that of the best plan."""
     return bool(bound < tree.seconds[UPPER] * (1.0 - CLOSE_ENOUGH))
 
 
 def begin(inst: Instance, plan: Queues, st: State, tree: Tree) -> None:
-    """Begin at time 0 with empty open queues and all tasks unassigned."""
+    """Set the state to time 0, with all queues empty but open, and all tasks
+    unassigned.
+    """
     reset(inst, plan, st)
     leave_unassigned(inst, st)
     for i in range(inst.num_nodes):
@@ -141,24 +152,25 @@ def begin(inst: Instance, plan: Queues, st: State, tree: Tree) -> None:
 
 
 def keep(tree: Tree, row: int) -> None:
-    """Copy the state into a row of ``kept``."""
+    """Copy the present state into row *row* of ``kept``."""
     length = len(tree.words)
     for x in range(length):
         tree.kept[row * length + x] = tree.words[x]
 
 
 def load(tree: Tree, row: int) -> None:
-    """Copy a row of ``kept`` into the state."""
+    """Restore the present state from row *row* of ``kept``."""
     length = len(tree.words)
     for x in range(length):
         tree.words[x] = tree.kept[row * length + x]
 
 
 def go_on(inst: Instance, plan: Queues, st: State, log: Log, tree: Tree) -> int:
-    """Replay until a queue needs its next entry (ASKS) or the replay has ended.
+    """Replay until a queue needs its next entry (ASKS), the replay ends (ENDS) or fails
+    (FAILS).
 
-    With ASKS the passes of the present instant are undone. FAILS is returned if the
-    replay gets stuck or does not beat the best plan.
+    With ASKS, everything done at the present instant is undone. A replay fails if it
+    gets stuck or cannot beat the best plan.
     """
     while True:
         for x in range(len(tree.words)):
@@ -182,7 +194,7 @@ def go_on(inst: Instance, plan: Queues, st: State, log: Log, tree: Tree) -> int:
 
 
 def leaf(inst: Instance, plan: Queues, st: State, tree: Tree) -> None:
-    """Record the queues of a complete plan if it is the best."""
+    """Record the queues of a complete plan if its makespan is the least so far."""
     if worth(tree, st.clock[1]):
         tree.seconds[UPPER] = st.clock[1]
         tree.numbers[FOUND] += 1
@@ -200,8 +212,10 @@ def branch(
     depth: int,
     least: float,
 ) -> None:
-    """Replay each child of the state at *depth* up to its next branching; sort the
-    children by bound.
+    """Replay every child of the present state up to its next branching.
+
+    The children whose bound allows a better plan are stored at *depth*, sorted by
+    bound. *least* is the bound of the present state.
     """
     base = depth * (inst.num_tasks + 2)
     keep(tree, base)
@@ -237,8 +251,7 @@ def branch(
         bound = max(bound, seconds_at_least(inst, plan, st, path))
         if not worth(tree, bound):
             continue
-        # Children are sorted by bound; the row of the current state is the next free
-        # one.
+        # Insert the child in order of its bound. Its state goes to the next free row.
         place = tree.children[depth]
         keep(tree, base + 1 + place)
         while place > 0 and tree.bound[base + place - 1] > bound:
@@ -251,7 +264,7 @@ def branch(
 
 
 def unassigned(inst: Instance, plan: Queues) -> int:
-    """Return the tasks that stand in no queue, as bits."""
+    """Return the tasks that are in no queue, as a bit set."""
     loose = (1 << inst.num_tasks) - 1
     for i in range(inst.num_nodes):
         p = plan.ptr[i]
@@ -262,7 +275,7 @@ def unassigned(inst: Instance, plan: Queues) -> int:
 
 
 def put(inst: Instance, plan: Queues, st: State, i: int, task: int) -> None:
-    """Put *task* last in the queue of node *i*; with CLOSE nothing more comes."""
+    """Append *task* to the queue of node *i*; the task CLOSE ends the queue."""
     p = st.head[i]
     while plan.entry[p] >= 0:
         p += 1
@@ -289,7 +302,9 @@ def put(inst: Instance, plan: Queues, st: State, i: int, task: int) -> None:
 
 
 def runs_on(inst: Instance, plan: Queues, st: State, tree: Tree, loose: int) -> bool:
-    """Return whether every *loose* task can still be queued somewhere."""
+    """Return whether every task of the bit set *loose* can still be appended to some
+    queue.
+    """
     for task in range(inst.num_tasks):
         found = not (loose >> task) & 1
         for i in range(inst.num_nodes):
@@ -303,9 +318,10 @@ def runs_on(inst: Instance, plan: Queues, st: State, tree: Tree, loose: int) -> 
 def may_stand(
     inst: Instance, plan: Queues, st: State, tree: Tree, i: int, task: int
 ) -> bool:
-    """Return whether *task* fits node *i* and no task queued there waits for it.
+    """Return whether *task* fits node *i*, and no task queued on the node waits for
+    *task*.
 
-    Workflow rule 10.
+    A task that stood behind one that waits for it would never start (workflow rule 10).
     """
     if not tree.fits[task * inst.num_nodes + i]:
         return False
@@ -319,9 +335,10 @@ def may_stand(
 
 
 def held_up(inst: Instance, plan: Queues, st: State, tree: Tree, task: int) -> int:
-    """Return, as bits, the tasks that cannot start before *task* has ended.
+    """Return, as a bit set, the tasks that cannot start before *task* has ended.
 
-    They need its files, or are queued behind a task that does.
+    They need files of *task* directly or indirectly, or are queued behind a task that
+    does.
     """
     late = tree.below[task]
     grown = True

@@ -1,1 +1,1 @@
-"""Constructive heuristics: one pass, no search."""
+"""Constructive heuristics, which plan in one pass without search."""

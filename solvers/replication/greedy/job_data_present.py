@@ -1,8 +1,8 @@
 """Plan with JobDataPresent and DataLeastLoaded (Khanna et al., Section 3; rule 9).
 
-The method is by Ranganathan and Foster. When time is short, a simpler plan (ours) is
-made with the same planned disks: tasks in the order of the file, each on the node that
-is free first.
+The methods are by Ranganathan and Foster. If time is short, a simpler plan (ours) is
+made with the same planned disks: tasks in the order of the instance, each on the node
+that is free first.
 """
 
 from collections.abc import Container, Sequence
@@ -38,13 +38,14 @@ TASKS_A_LOOK = 500
 
 
 class Settings(Record):
-    """Configure how tasks are assigned and files copied.
+    """Configure how tasks are assigned and when files are copied.
 
     ``eviction``, ``sources``: rules of the replay; the plan itself always evicts the
-    least recently used file. ``when``: all tasks are assigned at the ``start``; or a
-    node that is planned to idle takes the first waiting task (``idle-head``) or the one
-    with the least to transfer (``idle-scan``). ``threshold``: accesses after which a
-    file is copied again (None: never).
+    least recently used file. ``when``: with ``start`` every task is assigned at time 0.
+    Otherwise a task is assigned to a node when the node is planned to become idle: the
+    first waiting task (``idle-head``), or the one that needs the least transfer time
+    (``idle-scan``). ``threshold``: number of accesses to a file after which it is
+    copied to another node (None: never).
     """
 
     eviction: EvictionPolicy = "lru"
@@ -56,7 +57,7 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """Plan with JobDataPresent."""
+    """Plan with JobDataPresent; if the time limit is too short, use a simpler plan."""
     settings = request.settings or Settings()
     try:
         plan, _ = plan_job_data_present(
@@ -78,7 +79,7 @@ def plan_job_data_present(
     when: When = "start",
     threshold: int | None = COPY_AT_ACCESS,
 ) -> tuple[ReplicationPlan, list[float]]:
-    """Return the plan and the planned busy seconds of each node.
+    """Return the plan, and for each node the planned busy time in seconds.
 
     A node is busy with transfers, computing and copies.
     """
@@ -101,18 +102,23 @@ def plan_job_data_present(
 
 
 def answer_in_file_order(problem: ReplicationProblem, what: str) -> Outcome:
-    """Return a plan in file order with the area bound, if the limit is too short for
-    *what*.
+    """Return a plan of tasks in the order of the instance, with the area bound.
+
+    It is used if the time limit is too short for *what*, which the note names.
     """
     short = f"the time limit is too short for {what}"
-    note = f"{short}: planned in file order, each task on the node that is free first"
+    note = (
+        f"{short}: planned in the order of the instance, each task on the node that is "
+        "free first"
+    )
     plan = plan_in_file_order(problem)
     return Outcome(plan, area_seconds(problem), StopReason.TIME, notes=(note,))
 
 
 def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
-    """Plan tasks in file order, each with its transfers on the node that is free
-    first.
+    """Plan the tasks in the order of the instance, each on the node that is free first.
+
+    A node is free after the transfers and the computing of its tasks.
     """
     require_batch(problem)
     planner = _InFileOrder(problem)
@@ -122,9 +128,11 @@ def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
 
 
 class _Planner:
-    """Track planned disks and loads.
+    """Plan with JobDataPresent; track the planned disks and the busy time of every
+    node.
 
-    A disk maps each file to the number of the assignment that last read or copied it.
+    A disk maps each stored file to the number of the assignment that last read or
+    copied it.
     """
 
     threshold: int | None = COPY_AT_ACCESS
@@ -147,7 +155,11 @@ class _Planner:
         self.evictions = 0
 
     def assign(self, k: int) -> None:
-        """Queue task *k*, bring its files, count its accesses."""
+        """Assign task *k* to a node, bring its missing files there, and count its file
+        accesses.
+
+        A file that reaches the threshold of accesses is copied to another node.
+        """
         node, seconds = self._node_for(k)
         task = self.problem.tasks[k]
         self.queues[node].append(k)
@@ -165,16 +177,18 @@ class _Planner:
                 self._copy(f, k)
 
     def next(self, waiting: Sequence[int]) -> int:
-        """Return the *waiting* task with the least to transfer to the node that is
-        free first.
+        """Return the task of *waiting* that needs the least transfer time on the node
+        that is free first.
         """
         node = min(range(len(self.busy)), key=self.busy.__getitem__)
         here = [k for k in waiting if node in self.problem.hosts[k]]
         return min(here or waiting, key=lambda k: self._transfer_seconds(k, node))
 
     def _node_for(self, k: int) -> tuple[int, float]:
-        """Return the node with the least expected transfer time, and that time in
-        seconds.
+        """Return the node on which task *k* needs the least transfer time, and that
+        time in seconds.
+
+        Ties go to the node with the least busy time.
         """
         best = (-1, float("inf"), float("inf"))
         wanted = self.problem.task_bytes(k)
@@ -189,7 +203,7 @@ class _Planner:
         return best[0], best[1]
 
     def _transfer_seconds(self, k: int, i: int) -> float:
-        """Return the seconds of transfers that task *k* needs on node *i*."""
+        """Return the seconds of the transfers that task *k* needs on node *i*."""
         fetched = 0
         copied = 0
         disk = self.disks[i]
@@ -204,8 +218,10 @@ class _Planner:
         return far + copied / problem.copy_bytes_per_second
 
     def _copy(self, f: int, number: int) -> None:
-        """Copy *f* to the least-loaded node that lacks it and has room
+        """Copy file *f* to the least busy node that lacks it and can hold it
         (DataLeastLoaded).
+
+        *number* identifies the assignment of a task that causes the copy.
         """
         size = self.sizes[f]
         target = -1
@@ -223,7 +239,12 @@ class _Planner:
         self.accesses[f] = 0
 
     def _bring(self, f: int, node: int, number: int, spared: Container[int]) -> None:
-        """Make room on *node* by LRU (ties: lowest file index), then place *f*."""
+        """Place file *f* on *node*, after evicting the least recently used files if
+        needed.
+
+        Files in *spared* stay. Of files used equally long ago, the one first in the
+        instance leaves. *number* identifies the present assignment of a task.
+        """
         disk = self.disks[node]
         limit = self.limits[node]
         size = self.sizes[f]
@@ -251,4 +272,4 @@ class _InFileOrder(_WhenIdle):
     """Assign tasks in the order of the instance, without copies in advance."""
 
     def _copy(self, f: int, number: int) -> None:
-        """Copy nothing: this planner never copies in advance."""
+        """Do nothing: this planner copies no file in advance."""

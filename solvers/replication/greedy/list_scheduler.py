@@ -1,22 +1,27 @@
 """Plan by list scheduling, with exchangeable components as in SAGA.
 
-It plans workflows, and batches for ``minmin``. Tasks are committed one by one to a
-node, in exact times, and never moved again (workflow rules 14 to 17). A file that a
-node lacks costs a copy if any node of the plan has it, else a fetch. All release times
-are known. The shared link and the disks of storage nodes are left out.
+The scheduler plans workflows, and batches for ``minmin``. It commits tasks one by one
+to a node, with exact times, and never moves them again (workflow rules 14 to 17). A
+file that a node lacks is copied if some node of the plan has it, and fetched otherwise.
+All release times are known in advance. The shared link and the disks of storage nodes
+are ignored. The components are:
 
-- *rank*: next is the open task with the longest path to the end (Kwok and Ahmad 1999:
-computing alone; Topcuoglu, Hariri and Wu 2002: with the files on the way), on the node
-where it ends first; or the pair of an open task and a node that ends first (MinMin).
+- *rank*: how the next task is chosen. With a rank by path, it is the open task with the
+  longest path to the end of the workflow, on the node where it ends first. The path
+  counts computing alone (Kwok and Ahmad 1999), or the transfers on the path too
+  (Topcuoglu, Hariri and Wu 2002). With the rank by earliest end, it is the pair of an
+  open task and a node with the earliest end (MinMin).
 
-- *insertion*: into the first gap of a node's cores that holds the task, or after their
-last task.
+- *insertion*: a task goes into the first gap between tasks of the node that is long
+  enough, or after the last task on the cores it takes.
 
-- *transfers*: before the task takes its cores, or while it holds them, summed (with the
-rank by first end).
+- *transfers*: with a rank by path, they precede the time in which the task takes its
+  cores. With the rank by earliest end, the task holds its cores during the transfers,
+  which follow one another.
 
-- *disks*: ignored (on small disks nearly every such plan writes files back for lack of
-space), or evicted by popularity when full, equation (22).
+- *disks*: limits are ignored, or the least popular files by equation (22) are evicted
+  when a disk is full. If limits are ignored on small disks, nearly every plan must
+  write files back to storage for lack of space.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -36,18 +41,19 @@ from ioopt.solvers.replication.plans import Move, successors
 from ioopt.units import exact
 
 MOST_BITS = 4096
-"""Most bits of the number of ticks per second; finer units are rounded, because exact
-ones are slow.
+"""Largest number of bits of the ticks per second.
+
+If exact times need more, times are rounded, because computing with them is slow.
 """
 ROUNDED_TICKS = 10**30
 
 
 class Ticks:
-    """Convert all times of a problem to whole numbers of one unit, so that equal times
-    tie.
+    """Convert all times of a problem to whole numbers of one time unit, the tick.
 
-    ``second`` is the ticks of a second, ``fetch`` and ``copy`` those of a byte from
-    remote storage and from another node.
+    With whole numbers, equal times compare equal. ``second`` is the number of ticks in
+    a second. ``fetch`` and ``copy`` are the ticks per byte from remote storage and from
+    another node.
     """
 
     def __init__(self, problem: ReplicationProblem) -> None:
@@ -69,22 +75,24 @@ class Ticks:
         self.release = [self._of(time) for time in release]
         pace = sum((1 / speeds[node.speed] for node in nodes), Fraction()) / len(nodes)
         self.mean = self._work(compute, pace)
-        """Ticks of computing of each task at the mean of 1/speed of all nodes."""
+        """Compute time of each task in ticks, at the mean of 1 / speed of all nodes."""
         self._kinds = {
             speed: self._work(compute, 1 / value) for speed, value in speeds.items()
         }
         self.work = [self._kinds[node.speed] for node in nodes]
-        """``work[i][k]`` is the computing of task k on node i."""
+        """``work[i][k]`` is the compute time of task k on node i in ticks."""
 
     def _work(self, compute: Sequence[Fraction], pace: Fraction) -> list[int]:
-        """Return the ticks of computing at *pace*, 1 / speed."""
+        """Return the compute time of each task in ticks, at *pace* (1 / speed of the
+        node).
+        """
         if pace == 1:
-            # Products of fractions take most of the time of a large problem.
+            # For a large problem, products of fractions take most of the planning time.
             return [self._of(time) for time in compute]
         return [self._of(time * pace) for time in compute]
 
     def _of(self, seconds: Fraction) -> int:
-        """Return *seconds* in ticks, rounded if the unit does not divide them."""
+        """Return *seconds* in ticks, rounded to a whole number if needed."""
         whole, rest = divmod(seconds.numerator * self.second, seconds.denominator)
         return round(seconds * self.second) if rest else whole
 
@@ -92,15 +100,17 @@ class Ticks:
 TASKS_A_LOOK = 50
 """Tasks committed between two checks of the clock."""
 TIE_SECONDS = 1e-9
-"""Planned ends that differ by no more than this tie."""
+"""Planned ends that differ by at most this count as equal."""
 
 
 END = float("inf")
 
 
 class Behind:
-    """Append tasks to a node: store from which times on cores stay free, as ascending
-    (time, cores).
+    """Append tasks after the last task on the cores of one node.
+
+    ``times`` lists (time, number of cores), in order of time: these cores are free from
+    that time on.
     """
 
     def __init__(self, cores: int) -> None:
@@ -109,7 +119,9 @@ class Behind:
     def earliest(
         self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0
     ) -> int:
-        """Return when *cores* are free and the task is *ready*."""
+        """Return the earliest tick, not before *ready*, at which *cores* cores are
+        free.
+        """
         for at, count in self.times:
             cores -= count
             if cores <= 0:
@@ -117,7 +129,7 @@ class Behind:
         raise ValueError("a task asks for more cores than the node has")
 
     def take(self, cores: int, start: int, end: int) -> None:
-        """Use the cores that are free first until *end*."""
+        """Occupy the *cores* cores that are free first, until tick *end*."""
         left = cores
         while left:
             time, count = self.times.pop(0)
@@ -128,12 +140,11 @@ class Behind:
 
 
 class Gaps:
-    """Track how many cores of a node are in use at each time, and the gaps between
-    tasks.
+    """Insert tasks into the gaps between tasks on the cores of one node.
 
-    ``used[x]`` cores are in use from ``times[x]`` to the next time; ``idle[c]`` are the
-    starts and the ends of the longest stretches with at least c idle cores, for every
-    count c that is asked for.
+    ``used[x]`` cores are in use from ``times[x]`` to the next time. ``idle[c]`` holds
+    the starts and the ends of the maximal intervals with at least c idle cores, for
+    every core count c that some task needs.
     """
 
     def __init__(self, cores: int, counts: Iterable[int]) -> None:
@@ -147,10 +158,11 @@ class Gaps:
     def earliest(
         self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0
     ) -> float:
-        """Return the first start from *ready* on in an idle stretch that lasts
-        *length*.
+        """Return the earliest start, not before *ready*, of an interval of *length*
+        ticks with *cores* idle cores.
 
-        A start whose end is after *limit* is returned unchecked: the caller rejects it.
+        The search stops at a start whose end is after *limit*, without checking that
+        the interval is long enough: the caller rejects such a start.
         """
         starts, ends = self.idle[cores]
         at = bisect_right(ends, ready)
@@ -161,7 +173,7 @@ class Gaps:
         return start
 
     def take(self, cores: int, start: int, end: int) -> None:
-        """Put *cores* to use from *start* to *end*."""
+        """Occupy *cores* cores from tick *start* to tick *end*."""
         if start == end:
             return
         times = self.times
@@ -185,7 +197,7 @@ class Gaps:
                 del times[x], used[x]
 
     def _cut(self, time: int) -> int:
-        """Return the index of the interval that begins at *time*; split one if
+        """Return the index of the interval that begins at *time*; split an interval if
         needed.
         """
         at = bisect_left(self.times, time)
@@ -196,7 +208,9 @@ class Gaps:
 
 
 def _close(starts: list[int], ends: list[float], start: int, end: int) -> None:
-    """Remove [start, end) from the idle stretch that contains it."""
+    """Remove the ticks from *start* up to *end* from the idle interval that contains
+    them.
+    """
     at = bisect_right(starts, start) - 1
     left = starts[at] < start
     right = end < ends[at]
@@ -213,10 +227,12 @@ def _close(starts: list[int], ends: list[float], start: int, end: int) -> None:
 
 @dataclass(frozen=True)
 class Components:
-    """Choose the components of a list scheduler; *rank* ``end`` excludes *gaps*.
+    """Choose the components of a list scheduler.
 
-    Without ``copies`` every file is fetched, and priced so. ``room``: how much full
-    disks free beyond the missing files after a task is committed (rule 7).
+    ``rank``: see the module; with ``end``, ``gaps`` cannot be used. ``gaps``: insert
+    tasks into gaps. ``disks``: respect disk limits. ``copies``: if False, every missing
+    file is fetched. ``room``: how much space a full disk frees after a task is
+    committed, beyond the space for missing files (rule 7).
     """
 
     rank: Literal["path", "path with files", "end"]
@@ -232,7 +248,10 @@ MIN_MIN = Components("end", disks=True)
 
 
 class ListScheduler:
-    """Make a plan; track the open tasks and the planned contents of all disks."""
+    """Make a plan; track the open tasks and the planned contents of all disks.
+
+    A task is open once all its predecessors are committed.
+    """
 
     def __init__(self, problem: ReplicationProblem, components: Components) -> None:
         self.problem = problem
@@ -242,8 +261,9 @@ class ListScheduler:
         self.sizes = [file.bytes for file in problem.files]
         self.need = [task.cores for task in problem.tasks]
         self.base = list(self.ticks.release)
-        """Release of each task or, if later, the latest planned end of its
-        predecessors so far.
+        """Earliest possible start of each task in ticks.
+
+        It is the release time or, if later, the latest planned end of a predecessor.
         """
         self.start = [0] * len(problem.tasks)
         self.end = [0] * len(problem.tasks)
@@ -269,7 +289,7 @@ class ListScheduler:
         self._waits = [len(tasks) for tasks in problem.predecessors]
 
     def run(self, deadline: Deadline | None = None) -> "ListScheduler":
-        """Commit all tasks."""
+        """Commit every task to a node; raise OutOfTime if the deadline passes first."""
         self.problem.require_room()
         number = len(self.problem.tasks)
         choose: _FirstEnd | _LongestPath = _LongestPath(self)
@@ -299,10 +319,10 @@ class ListScheduler:
         return self
 
     def queues(self) -> list[list[int]]:
-        """Return the tasks of each node by planned start; ties in the order of
-        commitment.
+        """Return, for each node, its tasks in order of planned start.
 
-        With the rank by end, queues stay in the order of commitment.
+        Ties are in the order of commitment. With the rank ``end``, the whole queue is
+        in that order.
         """
         queues: list[list[int]] = [[] for _ in self.problem.nodes]
         rows = self.order
@@ -314,7 +334,7 @@ class ListScheduler:
 
     @property
     def ready_seconds(self) -> list[float]:
-        """Return the planned end of the last task on each node."""
+        """Return, for each node, the planned end of its last task in seconds."""
         ready = []
         for queue in self.queues():
             last = max([self.end[k] for k in queue], default=0)
@@ -323,7 +343,11 @@ class ListScheduler:
 
     @cached_property
     def ranks(self) -> list[int]:
-        """Return the upward rank of every task (workflow rule 15), in ticks."""
+        """Return the upward rank of every task in ticks.
+
+        The rank is the length of the longest path from the start of the task to the end
+        of the workflow (workflow rule 15).
+        """
         problem = self.problem
         found = list(self.ticks.mean)
         copy = self.ticks.copy if self.components.rank == "path with files" else 0
@@ -339,12 +363,14 @@ class ListScheduler:
         return found
 
     def price(self, file: int) -> int:
-        """Return the ticks to bring *file* to a node that lacks it."""
+        """Return the ticks needed to bring *file* to a node that lacks it."""
         byte = self.copy if self.holders[file] else self.ticks.fetch
         return self.sizes[file] * byte
 
     def costs(self, k: int) -> list[int]:
-        """Return the ticks of the transfers that task *k* needs on each node."""
+        """Return, for each node, the ticks of all transfers that task *k* would need
+        there.
+        """
         prices = [(file, self.price(file)) for file in self.problem.inputs[k]]
         row = [sum(price for _, price in prices)] * len(self.problem.nodes)
         for file, price in prices:
@@ -353,10 +379,10 @@ class ListScheduler:
         return row
 
     def _moves(self, k: int, i: int) -> Iterator[tuple[int, bool, int]]:
-        """Bring the files of task *k* to node *i*, one after the other.
+        """Update the planned disks for task *k* on node *i*; yield every change of
+        their contents.
 
-        Yield (file, whether it arrives, node) for every file that arrives at a node or
-        leaves it.
+        A change is (file, True if it arrives or False if it leaves, node).
         """
         problem = self.problem
         for file in problem.inputs[k]:
@@ -387,8 +413,10 @@ class ListScheduler:
         return any(node == i for _, node in self.order[:-1])
 
     def _room_for_one(self, disk: int) -> int:
-        """Return the input bytes of the largest waiting task that fits, or the mean of
-        these tasks.
+        """Return the bytes to keep free on a disk of *disk* bytes for one waiting task.
+
+        These are the input bytes of the largest waiting task that fits, or the mean of
+        all that fit, as ``room`` says.
         """
         done = {task for task, _ in self.order}
         waiting = []
@@ -405,9 +433,10 @@ class ListScheduler:
     def _evict(
         self, i: int, most: int, spared: Collection[int]
     ) -> Iterator[tuple[int, bool, int]]:
-        """Evict files from node *i*, the least popular first.
+        """Evict files from node *i*, the least popular first; yield the changes of its
+        contents.
 
-        Stop when the node holds *most* bytes or only files of *spared*.
+        Stop when the node holds at most *most* bytes, or only files in *spared*.
         """
         while self.used[i] > most and not self.disks[i].issubset(spared):
             victim = min(self.disks[i].difference(spared), key=self._popularity)
@@ -418,23 +447,25 @@ class ListScheduler:
             yield victim, False, i
 
     def _popularity(self, file: int) -> tuple[int, int]:
-        """Return equation (22) times a common multiple of the numbers of copies.
+        """Return the sort key for eviction: the popularity (22) of *file* as a whole
+        number, then its position.
 
-        Ties: the lowest file.
+        The popularity is multiplied by :attr:`_multiple`, so that no division is
+        needed.
         """
         weight = self.unread[file] * self.sizes[file]
         return weight * (self._multiple // len(self.holders[file])), file
 
     @cached_property
     def _multiple(self) -> int:
-        """Return the least common multiple of the possible numbers of copies."""
+        """Return the least common multiple of 1 to the number of nodes."""
         return lcm(*range(1, len(self.problem.nodes) + 1))
 
 
 class _LongestPath:
-    """Choose the open task of largest rank, on the node where it ends first.
+    """Choose the open task with the largest rank, and the node where it ends first.
 
-    Ties: the lowest task, then the lowest node.
+    Ties go to the first task of the instance, then to its first node.
     """
 
     def __init__(self, plan: ListScheduler) -> None:
@@ -442,14 +473,14 @@ class _LongestPath:
         self._open: list[tuple[int, int]] = []
 
     def open(self, k: int) -> None:
-        """Record that all predecessors of task *k* are planned."""
+        """Add task *k*, whose predecessors are all committed, to the open tasks."""
         heappush(self._open, (-self.plan.ranks[k], k))
 
     def moved(self, file: int, i: int, arrives: bool) -> None:
-        """Do nothing: prices are looked up when the next task is chosen."""
+        """Do nothing: transfer times are computed when the next task is chosen."""
 
     def next(self) -> tuple[int, int, int, int]:
-        """Return the next task, its node, start and end."""
+        """Return the next task, its node, and its planned start and end in ticks."""
         plan = self.plan
         k = heappop(self._open)[1]
         base = plan.base[k]
@@ -473,12 +504,13 @@ class _LongestPath:
 
 
 class _FirstEnd:
-    """Choose the pair of an open task and a node that ends first.
+    """Choose the pair of an open task and a node with the earliest end.
 
-    Ties: the lowest task, then the lowest node. Arrays are in seconds, row k for task k
-    and column i for node i: ``lengths`` are its transfers and computing there, infinite
-    if it does not fit or is not open; ``ends`` is when it would end there. Row c of
-    ``free`` says when each node has ``counts[c]`` free cores.
+    Ties go to the first task of the instance, then to its first node. Arrays are in
+    seconds, with row k for task k and column i for node i. ``lengths[k, i]`` is the
+    time of the transfers and the computing of task k on node i, infinite if the task
+    does not fit or is not open. ``ends[k, i]`` is the time when the task would end
+    there. ``free[c, i]`` is the time at which node i has ``counts[c]`` free cores.
     """
 
     def __init__(self, plan: ListScheduler) -> None:
@@ -498,7 +530,7 @@ class _FirstEnd:
             np.array(readers, dtype=np.int64) for readers in plan.problem.readers
         ]
         self.changed = np.zeros(tasks, dtype=bool)
-        """By task: whether its ends must be recomputed."""
+        """For each task, whether its row of ``ends`` must be recomputed."""
 
     def open(self, k: int) -> None:
         """Make task *k* a candidate on every node that it fits."""
@@ -511,8 +543,8 @@ class _FirstEnd:
         self.changed[k] = True
 
     def moved(self, file: int, i: int, arrives: bool) -> None:
-        """Update the prices of the readers of a file that came to node *i* or left
-        it.
+        """Update the transfer times of the readers of *file*, which arrived at or left
+        node *i*.
         """
         plan = self.plan
         readers = self.readers[file]
@@ -526,7 +558,7 @@ class _FirstEnd:
         self.changed[readers] = True
 
     def next(self) -> tuple[int, int, int, int]:
-        """Return the next task, its node, start and end."""
+        """Return the next task, its node, and its planned start and end in ticks."""
         plan = self.plan
         i = self.node
         if i >= 0:

@@ -1,6 +1,6 @@
 """Plan with MinMin and implicit replication (Khanna et al., Section 3; rule 9).
 
-The task with the least completion time is planned next.
+The next task to be planned is always the one with the least completion time.
 """
 
 from dataclasses import replace
@@ -22,15 +22,15 @@ from ioopt.solvers.replication.greedy.list_scheduler import MIN_MIN, ListSchedul
 from ioopt.solvers.replication.plans import Answer, Sources, build_plan, require_batch
 
 SECONDS_PER_TASK = 2e-4
-"""Planning seconds per task on a busy machine (measured)."""
+"""Seconds of planning for each task on a busy machine (measured)."""
 SECONDS_PER_CELL = 2e-9
-"""Planning seconds per task for every cell of tasks x nodes (measured)."""
+"""Further seconds of planning for each task, per number of tasks x nodes (measured)."""
 MODEL_SECONDS_PER_READ = 3e-5
-"""Seconds to build the static model and read a plan back, per input and task
-(measured).
+"""Seconds to build the static model and to read its plan, for each task and each of its
+inputs (measured).
 """
 CHECK_SECONDS_PER_READ = 3e-6
-"""Seconds to check a plan without a replay, per input and task."""
+"""Seconds to check a plan without a replay, for each task and each of its inputs."""
 CHEAP_SECONDS = 0.05
 """Seconds of planning that are allowed even after the time limit."""
 SLACK_SECONDS = 0.3
@@ -39,11 +39,11 @@ SLACK_SECONDS = 0.3
 class Settings(Record):
     """Configure copies and evictions.
 
-    ``replication``: plan copies between nodes; ``eviction``, ``sources``: rules of the
-    replay. The plan itself always evicts by popularity, as in the paper. ``room``: what
-    a node frees once a task has ended, in the plan and in its replay: space for the
-    largest, mean or next waiting task, or only what the next one lacks, beside its
-    inputs (rule 7).
+    ``replication``: plan copies between nodes. ``eviction``, ``sources``: rules of the
+    replay; the plan itself always evicts by popularity, as in the paper. ``room``: how
+    much space a node frees after each task, in the plan and in the replay: enough for
+    the inputs of the largest, the mean or the next waiting task, or only for the files
+    that the next task lacks (rule 7).
     """
 
     replication: bool = True
@@ -55,7 +55,9 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """Plan with MinMin, or in file order if the deadline passes first."""
+    """Plan with MinMin; if the time limit is too short, plan in the order of the
+    instance.
+    """
     settings = request.settings or Settings()
     try:
         plan, _ = plan_minmin(
@@ -73,15 +75,15 @@ def solve(
 def answer_instead(
     problem: ReplicationProblem, request: SolveRequest, reason: str, *notes: str
 ) -> Outcome:
-    """Return MinMin's plan for a solver that found none; put *reason* in its notes."""
+    """Return MinMin's plan for a solver that found no plan; *reason* becomes a note."""
     outcome = solve(problem, replace(request, settings=None, start=None))
-    said = (*outcome.notes, *notes, f"{reason}; answered by minmin")
+    said = (*outcome.notes, *notes, f"{reason}; the plan is that of minmin")
     return replace(outcome, stop=StopReason.FALLBACK, notes=said)
 
 
 def in_haste(problem: ReplicationProblem, request: SolveRequest) -> Outcome | None:
-    """Return MinMin's answer if building the static model would exceed the limit, else
-    None.
+    """Return MinMin's answer if the time limit is too short to build the static model,
+    else None.
     """
     reads = sum(map(len, problem.inputs)) + len(problem.tasks)
     if MODEL_SECONDS_PER_READ * reads <= request.deadline.remaining() + SLACK_SECONDS:
@@ -98,13 +100,17 @@ def plan_minmin(
     deadline: Deadline | None = None,
     room: Room = "missing",
 ) -> tuple[ReplicationPlan, list[float]]:
-    """Return MinMin's plan, and the planned ready time of each node in seconds."""
+    """Return MinMin's plan, and for each node the planned end of its last task in
+    seconds.
+
+    Raise OutOfTime if the deadline passes first, or is expected to.
+    """
     require_batch(problem)
     estimate = planning_seconds(problem)
     reads = sum(map(len, problem.inputs)) + len(problem.tasks)
     until = (deadline or Deadline(None)).with_overtime(CHECK_SECONDS_PER_READ * reads)
     if estimate > max(CHEAP_SECONDS, 2.0 * until.remaining()):
-        raise OutOfTime("MinMin takes longer than the time limit leaves")
+        raise OutOfTime("MinMin would take longer than the time limit allows")
     made = ListScheduler(problem, replace(MIN_MIN, copies=replication, room=room))
     made.run(until if estimate > CHEAP_SECONDS else None)
     model: MovesModel = "replay" if made.evictions else "static"
@@ -113,7 +119,7 @@ def plan_minmin(
 
 
 def planning_seconds(problem: ReplicationProblem) -> float:
-    """Return an estimate of the seconds that MinMin takes on a busy machine."""
+    """Return an estimate, in seconds, of MinMin's planning time on a busy machine."""
     tasks = len(problem.tasks)
     nodes = len(problem.nodes)
     return tasks * (SECONDS_PER_TASK + SECONDS_PER_CELL * tasks * nodes)

@@ -1,1 +1,1 @@
-"""Dispatchers of workflows that plan ahead while they run."""
+"""Dispatchers of workflows that plan ahead while tasks run."""

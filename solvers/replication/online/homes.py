@@ -1,10 +1,11 @@
-"""Send each task to the node that has its input files or gets them soonest.
+"""Dispatch each task to its home: the node that has its input files or gets them
+soonest (ours).
 
-Tasks without inputs from other tasks are divided among the nodes: each node gets a
-stretch of consecutive tasks of the instance. Their order should be depth-first, as
-Dask's is: then readers of the same file are neighbours and run on one node. An idle
-node takes a task that waits for another node if this saves more time than the links
-spend on moving its files and on sending back its outputs. Ours.
+Tasks that read no outputs of other tasks are divided among the nodes: each node gets a
+stretch of consecutive tasks of the instance. The tasks of the instance should therefore
+be in depth-first order, as Dask's are: then readers of the same file are neighbours and
+run on one node. An idle node takes a task whose home is another node if this saves more
+time than the links need to move its input files and to send its outputs back.
 """
 
 from typing import NamedTuple
@@ -12,16 +13,19 @@ from typing import NamedTuple
 from ioopt.decisions.replication import DispatchView, Pair
 
 SHORT_SECONDS = 0.02
-"""Tasks shorter than this (seconds) go first: they delay little and release others.
-Ours.
+"""Tasks with less compute time than this, in seconds, are dispatched first (ours).
+
+They delay other tasks little, and the tasks that wait for them can start.
 """
 
 
 class Place(NamedTuple):
-    """Name the node that a ready task waits for, and the seconds of the task there.
+    """The home of a ready task, and what a move of the task to another node would cost.
 
-    ``coming`` is the link time in seconds to bring the task's files to that node,
-    ``links`` to any other node.
+    ``home``: position of the node. ``seconds``: compute time of the task there.
+    ``coming``: link time, in seconds, to bring the missing inputs to the home.
+    ``links``: least link time to bring the missing inputs to any other node and to send
+    the outputs back.
     """
 
     home: int
@@ -31,7 +35,7 @@ class Place(NamedTuple):
 
 
 class Homes:
-    """Dispatch tasks to their home nodes; remember the home of each ready task."""
+    """Dispatch tasks to their home nodes, and remember the home of each ready task."""
 
     def __init__(self) -> None:
         self._places: dict[int, Place] = {}
@@ -40,15 +44,19 @@ class Homes:
         self._arrived = 0
 
     def learn(self) -> None:
-        """Recompute all homes, since expected seconds and bytes have changed."""
+        """Forget all homes, so that they are computed again with the new estimates of
+        time and size.
+        """
         self._places.clear()
         self._coming.clear()
         self._arrived = 0
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """Return the first ready task whose home accepts it, short tasks first.
+        """Return the first ready task whose home accepts it, and its home; short tasks
+        come first.
 
-        If there is none, return a task that an idle node can take with a gain of time.
+        If there is no such task, return a task that an idle node can take with a gain
+        of time, and that node.
         """
         nodes = view.open_nodes()
         if not nodes or not view.ready:
@@ -79,9 +87,10 @@ class Homes:
         return pair
 
     def _deal(self, view: DispatchView) -> None:
-        """Deal the tasks that read no product, in stretches of equal work.
+        """Assign every task without producers to a node, in stretches of consecutive
+        tasks.
 
-        Work is divided in proportion to the cores and the speed of the nodes.
+        The work of a stretch is proportional to the cores and the speed of its node.
         """
         made: set[int] = set()
         for k in view.released():
@@ -103,10 +112,10 @@ class Homes:
             self._dealt[k] = i
 
     def _find(self, view: DispatchView, k: int) -> Place:
-        """Return the node that has the files of task *k* soonest.
+        """Return the home of task *k*: the node on which its inputs can be complete
+        soonest.
 
-        Ties: fewest transfers, then the node that got the task's stretch, then the
-        first node.
+        Ties go to the node whose stretch contains the task, then to the first node.
         """
         missing: dict[int, float] = {}
         costs: dict[int, float] = {}
@@ -130,11 +139,13 @@ class Homes:
         self, view: DispatchView, idle: list[int], waiting: dict[int, list[int]]
     ) -> Pair | None:
         """Return the task whose move to an idle node saves the most time, and that
-        node; None if no move saves any.
+        node; None if no move saves time.
 
-        Ties: the first home, its first task, the lowest node. The saving is the task's
-        seconds at its home or, if less, the time by which it ends earlier elsewhere,
-        minus its link time, for which other tasks wait.
+        *waiting* lists the waiting tasks of each home. The saving is the smaller of two
+        times: the compute time of the task at its home, and the time by which the task
+        ends earlier on the idle node. The link time of the move is subtracted, because
+        other tasks wait for the links. Ties go to the first home, then to its first
+        task, then to the first node.
         """
         best = 0.0
         pair: Pair | None = None
@@ -157,10 +168,11 @@ class Homes:
     def _worth_most(
         self, view: DispatchView, home: int, tasks: list[int]
     ) -> tuple[float, int | None]:
-        """Return the task at *home* whose leaving saves the most, and how long it
-        waits.
+        """Return (waiting time in seconds, task) for the task whose departure from
+        *home* saves the most time.
 
-        The task is None if no leaving saves time.
+        The waiting time ends when the task could start at its home. The task is None if
+        no departure saves time.
         """
         best = 0.0
         found: tuple[float, int | None] = 0.0, None
@@ -181,6 +193,8 @@ class Homes:
 
 
 def _sending_seconds(view: DispatchView, k: int) -> float:
-    """Return the link seconds to send what task *k* writes."""
+    """Return the link time, in seconds, to send the outputs of task *k* to another
+    node.
+    """
     written = sum(map(view.size, view.outputs(k)))
     return written / view.network.replica_bytes_per_second

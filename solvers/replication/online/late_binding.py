@@ -1,8 +1,9 @@
-"""Bind ready tasks as late as possible: longest path first, where it ends first.
+"""Assign ready tasks to nodes as late as possible (ours).
 
-This is list scheduling by the ranks of HEFT (workflow rule 15) while tasks run: no task
-waits because a plan with wrong estimates says so, and none is bound to busy cores.
-Ours.
+The ready task with the longest path to the end is next, on the node where it ends
+first. This is list scheduling by the ranks of HEFT (workflow rule 15) while tasks run.
+No task waits because a plan was made with wrong estimates, and no task is assigned to
+busy cores.
 """
 
 from graphlib import TopologicalSorter
@@ -12,14 +13,18 @@ from ioopt.solvers.replication.dispatch import expected_end
 
 
 class LateBinding:
-    """Dispatch by ranks, and remember the ranks of the tasks that have arrived."""
+    """Dispatch tasks in order of rank, and remember the ranks of the tasks that have
+    arrived.
+    """
 
     def __init__(self) -> None:
         self._rank: dict[int, float] = {}
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """Return the task of largest rank that fits some node, and that node (ties:
-        task).
+        """Return the ready task with the largest rank that fits idle cores of some
+        node, and the node where it ends first.
+
+        Ties go to the first task, then to the first node.
         """
         nodes = view.open_nodes()
         if not nodes or not view.ready:
@@ -40,7 +45,10 @@ class LateBinding:
 
 
 def ranks(view: DispatchView) -> dict[int, float]:
-    """Return, for each arrived task, the seconds of the longest path from its start."""
+    """Return the rank in seconds of each task that has arrived.
+
+    The rank is the longest path from the start of the task to the end of the workflow.
+    """
     released = view.released()
     producer: dict[int, int] = {}
     for k in released:

@@ -1,12 +1,13 @@
-"""Follow a plan of the remaining tasks, and replan as tasks arrive or are assigned.
+"""Follow a plan of the remaining tasks, and replan as tasks arrive or are assigned
+(ours, workflow rule 20).
 
-The candidates are the plan in force and plans of the remaining tasks by heft, b-level,
-locality and dispatch by live bytes. The one whose replay ends first is followed
-strictly: each node takes its tasks in the planned order. On small disks this pays,
-because the order decides how much must be written back for lack of space. If it does
-not pay, no plan is followed and tasks are bound late
-(:mod:`ioopt.solvers.replication.online.late_binding`), as estimates may be wrong. Ours
-(workflow rule 20).
+The candidates are the plan now followed, and plans of the remaining tasks by heft,
+b-level, locality and dispatch by live bytes. The dispatcher follows the candidate whose
+replay has the least makespan, and does so strictly: each node takes its tasks in the
+planned order. On small disks this pays, because the order decides how much must be
+written back for lack of space. If no candidate is clearly better than late binding
+(:mod:`ioopt.solvers.replication.online.late_binding`), no plan is followed and tasks
+are assigned late, because the estimates may be wrong.
 """
 
 from __future__ import annotations
@@ -45,17 +46,20 @@ from ioopt.solvers.replication.search.flow_deal import LiveBytes, depth_first, s
 class RollingLimits(Record):
     """Set when ``rolling`` follows a plan, and how much it plans.
 
-    Chosen on the bundled workflows and on the sweep ``workflow``, with estimates that
-    are right and that are wrong by half.
+    The values were chosen on the bundled workflows and on the sweep ``workflow``, with
+    correct estimates and with estimates that are wrong by half.
 
-    ``late_share``: late binding is preferred if it is at most this share worse than the
-    plan under known times. ``lead``: weight of the tasks' mean end beside the makespan;
-    of plans that end together the one whose tasks end earlier wins. ``margin``: the
-    plan in force is replaced only by one that is better by this share, since remaining
-    times are known only roughly. ``overrun``: a task past its estimate is expected to
-    run on for this share of the time it has taken. ``plans``: about how many plans a
-    run makes. ``most_cells``: most tasks x nodes for which plans are made; if more
-    remain, locality decides.
+    ``late_share``: late binding is preferred if its estimated makespan is at most this
+    share longer than that of the best plan. ``lead``: weight of the mean end of the
+    tasks, which is added to the makespan in the score of a plan; of plans with equal
+    makespans, the one with earlier ends wins. ``margin``: the present plan is replaced
+    only by a plan that is better by this share, since remaining times are known only
+    roughly.
+
+    ``overrun``: a task that has exceeded its estimate is expected to continue for this
+    share of the time that it has run. ``plans``: approximate number of times that a run
+    replans. ``most_cells``: largest number of tasks x nodes for which plans are made;
+    while more remain, the dispatcher ``locality`` decides.
     """
 
     late_share: Annotated[float, Field(ge=0, le=1)] = 0.1
@@ -70,11 +74,12 @@ LIMITS = RollingLimits()
 
 
 class Settings(dispatch.Settings):
-    """Set the replanning of ``rolling``; the options of every dispatcher apply too.
+    """Configure the replanning of ``rolling``; the settings of every dispatcher apply
+    too.
 
-    The answer is the run by default. ``share``: a new plan is made once this share of
-    the unassigned tasks has been assigned since the last plan. ``evaluations``: replays
-    for each new plan.
+    By default the answer is the run itself. ``share``: replan once this share of the
+    unassigned tasks has been assigned since the last plan. ``evaluations``: number of
+    replays for each new plan.
     """
 
     mode: Literal["replay", "dispatch"] = "dispatch"
@@ -84,7 +89,9 @@ class Settings(dispatch.Settings):
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Run the dispatcher on planned times."""
+    """Simulate the dispatcher ``rolling``, or that of the request, with compute times
+    as planned.
+    """
     settings = request.settings or Settings()
     return dispatch.answer(
         problem, request, request.policy or policy(settings), settings
@@ -92,7 +99,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 
 
 def policy(settings: Settings | None) -> Dispatcher:
-    """Return a dispatcher for one run; it remembers its plan and the tasks it has
+    """Return a new dispatcher for one run; it remembers its plan and the tasks it has
     assigned.
     """
     return Rolling(settings or Settings())
@@ -117,14 +124,14 @@ class Rolling:
         self._fast: bool | None = None
 
     def resume(self, given: Iterable[int]) -> None:
-        """Take over a run in which another dispatcher has assigned the tasks
+        """Continue a run in which another dispatcher has already assigned the tasks
         *given*.
         """
         self._given.update(given)
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """Return the task that is to start first among the heads of the planned
-        queues.
+        """Return the next task to assign and its node; None if no task should be
+        assigned now.
         """
         if not view.open_nodes():
             return None
@@ -134,7 +141,10 @@ class Rolling:
         return pair
 
     def _decide(self, view: DispatchView) -> Pair | None:
-        """Replan if due; return the next task of the plan, and its node."""
+        """Replan if it is due, then return the next task of the plan, and its node.
+
+        With too many tasks left, ``locality`` decides.
+        """
         released = len(view.released())
         left = released - len(self._given)
         if left * len(view.nodes) > LIMITS.most_cells:
@@ -151,13 +161,17 @@ class Rolling:
         else:
             pair = self._next(view)
         if pair is None and _nothing_runs(view):
-            # If nothing runs or waits, the plan must not make the run stop.
+            # If no task is running or assigned, following the plan would end the run.
             pair = locality(view)
         return pair
 
     def _next(self, view: DispatchView) -> Pair | None:
-        """Return the queue head that is to start first among those that fit their
-        node.
+        """Return the task that is planned to start first among the heads of all queues,
+        and its node.
+
+        The head of a queue is its next unassigned task. Only heads that are ready, and
+        that their node can take now, are considered. The result is None if there are
+        none.
         """
         ready = set(view.ready)
         best: tuple[float, int, int] | None = None
@@ -169,14 +183,14 @@ class Rolling:
         return None if best is None else best[1:]
 
     def _head(self, i: int) -> int:
-        """Return the next task of node *i* in the plan; -1 where there is none."""
+        """Return the next unassigned task in the plan of node *i*, or -1 if none."""
         order = self._orders[i]
         while order and order[0] in self._given:
             order.pop(0)
         return order[0] if order else -1
 
     def _plan(self, view: DispatchView) -> None:
-        """Adopt the best of the plan in force and the plans of all planners.
+        """Adopt the best of the present plan and the plans of all planners.
 
         If late binding is about as good, follow no plan.
         """
@@ -204,7 +218,7 @@ class Rolling:
                 least = found
                 limit = found
                 if queues is in_force:
-                    # A new plan must be better by a margin.
+                    # A new plan must be better than the present one by a margin.
                     limit = found * (1 - LIMITS.margin)
         self.replays += 1
         self._binds_late = late <= least * (1 + LIMITS.late_share)
@@ -212,14 +226,18 @@ class Rolling:
         self._orders = rest.orders(best)
 
     def _takes_machine_code(self, view: DispatchView) -> bool:
-        """Return whether replays take long and machine code is available."""
+        """Return whether machine code is available, and replays take so long that it
+        pays.
+        """
         cells = sum(len(view.inputs(k)) for k in view.released()) * len(view.nodes)
         replays = LIMITS.plans * self.settings.evaluations
         long = replays * SECONDS_PER_CELL * cells >= LOADING_SECONDS
         return long and KERNELS["timeline"].ready()
 
     def _in_force(self, rest: Remaining) -> Queues | None:
-        """Return the plan in force; None if it lacks tasks that have arrived since."""
+        """Return the rest of the present plan; None if it lacks tasks that have arrived
+        since.
+        """
         left = []
         for order in self._orders:
             left.append([rest.place[k] for k in order if k in rest.place])
@@ -229,7 +247,9 @@ class Rolling:
 
 
 def _nothing_runs(view: DispatchView) -> bool:
-    """Return whether no node computes or has an assigned task that has not started."""
+    """Return whether no node has a computing task, or an assigned task that has not
+    started.
+    """
     for i in range(len(view.nodes)):
         if view.unstarted(i) is not None or view.computing(i):
             return False
@@ -237,8 +257,9 @@ def _nothing_runs(view: DispatchView) -> bool:
 
 
 def _candidates(rest: Remaining) -> Iterator[Queues]:
-    """Make plans of the remaining tasks; planners that respect disk limits come
-    first.
+    """Yield plans of the remaining tasks, each as queues.
+
+    If disks are limited, plans of planners that respect disk limits come first.
     """
     problem = rest.problem
     if _limited(problem.nodes):
@@ -253,18 +274,24 @@ def _candidates(rest: Remaining) -> Iterator[Queues]:
 
 
 def _run(rest: Remaining, decide: Dispatcher, prefetch: bool) -> Queues:
-    """Return the queues of a simulated run of another dispatcher."""
+    """Return the queues of a simulated run of dispatcher *decide* over the remaining
+    tasks.
+    """
     forced = partial(_heads_first, decide, [list(head) for head in rest.heads])
     return rest.behind_heads(queues_of_run(rest.problem, forced, prefetch, rest.fast))
 
 
 def _limited(nodes: Sequence[Node]) -> bool:
-    """Return whether some disk has a limit."""
+    """Return whether the disk of some node is limited."""
     return any(node.disk_bytes is not None for node in nodes)
 
 
 def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair | None:
-    """Return the decision of *decide*, but first give each node its *heads*."""
+    """Assign the *heads* of every node first; after that, return the decisions of
+    *decide*.
+
+    The heads are the tasks that were running or assigned when the plan was made.
+    """
     for i, head in enumerate(heads):
         if not head or view.unstarted(i) is not None or head[0] not in view.ready:
             continue
@@ -272,7 +299,7 @@ def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair 
             return head.pop(0), i
     waiting = [head[0] for head in heads if head]
     if view.now == 0 and any(k in view.ready for k in waiting):
-        # These tasks are computing already: reserve their cores first.
+        # The waiting tasks are computing already, so their cores are reserved first.
         return None
     return decide(view)
 
@@ -282,14 +309,17 @@ ENTRY = kernel.begin_or_advance.__name__
 
 
 class Remaining:
-    """Make an instance, ``problem``, of the rest of a run.
+    """An instance, ``problem``, that consists of the unfinished part of a run.
 
-    Its tasks from ``first`` on are the tasks ``todo`` of the run; the tasks before
-    ``first`` are already running or assigned, and form the queues ``heads``.
+    Its tasks before ``first`` are running or assigned, and form the queues ``heads``.
+    Its tasks from ``first`` on are the unassigned tasks ``todo`` of the run.
     """
 
     def __init__(self, view: DispatchView, given: Collection[int], fast: bool) -> None:
-        """Take the tasks that are not *given*; replay in machine code if *fast*."""
+        """Build the instance; *given* are the tasks assigned so far.
+
+        Replays use machine code if *fast*.
+        """
         self.view = view
         self.todo = [k for k in view.released() if k not in given]
         self.heads: Queues = [[] for _ in view.nodes]
@@ -321,22 +351,24 @@ class Remaining:
         self.fast = fast
 
     def _nodes_with(self, there: Sequence[tuple[int, str]]) -> Iterator[Node]:
-        """Yield the nodes, each holding from the start those of its files that are in
-        *there*.
+        """Yield the nodes; each holds from the start those files in *there* that it has
+        now.
+
+        *there* lists (file of the run, file name in the instance).
         """
         for i, node in enumerate(self.view.nodes):
             held = tuple(name for f, name in there if self.view.holds(i, f))
             yield Node.model_construct(**{**dict(node), "holds": held})
 
     def _files(self) -> Iterator[File]:
-        """Return the files that the remaining tasks read or write."""
+        """Yield the files that the remaining tasks read or write."""
         for f, name in self._names.items():
             size = self.view.size(f)
             yield File.model_construct(id=name, bytes=size, storage=None, keep=False)
 
     def _under_way(self, i: int) -> list[tuple[int, int, float]]:
-        """Return (node, task, seconds left at speed 1) of the assigned tasks of node
-        *i*.
+        """Return the running and assigned tasks of node *i*, each as (node, task,
+        compute seconds left at speed 1).
         """
         view = self.view
         speed = self.view.nodes[i].speed
@@ -352,7 +384,9 @@ class Remaining:
         return rows
 
     def _name_files(self, k: int) -> Sequence[int]:
-        """Note the files of task *k*; return the files it writes."""
+        """Record the names of all files of task *k*; return the files that the task
+        writes.
+        """
         task = self.view.task(k)
         reads = self.view.inputs(k)
         writes = self.view.outputs(k)
@@ -362,8 +396,10 @@ class Remaining:
         return writes
 
     def behind_heads(self, queues: Sequence[Sequence[int]]) -> Queues:
-        """Put the heads before the queues of a planner that does not know of the
-        heads.
+        """Return *queues* with the heads of each node put first.
+
+        Heads that occur in *queues* are removed there, so planners need not know of
+        them.
         """
         found = []
         for head, queue in zip(self.heads, queues, strict=True):
@@ -371,7 +407,7 @@ class Remaining:
         return found
 
     def orders(self, queues: Queues) -> list[list[int]]:
-        """Translate *queues* into the tasks of the run, per node and in order."""
+        """Return *queues* without the heads, and with tasks numbered as in the run."""
         found = []
         for queue in queues:
             found.append([self.todo[e - self.first] for e in queue if e >= self.first])
@@ -379,7 +415,9 @@ class Remaining:
 
     @cached_property
     def _replay(self) -> Callable[[Queues], tuple[float, Log]]:
-        """Replay queues; return their makespan in seconds and the log."""
+        """Return a function that replays queues and returns the makespan in seconds and
+        the log.
+        """
         inst = instance_arrays(self.problem, compiled=self.fast)
         state = new_state(inst, compiled=self.fast)
         log = new_log(inst, 1, 1, self.fast)
@@ -398,16 +436,17 @@ class Remaining:
         return replay
 
     def score(self, queues: Queues, tie: float) -> float:
-        """Return the makespan plus *tie* times the mean end of all entries.
+        """Return the makespan of a replay plus *tie* times the mean end of all tasks,
+        in seconds.
 
-        Infinite if the replay gets stuck.
+        The score is infinite if the replay gets stuck.
         """
         makespan, log = self._replay(queues)
         return makespan + tie * sum(log.task_end) / max(1, len(log.task_end))
 
     def starts(self, queues: Queues) -> dict[int, float]:
-        """Return the seconds of the run at which each task of ``todo`` starts in the
-        replay.
+        """Return the time, in seconds of the run, at which each unassigned task starts
+        in a replay.
         """
         _, log = self._replay(queues)
         return {

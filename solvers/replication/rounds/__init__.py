@@ -1,1 +1,1 @@
-"""Cut batches into rounds that fit limited disks, in two stages or by hierarchy."""
+"""Divide a batch into rounds that fit limited disks, over all nodes or down a tree."""

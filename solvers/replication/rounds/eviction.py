@@ -1,6 +1,4 @@
-"""Evict between the sub-batches of a static plan (Khanna et al., Section 4.3; rule
-7).
-"""
+"""Evict files between the rounds of a plan (Khanna et al., Section 4.3; rule 7)."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,11 +7,14 @@ from fractions import Fraction
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem, Room
 
 Removal = tuple[int, int]
-"""File and node."""
+"""A file and a node that it leaves, or at which it arrives."""
 
 
 def popularity(access_freq: int, file_bytes: int, num_copies: int) -> Fraction:
-    """Return equation (22), pending requests x size / copies, exactly.
+    """Return the popularity of a file by equation (22): pending requests x size /
+    copies.
+
+    The result is exact.
 
     >>> popularity(3, 64, 2)
     Fraction(96, 1)
@@ -22,8 +23,8 @@ def popularity(access_freq: int, file_bytes: int, num_copies: int) -> Fraction:
 
 
 class Disks:
-    """Track the files on every node between rounds, and the round of each file's last
-    use.
+    """Track the files on every node between rounds, and the round in which each file
+    was last used there.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Disks:
         self.sizes = [problem.task_bytes(task) for task in range(len(problem.tasks))]
 
     def open_round(self, pending: Sequence[int]) -> None:
-        """Count the pending requests and the copies of every file."""
+        """Count the copies of every file, and the tasks in *pending* that read it."""
         self.access = Counter()
         for task in pending:
             self.access.update(self.problem.inputs[task])
@@ -51,10 +52,12 @@ class Disks:
             self.copies.update(files)
 
     def evict_for_one_task(self, pending: Sequence[int]) -> list[Removal]:
-        """Open a round: make room for one pending task on every node.
+        """Begin a round: make room for one pending task on every node; return the
+        evicted files.
 
-        The paper does not say which task: options are the largest that fits, their
-        mean, or the next. With farthest-next-use nothing is evicted here.
+        The result lists (file, node). The paper does not say which task this is.
+        ``room`` selects the largest task that fits, the mean of those that fit, or the
+        next task. Nothing is evicted with the policy farthest-next-use.
         """
         self.open_round(pending)
         gone: list[Removal] = []
@@ -77,9 +80,10 @@ class Disks:
     def evict_until(
         self, node: int, most_bytes: int, keep: Iterable[int]
     ) -> list[Removal]:
-        """Evict from *node* until it holds *most_bytes* or only files of *keep*.
+        """Evict files from *node* until it holds at most *most_bytes*, or only files in
+        *keep*.
 
-        Return what left.
+        Return (file, node) for every evicted file.
         """
         gone: list[Removal] = []
         used = sum(self.problem.files[file].bytes for file in self.present[node])
@@ -96,11 +100,12 @@ class Disks:
         return gone
 
     def _rank(self, file: int, node: int) -> tuple[Fraction | int, ...]:
-        """Return the key by which files leave a node, smallest first.
+        """Return the sort key for eviction of *file* from *node*; the smallest key
+        leaves first.
 
-        With farthest-next-use: files without waiting readers, then files that other
-        nodes have too, then the rest; within each class those with the fewest readers
-        first.
+        The key depends on the policy. With farthest-next-use, files without waiting
+        readers leave first, then files with copies on other nodes, then the others.
+        Within each of these classes, files with few readers leave first.
         """
         copies = self.copies[file]
         readers = self.access[file]
@@ -117,8 +122,10 @@ class Disks:
     def close_round(
         self, number: int, brought: Sequence[Removal], read: Sequence[Removal]
     ) -> None:
-        """Record the files that round *number* (from 1) put on disks, and those its
-        tasks read.
+        """Record the files that round *number* (from 1) put on disks, and those that
+        its tasks read.
+
+        Both *brought* and *read* list (file, node).
         """
         for file, node in brought:
             self.present[node].add(file)

@@ -1,6 +1,7 @@
-"""Run the two stages of the paper: select tasks, then allocate them (rules 5 and 6).
+"""The two stages of a round: select tasks, then allocate them to nodes (rules 5 and 6).
 
-The first stage selects pending tasks that the disks can serve without eviction.
+The first stage selects pending tasks that the disks can serve without eviction. A place
+is a node, or a group of nodes treated as one.
 """
 
 import time
@@ -29,20 +30,25 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
 LEAST_SECONDS = 0.05
-"""If fewer seconds than this are left, the greedy selection is used unchanged."""
+"""If fewer seconds are left, no model is solved and the greedy choice is used."""
 HINTED = {"symmetry_level": 0}
-"""Presolve with symmetries can call a complete feasible hint infeasible."""
-ROWS_PER_SECOND = 40_000
-"""Rows (14) that Python writes per second (measured).
+"""Parameters of CP-SAT for a model with a hint.
 
-A model that would take half its time to write is not built.
+Symmetries are off: with them, presolve can reject a complete feasible hint.
+"""
+ROWS_PER_SECOND = 40_000
+"""Number of rows (14) of the selection model that Python writes per second (measured).
+
+A model is not built if writing it would take more than half of its time.
 """
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Record the tasks of each place, whether (17) is met, and whether (20) is proven
-    optimal.
+    """The tasks that the first stage selected, for each place.
+
+    ``balanced``: the balance condition (17) is met. ``proven``: the number of tasks,
+    the objective (20), is proven to be the largest.
     """
 
     tasks: tuple[tuple[int, ...], ...]
@@ -58,9 +64,11 @@ def select(
     limits: BackendLimits,
     ties: Literal["any", "bytes"] = "any",
 ) -> Selection:
-    """Return a largest balanced sub-batch within *limits*.
+    """Select the tasks of this round for each place: the most tasks that fit and are
+    balanced.
 
-    It is never empty while something is pending.
+    The selection is a largest one only if *limits* suffice to find it; it is never
+    empty. If no selection is balanced by (17) with *thresh*, the condition is dropped.
     """
     greedy = greedy_selection(problem, pending, places)
     rows = sum(len(problem.inputs[k]) for k in pending) * len(places)
@@ -90,7 +98,9 @@ def select(
 
 
 def timed(limits: BackendLimits, build_seconds: float) -> BackendLimits | None:
-    """Return *limits*, or None if a model of *build_seconds* would take too long."""
+    """Return *limits*, or None if they are too short for a model that takes
+    *build_seconds* to build.
+    """
     least = max(LEAST_SECONDS, 2 * build_seconds)
     if limits.seconds is not None and limits.seconds < least:
         return None
@@ -100,10 +110,11 @@ def timed(limits: BackendLimits, build_seconds: float) -> BackendLimits | None:
 def greedy_selection(
     problem: ReplicationProblem, pending: Sequence[int], places: Sequence[Place]
 ) -> list[list[int]]:
-    """Choose tasks one by one: the least busy place takes the task with the fewest new
-    bytes.
+    """Return tasks for each place, selected one by one.
 
-    A place is done when nothing more fits. Ties: lowest place, then first pending task.
+    The place with the least computing so far takes the task that brings the fewest new
+    bytes. A place is complete when no further task fits. Ties go to the first place,
+    then to the first pending task.
     """
     import numpy as np
 
@@ -134,8 +145,8 @@ def greedy_selection(
             working.discard(i)
             continue
         candidates = np.flatnonzero(fits)
-        # Take the task with the fewest bytes; of equal ones, one whose files are all at
-        # the place.
+        # Take the task with the fewest new bytes. Of equal tasks, prefer one whose
+        # files are all stored at the place.
         fewest = candidates[missing[i][candidates] == missing[i][candidates].min()]
         row = int(fewest[misses[i][fewest].argmin()])
         task = rows[row]
@@ -161,7 +172,7 @@ TERMS_PER_SECOND = 15_000
 
 @dataclass(frozen=True)
 class Allocation:
-    """Record one sub-batch on *nodes*: where and in which order its tasks run, its
+    """One sub-batch on *nodes*: the node of each task, the order of tasks, and the
     transfers.
 
     All positions are those of the whole problem.
@@ -174,7 +185,7 @@ class Allocation:
     copies: tuple[tuple[int, int, int], ...]
 
     def read_on(self, problem: ReplicationProblem, node: int) -> set[int]:
-        """Return the files that the sub-batch's tasks on *node* read."""
+        """Return the files that tasks of the sub-batch read on *node*."""
         read: set[int] = set()
         for task in self.order.get(node, ()):
             read.update(problem.inputs[task])
@@ -189,11 +200,11 @@ def allocate(
     limits: BackendLimits,
     copies: bool = True,
 ) -> Allocation:
-    """Allocate the tasks of *start* to *nodes*; without time left, keep *start*.
+    """Allocate the tasks in *start* to *nodes*, to minimise the batch time.
 
-    *start* maps nodes to tasks that fit their disks. *present* are the files on every
-    node of the problem; those on *nodes* cost nothing and may be evicted. Without
-    *copies* every other file is fetched.
+    *start* lists, for each node, tasks that fit its disk; this allocation is kept if no
+    time is left. *present* are the files on each node of the problem; those on *nodes*
+    need no transfer and may be evicted. Without *copies* every other file is fetched.
     """
     place_of: dict[int, int] = {}
     for place, node in enumerate(nodes):
@@ -232,8 +243,10 @@ def _restricted(
     present: Sequence[frozenset[int]],
     read: Sequence[int],
 ) -> ReplicationProblem:
-    """Return the problem restricted to these tasks and nodes, and the files *read*, in
+    """Return *problem* with only the given *tasks*, *nodes* and files *read*, in this
     order.
+
+    Each node holds its files in *present* from the start.
     """
     kept = []
     for node in nodes:
@@ -253,9 +266,10 @@ def _restricted(
 def first_moves(
     instance: StaticInstance, assign: Sequence[int], sends: bool = True
 ) -> Moves:
-    """Return the transfers of a fixed assignment.
+    """Return transfers for tasks whose nodes are fixed by *assign*.
 
-    A missing file is copied from another reader's node (if *sends*), else fetched.
+    A missing file is copied from the node of another reader if *sends* allows it and a
+    copy is cheaper than a fetch. Otherwise it is fetched.
     """
     remote: list[tuple[int, int]] = []
     copies: list[tuple[int, int, int]] = []
@@ -285,8 +299,8 @@ def first_moves(
 def _improved(
     instance: StaticInstance, best: Moves, limits: BackendLimits, copies: bool
 ) -> Moves:
-    """Return the best allocation CP-SAT finds within *limits*; *best* if it finds
-    none.
+    """Return the best allocation that CP-SAT finds within *limits*; *best* if none is
+    better.
     """
     before = max(loads(instance, best), default=0)
     begun = time.monotonic()

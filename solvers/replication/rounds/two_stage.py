@@ -1,7 +1,7 @@
 """Plan in rounds for small disks (Khanna et al., Sections 4.2 to 4.4; rules 5 to 7).
 
-Select a sub-batch, allocate it, evict, repeat. The flat scheme is a hierarchy of one
-level.
+A round selects a sub-batch of the pending tasks, allocates it to the nodes, and evicts
+files to make room. The flat scheme is a hierarchy of one level.
 """
 
 import math
@@ -39,18 +39,22 @@ from ioopt.solvers.replication.rounds.stages import (
 )
 
 HASTE_SECONDS_PER_TASK = 0.0008
-"""Seconds per task of a round without models (measured); reserved from the limit."""
+"""Seconds that a round without models takes for each task (measured).
+
+This time is reserved at the end of the time limit.
+"""
 SLACK_SECONDS = 0.3
-"""Seconds past the time limit in which a run may still be planned without models."""
+"""Seconds by which planning without models may exceed the time limit."""
 
 
 class RoundLimits(Record):
     """Divide the time left among the rounds.
 
-    Chosen on the sweep ``additive-small-disks`` (IMAGE-85, bipartite-85 and SAT-85 of
-    60 tasks on 4 nodes, 8 s). Planning gets ``planning_share`` of the time left,
-    writing the plan the rest. Of a round's time ``selection_share`` goes to the first
-    stage, the rest to the second.
+    The values were chosen on the sweep ``additive-small-disks`` (IMAGE-85, bipartite-85
+    and SAT-85 of 60 tasks on 4 nodes, 8 s). Planning may use ``planning_share`` of the
+    time left; the rest is for writing the plan. The first stage of a round, the
+    selection, may use ``selection_share`` of the round's time; the rest is for the
+    second stage.
     """
 
     planning_share: Annotated[float, Field(gt=0, le=1)] = 0.9
@@ -63,17 +67,20 @@ LIMITS = RoundLimits()
 class Settings(Record):
     """Configure how rounds are balanced and separated, and what they evict.
 
-    ``thresh`` of (17); ``eviction`` between rounds and in the replay; ``barriers``
-    between rounds.
+    ``thresh``: balance threshold in condition (17). ``eviction``: policy between rounds
+    and in the replay. ``barriers``: put a barrier between rounds. ``replication``:
+    allow copies between nodes. ``moves``, ``sources``: how the replay treats the
+    planned transfers (timeline rule 7).
 
-    ``room``: a round begins with room on every node for the largest, mean or next
-    pending task, or ``missing`` frees only the space of the arriving files; without
-    barriers each node clears its disk when it reaches a round (rule 7). None: largest;
-    without barriers the replay frees what is missing. ``replication``: copies between
-    nodes; ``moves``, ``sources``: of the replay (timeline rule 7). ``ties``: among
-    selections equal by (20), take ``any`` or the one that transfers the fewest
-    ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds for each model, so that
-    a run that is not cut short by its deadline can be repeated.
+    ``room``: when a round begins, every node makes room for the inputs of the largest,
+    the mean or the next pending task; with ``missing`` it frees only the space of the
+    arriving files. Without barriers, each node does this when it reaches the round
+    (rule 7). If ``room`` is None, it is ``largest``, but without barriers the replay
+    frees only what is missing.
+
+    ``ties``: among selections with equal objectives (20), take ``any``, or the one that
+    transfers the fewest ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds
+    for each model. These make a run repeatable, unless its deadline cuts it short.
     """
 
     eviction: EvictionPolicy = "popularity"
@@ -91,10 +98,10 @@ class Rounds:
     """Make rounds one after the other, and track the files that they leave on the
     disks.
 
-    ``unbalanced``, ``unproven``, ``rushed`` and ``hurried`` count selections without
-    the balance (17), selections not proven largest, models with less time than asked
-    for, and rounds without models. ``last_count`` is the number of tasks of the last
-    round.
+    Four counters are reported in notes. ``unbalanced``: selections without the balance
+    (17). ``unproven``: selections not proven to be largest. ``rushed``: models with
+    less time than ``effort``. ``hurried``: rounds made without models. ``last_count``
+    is the number of tasks of the last round.
     """
 
     def __init__(
@@ -119,9 +126,9 @@ class Rounds:
         self.interrupted = False
 
     def run(self) -> ReplicationPlan:
-        """Make rounds until every task is planned.
+        """Make rounds until every task is planned; return the plan.
 
-        After the deadline or an interruption, plan without models.
+        After the deadline or an interruption, rounds are made without models.
         """
         pending = list(range(len(self.problem.tasks)))
         if not any(node.disk_bytes is not None for node in self.problem.nodes):
@@ -142,8 +149,9 @@ class Rounds:
         return self._plan()
 
     def _round(self, pending: list[int], hurry: bool) -> set[int]:
-        """Make one round of some of *pending*, without models in a *hurry*; return
-        its tasks.
+        """Make one round from tasks in *pending*, and return the tasks of the round.
+
+        With *hurry* no models are solved.
         """
         self.disks.open_round(pending)
         gone: list[Removal] = []
@@ -171,8 +179,10 @@ class Rounds:
         return done
 
     def _budget(self, pending: int) -> float | None:
-        """Return the seconds for this round, if later rounds are as large as the last
-        one.
+        """Return the seconds for this round, if later rounds are as large as the last;
+        None if the time is unlimited.
+
+        *pending* is the number of tasks not yet planned.
         """
         left = self.request.deadline.remaining()
         if left == float("inf"):
@@ -186,10 +196,11 @@ class Rounds:
         levels: tuple[int, ...],
         budget: float | None,
     ) -> list[Allocation]:
-        """Select tasks for the children of a virtual node, then recurse into each
-        child.
+        """Select tasks for each child of the virtual node *nodes*, then do the same for
+        the children.
 
-        At the leaves the selected tasks are allocated.
+        At the lowest level the selected tasks are allocated. *levels* are the numbers
+        of children from here down. *budget* is the time in seconds (None: unlimited).
         """
         if not tasks:
             return []
@@ -221,11 +232,11 @@ class Rounds:
         children: Sequence[tuple[int, ...]],
         budget: float | None,
     ) -> Selection:
-        """Choose, by the first stage, which *tasks* each child takes in this round."""
+        """Select, by the first stage, the tasks that each child takes in this round."""
         places = [self._place(child) for child in children]
         single = len(places) == len(self.problem.nodes)
         if single and all(place.disk_bytes is None for place in places):
-            # Section 4.1: with room for everything at once there is nothing to select.
+            # If the disks hold all files at once, all tasks are selected (Section 4.1).
             greedy = greedy_selection(self.problem, tasks, places)
             return Selection(tuple(map(tuple, greedy)), True, True)
         limits = self._limits(
@@ -238,8 +249,9 @@ class Rounds:
         return chosen
 
     def _limits(self, seconds: float | None) -> BackendLimits:
-        """Return the limits of a model with *seconds*; note if time may cut it
-        short.
+        """Return the limits of a model that may take *seconds* (None: unlimited).
+
+        If this is less than ``effort``, the model is counted as rushed.
         """
         if seconds is not None:
             least = min(seconds, self.request.deadline.remaining())
@@ -248,8 +260,8 @@ class Rounds:
         return replace(limits, work=self.settings.effort)
 
     def _place(self, nodes: tuple[int, ...]) -> Place:
-        """Return *nodes* as one virtual node; its disk is limited if all their disks
-        are.
+        """Return *nodes* as one virtual node; its disk is limited only if all their
+        disks are.
         """
         present: set[int] = set()
         sizes: list[int] = []
@@ -264,7 +276,10 @@ class Rounds:
         return Place(sum(sizes), speed, frozenset(present), max(sizes))
 
     def _evict(self, part: Allocation) -> list[Removal]:
-        """Evict files from the nodes of *part* to make room for arriving files."""
+        """Evict files from the nodes of *part* to make room for its arriving files.
+
+        Return (file, node) for every evicted file.
+        """
         gone: list[Removal] = []
         brought = [*part.remote, *((file, target) for file, _, target in part.copies)]
         for node in part.nodes:
@@ -282,9 +297,10 @@ class Rounds:
     def _join(
         self, parts: Sequence[Allocation], kept: Sequence[frozenset[int]]
     ) -> tuple[list[Removal], list[Move]]:
-        """Return all transfers of the parts of a round.
+        """Return all fetches and all copies of a round, which consists of *parts*.
 
-        A fetch becomes a copy if another virtual node has the file.
+        A fetch becomes a copy if another virtual node stores the file and a copy is
+        cheaper. *kept* are the files on each node after the evictions of the round.
         """
         far = self.problem.network.remote_bytes_per_second
         cheaper = self.settings.replication and self.problem.copy_bytes_per_second > far
@@ -315,8 +331,10 @@ class Rounds:
         copies: list[Move],
         gone: list[Removal],
     ) -> None:
-        """Record the round with names for positions, and the files it leaves on the
-        disks.
+        """Record the round, and update the disks.
+
+        *remote* and *copies* are the transfers of the round; *gone* are the evicted
+        files.
         """
         problem = self.problem
         nodes = [node.id for node in problem.nodes]
@@ -344,7 +362,7 @@ class Rounds:
         )
 
     def _plan(self) -> ReplicationPlan:
-        """Return the plan of all rounds."""
+        """Return the plan that consists of all rounds."""
         wanted = self.settings
         plan = build_plan(
             self.problem,
@@ -371,7 +389,7 @@ class Rounds:
         )
 
     def notes(self) -> list[str]:
-        """Return notes on how the rounds were found."""
+        """Return notes that say how many rounds there are, and what was not proven."""
         counted = (
             (self.unbalanced, "selection(s) without the balance (17)"),
             (self.unproven, "selection(s) not proven largest"),
@@ -386,7 +404,7 @@ class Rounds:
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Solve in rounds over all nodes at once."""
+    """Solve in rounds that select tasks for all nodes at once."""
     return solve_in_rounds(
         problem, request, request.settings or Settings(), (len(problem.nodes),)
     )
@@ -398,7 +416,10 @@ def solve_in_rounds(
     settings: Settings,
     levels: tuple[int, ...],
 ) -> Outcome:
-    """Plan with the tree of virtual nodes *levels*; the bound is the area bound."""
+    """Solve in rounds down the tree of virtual nodes; the bound is the area bound.
+
+    *levels* are the numbers of children at each level, from the top.
+    """
     begun = time.perf_counter()
     require_batch(problem)
     least = HASTE_SECONDS_PER_TASK * len(problem.tasks)
@@ -425,15 +446,15 @@ def solve_in_rounds(
 
 
 PAPER = {8: (4, 2), 16: (4, 4), 32: (8, 4)}
-"""Hierarchies of Figure 6, by the number of nodes."""
+"""Hierarchies in Figure 6 of Khanna et al., keyed by the number of nodes."""
 
 
 class TreeSettings(Settings):
-    """Configure the tree of virtual nodes.
+    """Configure the tree of virtual nodes; all settings of two-stage apply too.
 
-    ``hierarchy`` such as ``4:2`` or ``2:2:4`` (None: by the number of nodes); other
-    settings as for two-stage. The models are smaller than those of the flat scheme, so
-    each gets less ``effort``.
+    ``hierarchy``: the numbers of children at each level, such as ``4:2`` or ``2:2:4``
+    (None: chosen by the number of nodes). The default of ``effort`` is less than in
+    two-stage, since the models are smaller.
     """
 
     hierarchy: str | None = None
@@ -443,20 +464,24 @@ class TreeSettings(Settings):
     @field_validator("hierarchy")
     @classmethod
     def _numbers(cls, value: str | None) -> str | None:
-        """Refuse a hierarchy with anything but whole numbers."""
+        """Refuse a hierarchy that does not consist of positive whole numbers and
+        colons.
+        """
         for part in [] if value is None else value.split(":"):
             if not part.strip().isdecimal() or not 0 < int(part) < 10**6:
-                raise ValueError("wanted whole numbers with colons, such as 4:2")
+                raise ValueError(
+                    "expected whole numbers separated by colons, such as 4:2"
+                )
         return value
 
 
 def levels_for(num_nodes: int, hierarchy: str | None) -> tuple[int, ...]:
-    """Return the number of children at every level, from the top; their product is
-    *num_nodes*.
+    """Return the number of children at each level of the tree, from the top.
 
-    Raises UsageError if the product differs. Without a hierarchy take the paper's for
-    8, 16 and 32 nodes; otherwise leaves of 4 or of 2 nodes if that divides the nodes,
-    else one level.
+    Their product is *num_nodes*; if that of *hierarchy* differs, UsageError is raised.
+    Without a *hierarchy*, 8, 16 and 32 nodes are arranged as in the paper. Other
+    numbers of nodes are divided into several groups of 4 nodes or, if that is
+    impossible, of 2 nodes. If that is impossible too, there is one level.
 
     >>> levels_for(8, "2:2:2"), levels_for(12, None), levels_for(3, None)
     ((2, 2, 2), (3, 4), (3,))
@@ -478,7 +503,9 @@ def levels_for(num_nodes: int, hierarchy: str | None) -> tuple[int, ...]:
 
 
 def solve_hierarchical(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Solve in rounds down the tree of virtual nodes (Khanna et al., Section 4.4)."""
+    """Solve in rounds that select tasks down a tree of virtual nodes (Khanna et al.,
+    Section 4.4).
+    """
     settings = request.settings or TreeSettings()
     levels = levels_for(len(problem.nodes), settings.hierarchy)
     return solve_in_rounds(problem, request, settings, levels)

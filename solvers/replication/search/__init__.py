@@ -1,1 +1,1 @@
-"""Searches over whole schedules: annealing and the link-aware search."""
+"""Searches that improve whole schedules: annealing and the link-aware search."""

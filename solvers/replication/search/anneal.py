@@ -1,8 +1,8 @@
-"""Anneal the additive objective (ours); ``ip`` starts from the result.
+"""Anneal the additive batch time (ours); ``ip`` starts from the resulting plan.
 
-The first state puts tasks where few bytes must arrive and loads are low. A move sends a
-task to another node, exchanges two tasks, or fetches a file at another node. Equal
-instance, seed and number of steps give the same run.
+The first state puts each task on a node with a low load where few new bytes must
+arrive. A move sends a task to another node, exchanges two tasks, or lets another node
+fetch a file. Runs with equal instance, seed and number of steps are equal.
 """
 
 import math
@@ -25,18 +25,18 @@ from ioopt.solvers.replication.search import anneal_kernel as kernel
 HOTTEST = 0.2
 """First temperature, as a share of the scale of loads (0 to 1).
 
-Chosen together with ``COLDEST`` on the sweep ``additive``: IMAGE-85, SAT-85 and PPA.
+This and ``COLDEST`` were chosen on the sweep ``additive``: IMAGE-85, SAT-85 and PPA.
 """
 COLDEST = 0.0006
 """Last temperature, as a share of the same scale (0 to ``HOTTEST``)."""
 PIECE = 4_000
-"""Steps between two checks of the clock."""
+"""Steps between two checks of the clock with the kernel in plain Python."""
 COMPILED_PIECE = 80_000
 """Steps between two checks of the clock with the compiled kernel."""
 STEP_SECONDS = 1e-5
-"""Seconds of a step of the plain kernel on a busy machine (measured)."""
+"""Seconds of a step of the kernel in plain Python on a busy machine (measured)."""
 STEP_SECONDS_PER_READ = 2e-6
-"""Further seconds of a step for each input of a task, on average (measured)."""
+"""Further seconds of a step per mean number of inputs of a task (measured)."""
 STEP_SECONDS_PER_NODE = 5e-7
 """Further seconds of a step for each node (measured)."""
 COMPILED_TIMES = 20.0
@@ -51,9 +51,9 @@ def anneal(
     deadline: Deadline,
     start: tuple[int, ...] | None = None,
 ) -> tuple[Moves | None, bool]:
-    """Return the best moves found, and whether all *steps* ended before *deadline*.
+    """Return the best plan found, and whether all *steps* ended before *deadline*.
 
-    The moves are None if no state was found that fits the disks. *start* is a node for
+    The plan is None if no state was found that fits the disks. *start* gives a node for
     every task, by default :func:`placed_by_disk`.
     """
     scale = max(float(bounds.area(instance)), float(bounds.largest_task(instance)), 1.0)
@@ -63,8 +63,8 @@ def anneal(
         run = compiled(kernel.__name__, "run")
     data = _data(instance, replication, fast, scale)
     state = _state(instance, data, list(start or placed_by_disk(instance)), seed, fast)
-    # A small disk keeps loads far above the even share, which outweighs the penalty
-    # for bytes beyond it.
+    # On small disks, loads stay far above an even share. If the scale were an even
+    # share, their energy would outweigh the penalty for bytes beyond a disk.
     data = data._replace(scale=max(scale, float(max(state.load))))
     kernel.keep_best(data, state)
     taken = 0
@@ -85,9 +85,10 @@ def anneal(
 def steps_within(
     instance: StaticInstance, seconds: float, rounds: int, deadline: Deadline
 ) -> int:
-    """Return how many steps in each of *rounds* rounds surely end within *seconds*.
+    """Return the number of steps with which *rounds* runs of annealing end within
+    *seconds*.
 
-    The number is between 2,000 and 6 million.
+    The number is that of each run, and lies between 2,000 and 6 million.
     """
     rate = 1.0 / _step_seconds(instance)
     if use_machine_code("anneal", deadline, seconds):
@@ -96,7 +97,9 @@ def steps_within(
 
 
 def _step_seconds(instance: StaticInstance) -> float:
-    """Return the estimated seconds of a step of the plain kernel on a busy machine."""
+    """Return the estimated seconds of one step of the kernel in plain Python on a busy
+    machine.
+    """
     requests = sum(group.count * len(group.inputs) for group in instance.classes)
     reads = max(1.0, requests / max(1, len(instance.problem.tasks)))
     return (
@@ -115,7 +118,7 @@ def _takes_machine_code(
 
 
 def compile_kernel() -> None:
-    """Compile the kernel by a run of no steps."""
+    """Compile the kernel by calling it with no steps."""
     instance = reduce(tiny_batch())
     data = _data(instance, True, True)
     compiled(kernel.__name__, "run")(
@@ -126,7 +129,12 @@ def compile_kernel() -> None:
 def _data(
     instance: StaticInstance, replication: bool, arrays: bool, scale: float = 1.0
 ) -> kernel.Data:
-    """Return the kernel's arrays of *instance*; loads are divided by *scale* units."""
+    """Return the constant arrays of *instance* for the kernel, or lists unless
+    *arrays*.
+
+    Without *replication* every node fetches its files. A load of *scale* units counts
+    as 1 in the energy.
+    """
     nodes = instance.num_nodes
     files = instance.num_files
     problem = instance.problem
@@ -172,8 +180,10 @@ def _state(
     seed: int,
     arrays: bool,
 ) -> kernel.State:
-    """Return the state of *assign*, each root at its first reader's node or at a
-    holder.
+    """Return the kernel's state in which the tasks run on the nodes *assign*.
+
+    The root of a file is the node that fetches it and sends it on. At first this is a
+    node that holds the file from the start, else the node of its first reader.
     """
     nodes = data.num_nodes
     files = data.num_files
@@ -217,7 +227,7 @@ def _state(
 
 
 def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -> Moves:
-    """Return the best state as moves: each root fetches and sends to the other
+    """Return the best state as a plan: each root fetches its file and sends it to the
     readers.
     """
     assign = tuple(int(node) for node in state.best_node)
@@ -236,9 +246,10 @@ def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -
 
 
 def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
-    """Return for every task a node with room for its files, low load and few new bytes.
+    """Return, for every task, a node with room for its files, a low load and few new
+    bytes.
 
-    Classes with the most work are placed first.
+    Task classes with the most work are placed first.
     """
     sizes = instance.sizes
     nodes = range(instance.num_nodes)
@@ -251,8 +262,10 @@ def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
     where = [0] * len(instance.problem.tasks)
 
     def rank(k: int, wanted: int, i: int) -> tuple[int, ...]:
-        """Return the key of node *i* for a task of class k; the node with the least
-        is taken.
+        """Return the sort key of node *i* for a task of class *k*; the least key is
+        chosen.
+
+        *wanted* is the number of input bytes of the task.
         """
         disk = disks[i]
         room = instance.room[i]

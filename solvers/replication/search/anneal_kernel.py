@@ -1,11 +1,12 @@
-"""Anneal the additive objective (13) over flat arrays.
+"""Anneal the additive batch time, equation (13), over flat arrays.
 
 The same code runs in plain Python and compiled. A state is a node for every task and a
 root for every file. The root fetches the file and sends it to every other node where a
-task reads it (if copying does not pay, all nodes fetch it). Loads are whole units, so
-moves are undone exactly; random numbers are Park and Miller's, so that the kernel gives
-the same answer compiled or not. The energy is the sum of (load / scale)^16, close to
-the largest load but never flat, plus a penalty for bytes beyond a disk.
+task reads it. If copies do not pay, every such node fetches the file instead. Loads are
+whole units, so that moves are undone exactly. Random numbers are those of Park and
+Miller's generator, so that the kernel gives the same answer compiled or not. The energy
+is the sum over the nodes of (load / scale)^16, plus a penalty for bytes beyond a disk.
+The largest load dominates this sum, but every load changes it.
 """
 
 from __future__ import annotations
@@ -18,16 +19,22 @@ if TYPE_CHECKING:
 MODULUS = 2147483647
 MULTIPLIER = 16807
 LOG_TABLE = 4096
-"""Size of the table of logarithms from which uniform numbers are read."""
+"""Size of the table of logarithms of uniform random numbers."""
 TEMPERATURES = 512
-"""Steps between two changes of the temperature."""
+"""Number of temperatures of a run."""
 
 
 class Data(NamedTuple):
-    """Store the instance as flat arrays: ``ptr``/``files`` list each task's files,
-    ``work`` is (task, node) at ``k * num_nodes + i``, ``held`` is (file, node) at ``l *
-    num_nodes + i``; ``copying`` is 0 where every node fetches for itself; ``room``
-    bytes a node, -1 without limit; ``scale`` units.
+    """The constant data of one instance as flat arrays.
+
+    Task k reads ``files[ptr[k]:ptr[k + 1]]``. ``work``: at ``task * num_nodes + node``,
+    units of computing. For each file, ``far``: units of a fetch; ``near``: units of one
+    end of a copy; ``sizes``: bytes; ``fixed_root``: 1 if some node holds it from the
+    start. ``held``: at ``file * num_nodes + node``, 1 if the node holds the file from
+    the start. ``room``: bytes of each disk, -1 if unlimited. ``copying``: 0 if every
+    node fetches its files. ``scale`` and ``disk_scale``: the units and the bytes that
+    count as 1 in the energy. ``logs``: table of ``-log(u)`` for uniform numbers u.
+    ``temperatures``: one for each part of a run.
     """
 
     num_nodes: int
@@ -50,11 +57,15 @@ class Data(NamedTuple):
 
 
 class State(NamedTuple):
-    """Store what a run changes.
+    """The arrays that a run changes.
 
-    ``readers`` (file, node): tasks there that read the file; ``others``: nodes the root
-    sends to; ``numbers``: random state, step, best load, whether the best fits the
-    disks, length of the trail.
+    ``node``: node of each task. ``root``: root of each file. ``readers``: at ``file *
+    num_nodes + node``, the number of tasks on the node that read the file. ``others``:
+    for each file, the number of nodes to which its root sends it. ``load`` and
+    ``used``: units and stored bytes of each node. ``best_node`` and ``best_root`` are
+    those of the best state. ``trail``: pairs (file, root before this step).
+    ``numbers``: the random state, the number of the step, the best load, the bytes of
+    the best state that do not fit, and the length of the trail.
     """
 
     node: Ints
@@ -78,13 +89,16 @@ TRAIL = 4
 
 
 def draw(state: State, below: int) -> int:
-    """Return the next random number in 0 .. below - 1."""
+    """Return the next random number from 0 to *below* - 1."""
     state.numbers[RANDOM] = state.numbers[RANDOM] * MULTIPLIER % MODULUS
     return state.numbers[RANDOM] % below
 
 
 def read(data: Data, state: State, file: int, node: int, step: int) -> None:
-    """Count one task more (*step* 1) or less (-1) on *node* that reads *file*."""
+    """Add (*step* 1) or remove (*step* -1) one task on *node* that reads *file*.
+
+    Loads and stored bytes are updated.
+    """
     x = file * data.num_nodes + node
     state.readers[x] += step
     others = state.readers[x] - (1 if step > 0 else 0)
@@ -103,9 +117,7 @@ def read(data: Data, state: State, file: int, node: int, step: int) -> None:
 
 
 def reroot(data: Data, state: State, file: int, node: int) -> None:
-    """Make *node* the root of *file*, which fetches it (or sends it, if *node* holds
-    it).
-    """
+    """Make *node* the root of *file*, and update loads and stored bytes."""
     root = state.root[file]
     far = data.far[file]
     near = data.near[file]
@@ -128,8 +140,10 @@ def reroot(data: Data, state: State, file: int, node: int) -> None:
 
 
 def move(data: Data, state: State, task: int, node: int) -> None:
-    """Move *task* to *node*; its files' roots follow if no task reads them there any
-    more.
+    """Move *task* to *node*.
+
+    The task may be the last reader of a file on its former node. If that node is the
+    root of the file, *node* becomes the root.
     """
     before = state.node[task]
     shift(data, state, task, node)
@@ -144,14 +158,16 @@ def move(data: Data, state: State, task: int, node: int) -> None:
 
 
 def note(state: State, file: int, root: int) -> None:
-    """Record *root*, that of *file* before this step changes it."""
+    """Append *file* and its present *root* to the trail, before the step changes the
+    root.
+    """
     state.trail[state.numbers[TRAIL]] = file
     state.trail[state.numbers[TRAIL] + 1] = root
     state.numbers[TRAIL] += 2
 
 
 def undo_roots(data: Data, state: State) -> None:
-    """Restore the roots that this step changed, last first."""
+    """Restore the roots that this step changed, the last change first."""
     while state.numbers[TRAIL] > 0:
         state.numbers[TRAIL] -= 2
         at = state.numbers[TRAIL]
@@ -159,7 +175,7 @@ def undo_roots(data: Data, state: State) -> None:
 
 
 def shift(data: Data, state: State, task: int, node: int) -> None:
-    """Move *task* to *node* and leave every root unchanged."""
+    """Move *task* to *node*; leave every root unchanged."""
     before = state.node[task]
     for x in range(data.ptr[task], data.ptr[task + 1]):
         read(data, state, data.files[x], before, -1)
@@ -170,9 +186,11 @@ def shift(data: Data, state: State, task: int, node: int) -> None:
 
 
 def energy(data: Data, state: State) -> float:
-    """Return the sum of (load / scale)^16 plus a penalty for bytes that do not fit.
+    """Return the sum of (load / scale)^16 over all nodes, plus a penalty for bytes that
+    do not fit.
 
-    The penalty is ten per disk_scale of bytes.
+    For each node with too many bytes, the penalty is 0.5 plus 10 times the excess bytes
+    divided by ``disk_scale``.
     """
     total = 0.0
     for node in range(data.num_nodes):
@@ -189,8 +207,9 @@ def energy(data: Data, state: State) -> float:
 
 
 def keep_best(data: Data, state: State) -> None:
-    """Record the state if its largest load is the least among those that fit the
-    disks.
+    """Record the present state if it is the best so far.
+
+    Fewer bytes beyond the disks are better; with equal bytes, a lower largest load.
     """
     most = 0
     over = 0
@@ -211,25 +230,27 @@ def keep_best(data: Data, state: State) -> None:
 
 
 def may_root(data: Data, file: int, node: int) -> bool:
-    """Return whether *node* may send *file*; only a holder may send a held file."""
+    """Return whether *node* may send *file*; a file held from the start is sent by
+    holders only.
+    """
     return data.fixed_root[file] == 0 or data.held[file * data.num_nodes + node] == 1
 
 
 def other_node(data: Data, state: State, node: int) -> int:
-    """Return a node drawn among all but *node*."""
+    """Return a random node other than *node*."""
     chosen = draw(state, data.num_nodes - 1)
     return chosen + 1 if chosen >= node else chosen
 
 
 def run(data: Data, state: State, steps: int, total: int) -> None:
-    """Take *steps* steps of an annealing of *total* steps from the present state."""
+    """Take *steps* of the *total* steps of an annealing run, from the present state."""
     now = energy(data, state)
     for _ in range(steps):
         step = state.numbers[STEP]
         state.numbers[STEP] = step + 1
         heat = data.temperatures[min(step * TEMPERATURES // total, TEMPERATURES - 1)]
-        # Energies are taken relative to the present state's: with a few large tasks
-        # every energy is far above the ideal.
+        # Compare energies relative to the present one, because with a few large tasks
+        # all energies are far above that of an even load.
         limit = now * (1.0 + heat * data.logs[draw(state, LOG_TABLE)] / data.num_nodes)
         kind = draw(state, 8)
         state.numbers[TRAIL] = 0

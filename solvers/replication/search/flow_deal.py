@@ -1,9 +1,10 @@
 """Make starting plans with few live bytes: depth-first orders and dispatches.
 
-A product occupies a disk from the start of its task to the end of its last reader. On
-small disks, list schedulers start more tasks than the disks can hold, and write
-products back over the shared link. A schedule that finishes begun work first, as in a
-pebble game, writes back almost nothing.
+The live bytes are the outputs of tasks that some task must still read. An output
+occupies a disk from the start of its task to the end of its last reader. On small
+disks, list schedulers start more tasks than the disks can hold, and write outputs back
+over the shared link. A schedule that first finishes work already begun, as in a pebble
+game, writes back almost nothing.
 """
 
 import random
@@ -24,12 +25,15 @@ from ioopt.solvers.replication.plans import successors
 class DealLimits(Record):
     """Set the costs of a dispatch by live bytes, and how many tasks it considers.
 
-    Chosen on the bundled workflows and on the sweep ``workflow``, with small disks.
-    ``window``: ready tasks that a dispatch looks at, the first of the order.
-    ``excess``: cost of bytes beyond a disk, as a multiple of the time to fetch them.
-    ``drift``: cost of each place down the order, as a multiple of the time to fetch a
-    file of mean size. ``recent``: tasks among which a depth-first order looks for the
-    next. ``readers``: readers of a file that it adds to them.
+    The values were chosen on the bundled workflows and on the sweep ``workflow``, with
+    small disks. ``window``: number of ready tasks that a dispatch considers, the first
+    in the order. ``excess``: cost of bytes that the disk cannot hold, as a multiple of
+    the time to fetch them. ``drift``: cost of a task for each place that it stands
+    further down the order, as a multiple of the time to fetch a file of mean size.
+
+    The next two concern the depth-first order. ``recent``: number of recently noted
+    tasks among which it looks for the next task. ``readers``: number of readers of each
+    file that it notes.
     """
 
     window: Annotated[int, Field(ge=1)] = 40
@@ -45,15 +49,18 @@ LIMITS = DealLimits()
 def depth_first(
     problem: ReplicationProblem, rng: random.Random | None = None
 ) -> list[int]:
-    """Return an order with each task's producers just before it, then readers of its
-    files.
+    """Return an order of all tasks in which each task follows its producers closely,
+    and its readers follow soon.
 
-    Among those readers take the one that waits for the fewest bytes, ties to the
-    latest. *rng* shuffles the producers of a task; otherwise they are in file order.
+    The next task is one that shares a file with recent tasks: the one that waits for
+    the fewest bytes, and of equal ones the latest. *rng* shuffles the producers of each
+    task; without it they keep the order of the instance.
     """
 
     def producers(k: int) -> list[int]:
-        """Return the tasks that *k* waits for, in the order to visit them."""
+        """Return the tasks whose outputs task *k* reads, in the order in which to
+        append them.
+        """
         before = list(problem.predecessors[k])
         if rng is not None:
             return rng.sample(before, len(before))
@@ -68,7 +75,7 @@ def depth_first(
     after = successors(problem)
 
     def visit(first: int) -> None:
-        """Append everything that *first* waits for, then *first*."""
+        """Append all tasks for which task *first* waits, then *first* itself."""
         stack = [(first, iter(producers(first)))]
         while stack:
             k, before = stack[-1]
@@ -101,8 +108,10 @@ def depth_first(
 
 
 def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
-    """Cut *order* into one queue per node, in proportion to the core time of the
-    nodes.
+    """Cut *order* into one queue per node; their work is in proportion to cores x
+    speed.
+
+    A task that does not fit its node goes to the next node that it fits.
     """
     power = list(accumulate(node.cores * node.speed for node in problem.nodes))
     work = [task.compute_seconds * task.cores for task in problem.tasks]
@@ -118,13 +127,13 @@ def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
 
 
 class LiveBytes:
-    """Dispatch with the whole workflow known, so that live bytes fit the disks.
+    """Dispatch with the whole workflow known, so that the live bytes fit the disks.
 
-    Of the first ready tasks of *order* and the nodes take the pair of least cost:
-    seconds to bring the inputs, plus ``excess`` times the seconds to fetch what the
-    disk could not hold. If *strict*, cores idle rather than exceed a disk, unless all
-    would; otherwise each place down the order adds ``drift`` times the seconds to fetch
-    a file of mean size.
+    Of the first ready tasks in *order*, and of all nodes, it chooses the pair with the
+    least cost: the seconds to bring the inputs, plus ``excess`` times the seconds to
+    fetch the bytes that the disk could not hold. If *strict*, cores stay idle rather
+    than exceed a disk, unless nothing else runs. Otherwise each place down the order
+    adds ``drift`` times the seconds to fetch a file of mean size.
     """
 
     def __init__(
@@ -140,10 +149,12 @@ class LiveBytes:
         self.unread = [len(tasks) for tasks in problem.readers]
         """Number of unassigned readers of each file."""
         self.there: list[set[int]] = [set(held) for held in problem.holds]
-        """Live files of each node's tasks: those that some task will still read."""
+        """For each node, its live files: those that some task must still read."""
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """Return the pair of least cost; None if nothing should start now."""
+        """Return the task and node with the least cost; None if nothing should start
+        now.
+        """
         pair = least(self._priced(view))
         if pair is not None:
             k, i = pair
@@ -153,7 +164,7 @@ class LiveBytes:
         return pair
 
     def _priced(self, view: DispatchView) -> Iterator[tuple[float, Pair]]:
-        """Yield the pairs that may start now, each with its cost in seconds."""
+        """Yield (cost in seconds, (task, node)) for every pair that may start now."""
         nodes = view.open_nodes()
         if not nodes:
             return
@@ -174,7 +185,10 @@ class LiveBytes:
                 yield cost, (k, i)
 
     def _room(self, view: DispatchView, i: int, computing: list[int]) -> float:
-        """Return the free bytes of node *i*, beyond its live files."""
+        """Return the bytes of node *i* that its live files leave free.
+
+        *computing* are the tasks that run there now; their inputs count as live.
+        """
         disk = view.nodes[i].disk_bytes
         if disk is None:
             return float("inf")
@@ -187,8 +201,10 @@ class LiveBytes:
     def _cost(
         self, view: DispatchView, k: int, i: int, room: float
     ) -> tuple[float, float]:
-        """Return the seconds to bring task *k*'s inputs to node *i*, and its bytes
+        """Return the seconds to bring the inputs of task *k* to node *i*, and its bytes
         above *room*.
+
+        The bytes are those of its missing inputs and its outputs.
         """
         copy = 1.0 / view.network.replica_bytes_per_second
         seconds = 0.0

@@ -1,7 +1,7 @@
-"""Run the link-aware search once over a workflow.
+"""Run the link-aware search once for a workflow.
 
-It starts from plans of planners and dispatches by live bytes; then it anneals. See
-:mod:`ioopt.solvers.replication.search.link_aware`.
+The starts are plans of planners and dispatches by live bytes; then annealing follows.
+See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
 import random
@@ -24,23 +24,23 @@ PROOF_SECONDS_PER_TASK = 1e-4
 
 
 class FlowRun(LinkAwareRun):
-    """Make starting plans for a workflow and anneal them."""
+    """Make starting plans for a workflow, and anneal from them."""
 
     def start(self) -> None:
-        """Score the plans of all planners and the given plan.
+        """Score the plans of all planners, and the warm start of the request.
 
-        Each planner's plan is scored under its own eviction and under
-        farthest-next-use.
+        Each plan is scored under its own eviction policy and under farthest-next-use.
         """
         self.ends: dict[str, float] = {}
         self._rng = random.Random(self.request.options.seed)
         super().start()
 
     def _proven(self) -> float:
-        """Return the bound with transfers, or the plain one if that would take too
-        long.
+        """Return a lower bound of the makespan in seconds.
 
-        The first may take a quarter of the time left, the plain one a third of that.
+        It is the bound with transfers, if this takes at most a quarter of the time
+        left, or 0.3 s. Otherwise it is the bound without transfers, which takes less
+        time.
         """
         clock = self.request.deadline.clock
         begun = clock()
@@ -54,11 +54,13 @@ class FlowRun(LinkAwareRun):
         return bound
 
     def planners(self) -> Mapping[str, Planner]:
-        """Return the planners of workflows, the quickest first."""
+        """Return the planners of workflows by name, the quickest first."""
         return PLANNERS
 
     def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
-        """Return the makespan of a planner's plan, and record it for the notes."""
+        """Return the makespan, in seconds, of the plan of planner *origin*; record it
+        for the notes.
+        """
         if self._slow():
             metrics = simulate(
                 self.problem, plan, deadline=self.request.deadline
@@ -70,13 +72,15 @@ class FlowRun(LinkAwareRun):
         return score
 
     def _slow(self) -> bool:
-        """Return whether a replay is slow enough to need checks of the clock."""
+        """Return whether a replay takes so long that it must check the clock itself."""
         if self.engine.fast:
             return False
         return replay_seconds(self.problem)[0] > self.params.long_replay_seconds
 
     def notes(self) -> tuple[str, ...]:
-        """Return the origin of the plan and the makespan of each planner."""
+        """Return notes on the origin of the best plan and on the makespan of each
+        planner's plan.
+        """
         unit = time_unit(list(self.ends.values()))
         ends = [
             f"{name} {quantity('seconds', end, unit=unit)}"
@@ -85,10 +89,11 @@ class FlowRun(LinkAwareRun):
         return (*super().notes(), f"planners: {', '.join(ends) or 'not replayed'}")
 
     def deal(self, fresh: bool = True, first: bool = True) -> None:
-        """Make fresh starts: dispatches by live bytes.
+        """Make new starts by dispatches by live bytes.
 
-        At *first*, stretches of the depth-first order come before them. They rarely
-        beat a planner's plan, but give a plan if time was too short for any planner.
+        If *first*, the depth-first order cut into stretches comes before them. It is
+        rarely better than a planner's plan, but it gives a plan if there was no time
+        for any planner. Without *fresh* no dispatches are made.
         """
         if first and not self.over() and not self._slow():
             cut = stretches(self.problem, depth_first(self.problem))
@@ -110,6 +115,6 @@ class FlowRun(LinkAwareRun):
             self.attempt(self.queues_of(plan), "dispatch by live bytes")
 
     def anneal(self, turn: int = 0) -> None:
-        """Anneal if replays are quick and there is a plan."""
+        """Anneal from the best start, if there is one and replays are quick."""
         if not self._slow() and self._elite.score < float("inf"):
             super().anneal(turn)

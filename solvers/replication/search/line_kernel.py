@@ -1,12 +1,12 @@
-"""Anneal one order of all tasks.
+"""Anneal one order of all tasks, for the link-aware search.
 
-The same code runs in plain Python and compiled. A plan is scored by its replay, or by
-the bytes that would be transferred if its tasks ran one after the other, each on its
-node, and disks evicted the file that is read last in the order (Belady). With the score
-by bytes, nodes do not wait for each other, so a move changes little but the transfers
-of its files: annealing progresses much further than with replays, and scoring a plan
-takes a tenth of the time. Annealing over replays then continues from such an order, and
-moves barriers too.
+The same code runs in plain Python and compiled. A plan has one of two scores. The first
+is the makespan of its replay. The second is the time of all its transfers if its tasks
+ran one after the other in the order, each on its node, and a full disk evicted the file
+that is read last in the order (Belady). Under the second score, nodes do not wait for
+each other, so a move changes little but the transfers of its files. Annealing therefore
+gets much further than with replays, and scoring a plan takes a tenth of the time.
+Annealing with replays then continues from the resulting order, and moves barriers too.
 """
 
 import math
@@ -30,10 +30,11 @@ from ioopt.solvers.replication.search.line_moves import (
 
 
 class Schedule(NamedTuple):
-    """Describe a stretch of annealing: moves *first* to *first + steps* of *total*.
+    """A stretch of annealing: the moves *first* to *first + steps - 1* of *total*.
 
-    The temperature falls from *hot* to *cold* seconds; the stretch ends at *target*.
-    ``by_bytes``: score by the seconds of all transfers instead of replays.
+    The temperature falls from *hot* to *cold* seconds over all moves. The stretch ends
+    early once the best score is at most *target* seconds. ``by_bytes``: 1 if the score
+    is the time of all transfers, 0 if plans are replayed.
     """
 
     steps: int
@@ -48,9 +49,11 @@ class Schedule(NamedTuple):
 def replayed(
     inst: Instance, plan: Queues, st: State, log: Log, line: Line, limit: float
 ) -> float:
-    """Return the makespan of the queues of *plan*, or with a *log* their batch time.
+    """Return the makespan of a replay of *plan* in seconds, or if *log* is enabled the
+    batch time.
 
-    Infinite if the queues cannot run, or if the result is above *limit*.
+    The result is infinite if the queues cannot run, or if the makespan is above
+    *limit*.
     """
     value, code = replay(inst, plan, st, log, float("inf") if log.enabled else limit)
     if code != FINISHED:
@@ -59,9 +62,10 @@ def replayed(
 
 
 def batch_time(inst: Instance, plan: Queues, st: State, log: Log, line: Line) -> float:
-    """Return the batch time (13): the largest sum of transfers and computing of a node.
+    """Return the batch time (13) in seconds: the largest sum of transfers and computing
+    of a node.
 
-    Fetches count at the reader, copies at both ends.
+    A fetch counts at the node that reads the file, a copy at both nodes.
     """
     busy = st.room
     for i in range(inst.num_nodes):
@@ -83,11 +87,11 @@ def batch_time(inst: Instance, plan: Queues, st: State, log: Log, line: Line) ->
 def anneal(
     inst: Instance, plan: Queues, st: State, log: Log, line: Line, schedule: Schedule
 ) -> None:
-    """Run a stretch of an annealing, as *schedule* describes it.
+    """Perform the stretch of annealing that *schedule* describes.
 
-    It starts from a plan whose score is ``values[NOW]``. How a run is cut into
-    stretches does not change its result. Without steps the queues, or the order, are
-    only scored: a separate kernel for that would double the compile time.
+    It starts from a plan whose score is ``line.values[NOW]``. The result does not
+    depend on how a run is cut into stretches. With no steps, the present plan is only
+    scored: a separate kernel for scoring would double the time to compile.
     """
     first = schedule.first
     hot = schedule.hot
@@ -128,13 +132,13 @@ def anneal(
 FETCHED = 0
 COPIED = 1
 OWED = 2
-"""Cells of ``sums``: bytes moved so far, and bytes on no disk that a task will still
-read.
+"""Cells of ``sums``: bytes fetched and copied so far, and bytes of files that are on no
+disk but must still be read.
 """
 
 
 def settle(inst: Instance, line: Line, i: int, f: int) -> None:
-    """Allot space for file *f* on node *i*."""
+    """Record file *f* as stored on node *i*."""
     x = i * inst.num_files
     line.residents[x + line.num_residents[i]] = f
     line.num_residents[i] += 1
@@ -144,10 +148,11 @@ def settle(inst: Instance, line: Line, i: int, f: int) -> None:
 
 
 def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
-    """Evict from node *i* for the task at place *p*.
+    """Evict files from node *i* until *size* bytes are free for the task at place *p*.
 
-    Files without readers leave first, then duplicates, then the file read last. Ties go
-    to the lowest file index.
+    Files without further readers leave first, then files with other copies, then the
+    file whose next reader is last in the order. Of equal files, the one first in the
+    instance leaves.
     """
     base = i * inst.num_files
     tasks = inst.num_tasks
@@ -178,8 +183,9 @@ def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
 
 
 def begin(inst: Instance, line: Line) -> None:
-    """Initialise the score by bytes: held files on the disks, no byte moved, and every
-    file's first reader next.
+    """Initialise the score by bytes: held files on the disks, and no bytes moved.
+
+    The next reader of each file is its first reader in the order.
     """
     files = inst.num_files
     tasks = inst.num_tasks
@@ -206,7 +212,9 @@ def begin(inst: Instance, line: Line) -> None:
 
 
 def serve(inst: Instance, line: Line, p: int) -> None:
-    """Bring the files of the task at place *p*."""
+    """Bring the missing files of the task at place *p* to its node, and count their
+    bytes.
+    """
     k = line.order[p]
     i = line.node[k]
     files = inst.num_files
@@ -229,7 +237,7 @@ def serve(inst: Instance, line: Line, p: int) -> None:
 
 
 def seconds(inst: Instance, line: Line, limit: float) -> float:
-    """Return the seconds of all transfers; infinite as soon as they must exceed
+    """Return the time of all transfers in seconds, or infinity once it must exceed
     *limit*.
     """
     begin(inst, line)

@@ -1,10 +1,11 @@
 """Change one order of all tasks by random moves, for the link-aware search.
 
-The same code runs in plain Python and compiled. A plan is an order of all tasks,
-producers before readers, a node for each task, and barriers between places. The queue
-of a node is its part of the order, so that no queues ever wait for each other (workflow
-rule 10). No task behind a barrier starts before all tasks ahead of it have ended.
-Without barriers, a node that runs ahead may evict files that the order would have kept.
+The same code runs in plain Python and compiled. A plan is an order of all tasks with
+producers before readers, a node for each task, and barriers between places of the
+order. The queue of a node lists its tasks in this order, so that no queues ever wait
+for each other (workflow rule 10). No task behind a barrier starts before all tasks
+ahead of the barrier have ended. Without barriers, a node that is ahead of the others
+may evict files that would have been kept if the tasks ran in the order.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 MODULUS = 2147483647
 LONGEST_BLOCK = 8
-"""Most tasks that one move takes along (1 to 20; tuned together with the next two)."""
+"""Largest number of tasks in one move (1 to 20), tuned with the next two values."""
 BARRIER_MOVES = 15
 """Percentage of moves that change a barrier, in plans with barriers (0 to 100).
 
@@ -27,39 +28,47 @@ Chosen on the presets image-85 and bipartite-85 with small disks.
 BARRIER_SHIFT = 4
 """Largest shift of a barrier, in places (1 to 10)."""
 SWAPS = 10
-"""Below this percentage, moves exchange the nodes of two tasks."""
+"""Percentage of moves that exchange the nodes of two tasks.
+
+This and the next three values are thresholds: each kind of move has the percentage
+between the threshold before and its own.
+"""
 BLOCKS = 25
-"""From there up to this percentage, moves send a block of a queue to another node."""
+"""From ``SWAPS`` to this percentage, moves send a block of a queue to another node."""
 FAMILIES = 40
-"""From there up to this percentage, moves send a task with its producers or consumers
-to a node.
+"""From ``BLOCKS`` to this percentage, moves send a task with its producers or consumers
+to another node.
 """
 SHIFTS = 85
-"""From there up to this percentage, moves shift one task; above it, on batches, a
-block.
+"""From ``FAMILIES`` to this percentage, moves shift one task.
+
+Above it, moves of a batch shift a block of tasks.
 """
 EVALUATIONS = 0
-"""Cell of ``counts``: plans scored."""
+"""Cell of ``counts``: the number of plans scored."""
 NOW = 0
 BEST = 1
-"""Cells of ``values``: the score of the present plan and of the best, in seconds."""
+"""Cells of ``values``: the scores of the present and of the best plan, in seconds."""
 
 
 class Line(NamedTuple):
-    """Store the plan under search and the constants of the instance.
+    """The plan under search, and constants of the instance.
 
-    ``order`` lists the tasks, ``place`` is its inverse, ``node`` the node of each task,
-    ``cut`` is 1 where a barrier stands before a place; ``kept_*`` and ``best_*`` are
-    copies. ``before`` and ``after`` list the tasks that a task waits for and that wait
-    for it, ``readers`` those of a file. Cell (k, i) of ``fits`` stands at
-    ``k * num_nodes + i``. ``random`` is the state of the generator; ``flag``,
-    ``scratch`` and ``queued`` are scratch.
+    ``order`` lists the tasks; ``place`` is the position of each task in the order;
+    ``node`` is the node of each task. ``cut`` is 1 if a barrier stands before a place.
+    The fields ``kept_*`` and ``best_*`` are copies of these. For each task, ``before``
+    lists the tasks that it waits for, and ``after`` the tasks that wait for it.
+    ``readers`` lists the readers of each file. ``fits``: at ``task * num_nodes +
+    node``, 1 if the task fits the node. ``random`` is the state of the random
+    generator. ``flag``, ``scratch`` and ``queued`` are scratch.
 
-    For the score by bytes (:mod:`ioopt.solvers.replication.search.line_kernel`):
-    planned disks, cell (i, f) of ``on`` and ``residents`` at ``i * num_files + f``;
-    ``nxt``: place of the next reader of a file, ``follow`` of the one after each input,
-    ``wanted`` of the last one; ``costs``: seconds to fetch and to copy a byte;
-    ``sums``: bytes moved so far.
+    The other fields serve the score by bytes
+    (:mod:`ioopt.solvers.replication.search.line_kernel`). ``on``: at ``node * num_files
+    + file``, 1 if the node stores the file. ``residents``: from ``node * num_files``
+    on, the files that the node stores. ``nxt``: for each file, the place of its next
+    reader. ``follow``: for each input of a task, the place of the next reader after
+    this task. ``wanted``: for each file, the place of the last reader so far.
+    ``costs``: seconds per byte of a fetch and of a copy. ``sums``: bytes moved so far.
     """
 
     order: Ints
@@ -98,20 +107,21 @@ class Line(NamedTuple):
 
 
 def draw(random: Ints, below: int) -> int:
-    """Return the next number in 0 .. below - 1 (Park and Miller's generator, revised
-    multiplier).
+    """Return the next random number from 0 to *below* - 1.
+
+    The generator is that of Park and Miller, with their revised multiplier.
     """
     random[0] = random[0] * 48271 % MODULUS
     return random[0] % below
 
 
 def uniform(random: Ints) -> float:
-    """Return the next number strictly between 0 and 1."""
+    """Return the next random number strictly between 0 and 1."""
     return draw(random, MODULUS) / MODULUS
 
 
 def keep(line: Line, order: Ints, node: Ints, cut: Ints) -> None:
-    """Copy order, nodes and barriers into the arrays given."""
+    """Copy the order, the nodes and the barriers of the plan to the given arrays."""
     for x in range(len(line.order)):
         order[x] = line.order[x]
         node[x] = line.node[x]
@@ -128,13 +138,13 @@ def put_back(line: Line) -> None:
 
 
 def keep_best(line: Line) -> None:
-    """Record order, nodes and barriers as the best."""
+    """Record the present plan as the best plan."""
     keep(line, line.best_order, line.best_node, line.best_cut)
 
 
 def write_queues(inst: Instance, plan: Queues, line: Line) -> bool:
-    """Write each node's part of the order to the queues of *plan*, with its rounds;
-    return whether anything has changed.
+    """Write the tasks and rounds of each node to the queues of *plan*; return whether
+    they changed.
     """
     changed = False
     for i in range(inst.num_nodes + 1):
@@ -164,15 +174,17 @@ def write_queues(inst: Instance, plan: Queues, line: Line) -> bool:
 
 
 def send(inst: Instance, line: Line, k: int, i: int) -> None:
-    """Send task *k* to node *i* if it fits there."""
+    """Send task *k* to node *i*, if it fits there."""
     if line.fits[k * inst.num_nodes + i]:
         line.node[k] = i
 
 
 def gather(line: Line, k: int, to: int, step: int, ptr: Ints, listed: Ints) -> int:
-    """Flag and count task *k* and the tasks that must move with it towards *to*.
+    """Flag task *k* and the tasks that must move with it towards place *to*; return
+    their number.
 
-    *listed* are, by task, the tasks that must stay on its side in the direction *step*.
+    *step* is the direction, 1 or -1. *listed* gives, for each task, the tasks that must
+    stay ahead of it in this direction.
     """
     first = line.place[k]
     for p in range(first, to + step, step):
@@ -189,10 +201,10 @@ def gather(line: Line, k: int, to: int, step: int, ptr: Ints, listed: Ints) -> i
 
 
 def part(line: Line, first: int, end: int, flagged: int, others: int) -> None:
-    """Separate the tasks of places *first* to *end* by their flags.
+    """Separate the flagged tasks at places *first* to *end - 1* from the others.
 
-    Flagged ones go to place *flagged* and the places after it, the others to place
-    *others* and after.
+    The flagged tasks get the places from *flagged* on, the others those from *others*
+    on.
     """
     for p in range(first, end):
         line.scratch[p] = line.order[p]
@@ -209,13 +221,19 @@ def part(line: Line, first: int, end: int, flagged: int, others: int) -> None:
 
 
 def pick(random: Ints, ptr: Ints, listed: Ints, k: int) -> int:
-    """Return a random task of the list of *k*; -1 if the list is empty."""
+    """Return a random task from the list of *k*; -1 if the list is empty.
+
+    The list is ``listed[ptr[k]:ptr[k + 1]]``.
+    """
     width = ptr[k + 1] - ptr[k]
     return listed[ptr[k] + draw(random, width)] if width else -1
 
 
 def relative(inst: Instance, line: Line, k: int) -> int:
-    """Return a random task that shares a file with *k*, or *k* if there is none."""
+    """Return a random task related to task *k*, or *k* if none is found.
+
+    Related tasks are producers, consumers, and readers of the same files.
+    """
     random = line.random
     j = -1
     kind = 2 if inst.plain else draw(random, 4)
@@ -231,7 +249,9 @@ def relative(inst: Instance, line: Line, k: int) -> int:
 
 
 def change(inst: Instance, line: Line) -> None:
-    """Make one random move: exchange, send or shift tasks."""
+    """Make one random move, which exchanges the nodes of two tasks, sends tasks to
+    another node, or shifts tasks in the order.
+    """
     random = line.random
     kind = draw(random, 100)
     k = draw(random, inst.num_tasks)
@@ -258,7 +278,7 @@ def change(inst: Instance, line: Line) -> None:
 
 
 def send_family(inst: Instance, line: Line, k: int) -> None:
-    """Send task *k*, and either its producers or its consumers, to a random node."""
+    """Send task *k*, with all its producers or all its consumers, to a random node."""
     random = line.random
     node = draw(random, inst.num_nodes)
     if draw(random, 2):
@@ -273,7 +293,8 @@ def send_family(inst: Instance, line: Line, k: int) -> None:
 
 
 def send_block(inst: Instance, line: Line, k: int, i: int, most: int) -> None:
-    """Send task *k* and the next ones of its queue, at most *most*, to node *i*.
+    """Send task *k* and the next tasks of its queue, at most *most* in all, to node
+    *i*.
 
     The places of these tasks in the order stay the same.
     """
@@ -286,9 +307,9 @@ def send_block(inst: Instance, line: Line, k: int, i: int, most: int) -> None:
 
 
 def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
-    """On a batch, move task *k* and its followers in the order to place *to*.
+    """Move task *k* of a batch, and a random number of tasks behind it, to place *to*.
 
-    These tasks stay on their nodes, or all go to node *i*.
+    At random, these tasks stay on their nodes, or all are sent to node *i*.
     """
     p = line.place[k]
     stay = draw(line.random, 2)
@@ -309,10 +330,10 @@ def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
 
 
 def shift(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
-    """Shift task *k* to place *to* of the order and to node *i*.
+    """Move task *k* to place *to* of the order, and to node *i*.
 
-    If *alone*, the task stops at its nearest producer or consumer; otherwise these move
-    too.
+    At random, the task stops before it passes a producer or consumer, or these tasks
+    move along with it. Tasks that move along may also be sent to node *i*.
     """
     random = line.random
     alone = draw(random, 2)

@@ -1,17 +1,19 @@
-"""Plan with the shared link in view (ours): search the queues whose replay ends first.
+"""Plan with the shared link in view (ours): search queues with the least makespan.
 
-It serves batches and workflows. On a shared link every makespan is at least the
-transfer time of the distinct bytes. The rest comes mostly from files that were evicted
-while still needed. So a spectral order puts tasks that share bytes next to each other.
-Then annealing improves one order of all tasks that keeps producers before readers
-(:mod:`ioopt.solvers.replication.search.line_moves`), scored by the bytes it moves or by
-the timeline simulator. Eviction is farthest-next-use. The plans of all cheap planners
-are among the starts, also under their own eviction policy, so the answer is never worse
-than the answers of these planners.
+The solver ``link-aware`` serves batches and workflows. On a shared link, the makespan
+is at least the transfer time of the distinct bytes. Most time beyond that is due to
+files that were evicted while still needed. A spectral order therefore puts tasks that
+share bytes next to each other. Then annealing improves one order of all tasks,
+producers before readers (:mod:`ioopt.solvers.replication.search.line_moves`), scored by
+the bytes that it moves or by the timeline simulator. The eviction policy is
+farthest-next-use. The plans of all cheap planners are among the starts, also under
+their own eviction policy, so the answer is never worse than the plans of these
+planners.
 
-In a workflow the live bytes on small disks decide: starting more tasks than the disks
-can hold means writing products back over the link. So a depth-first order
-(:mod:`ioopt.solvers.replication.search.flow_deal`) takes the place of the spectral one.
+For a workflow on small disks, the live bytes decide: the outputs that must still be
+read. If a plan starts more tasks than the disks can hold, it must write outputs back
+over the link. A depth-first order (:mod:`ioopt.solvers.replication.search.flow_deal`)
+then takes the place of the spectral order.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -39,37 +41,38 @@ from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.params import PARAMS, cells
 
 SEEDS_APART = 1_000_003
-"""Difference between the seeds of two threads."""
+"""Difference between the seeds of consecutive threads."""
 NO_TIME_SECONDS = 0.03
-"""Least seconds beyond those of the greedy plan that a limit must leave for a
-search.
-"""
+"""If the greedy plan and its replay take less, in seconds, there is time to search."""
 
 PLANNING_SECONDS_PER_TASK = 1e-4
 """Seconds per task for the bound and the first planner of a workflow (measured)."""
 WORKFLOW_REPLAY = 4.0
-"""Ratio of the times to replay a workflow and a batch, due to saves and cores
-(measured).
+"""Time to replay a workflow, as a multiple of that of a batch (measured).
+
+It is longer because of saves and tasks with several cores.
 """
 SHARE_OF_PLANNING = 0.5
-"""Share of the time left before the replay that planning without a search may take."""
+"""Largest share of the time left that planning without a search may take."""
 
 
 class Settings(ReplayOptions):
-    """Configure the length of the search, its threads and the options of its replays.
+    """Configure the length of the search, and the options of its replays.
 
-    ``evaluations``: replays to make (None: by the number of tasks). ``threads``: run
-    that many searches at the same time from different random numbers and take the best
-    plan. A run that ends by count repeats exactly, on any machine, compiled or not.
-    Without a count it ends by the clock if the deadline comes first.
+    ``evaluations``: number of replays (None: by the number of tasks). A run that ends
+    by this number can be repeated exactly, on any machine, compiled or not. Without the
+    number, the run ends by the clock if the deadline comes first. With several threads,
+    each searches from other random numbers, and the best plan is the answer.
     """
 
     evaluations: int | None = Field(default=None, ge=1)
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Search for the least simulated makespan until all replays are used, the bound is
-    met, or the deadline expires.
+    """Search for the least simulated makespan until a limit ends the search.
+
+    The limits are the number of replays, the lower bound or requested gap, and the
+    deadline.
     """
     problem.require_room()
     if problem.is_workflow and _too_large_workflow(problem, request):
@@ -102,10 +105,11 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 
 
 def _runs(problem: ReplicationProblem, request: SolveRequest) -> list[LinkAwareRun]:
-    """Return a run for every thread, each with its own random numbers.
+    """Return one run for each thread, each with its own random numbers.
 
-    The first is the same as a run with a single thread. Threads run machine code in
-    parallel but not plain Python, so large batches, which get few replays, get one run.
+    The first run is the same as with a single thread. Threads run machine code in
+    parallel but not plain Python. Large batches, which get few replays, therefore get
+    one run.
     """
     kind = FlowRun if problem.is_workflow else LinkAwareRun
     evaluations = (request.settings or Settings()).evaluations
@@ -130,9 +134,10 @@ def _search(run: LinkAwareRun) -> None:
 
 
 def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:
-    """Return whether the limit is too short for MinMin's plan and two replays of it.
+    """Return whether the time limit is too short for MinMin's plan and two replays of
+    it.
 
-    The second replay is the one that ``solve`` makes of every answer.
+    The second replay is the one that ``ioopt.solve`` makes of every answer.
     """
     left = request.deadline.remaining()
     plain, machine = replay_seconds(problem)
@@ -148,9 +153,10 @@ def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:
 
 
 def _too_large_workflow(problem: ReplicationProblem, request: SolveRequest) -> bool:
-    """Return whether the limit is too short for a bound, a plan and two replays of it.
+    """Return whether the time limit is too short for a bound, a plan and two replays of
+    it.
 
-    The second replay is the one that ``solve`` makes of every answer.
+    The second replay is the one that ``ioopt.solve`` makes of every answer.
     """
     left = request.deadline.remaining()
     plain, machine = replay_seconds(problem)
@@ -166,8 +172,9 @@ def _too_large_workflow(problem: ReplicationProblem, request: SolveRequest) -> b
 
 
 def _planned_only(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Return the plan of ``b-level``, or one in file order, if there is no time to
-    search.
+    """Return the plan of ``b-level``, if there is no time to search.
+
+    Without time for ``b-level``, the tasks are planned in the order of the instance.
     """
     short = "the time limit is too short to search"
     planning = PLANNING_SECONDS_PER_TASK * len(problem.tasks)
@@ -184,13 +191,16 @@ def _planned_only(problem: ReplicationProblem, request: SolveRequest) -> Outcome
 
 
 def _greedy(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Return MinMin's plan, or one in file order, if there is no time to search."""
+    """Return MinMin's plan, if there is no time to search.
+
+    Without time for MinMin, the tasks are planned in the order of the instance.
+    """
     greedy = minmin.solve(problem, replace(request, settings=None, start=None))
     how = ", ".join(greedy.notes) or "MinMin's plan"
     note = f"the time limit is too short to search: {how}"
     greedy = replace(greedy, stop=StopReason.TIME, notes=(note,))
     if not replay_fits(problem, request.deadline):
-        # A plan without a replay has a batch time (13) but no makespan.
+        # Without a replay, the plan has a batch time (13) but no known makespan.
         return replace(greedy, bound=area_seconds(problem))
     bound = makespan_bound_seconds(problem)
     return replace(greedy, bound=bound, objective_name="makespan_seconds")

@@ -1,4 +1,5 @@
-"""Run the link-aware search once: start from planners' plans and orders, then anneal.
+"""Run the link-aware search once: start from plans of planners and from orders, then
+anneal.
 
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
@@ -45,11 +46,11 @@ from ioopt.units import counted
 
 
 class Budget:
-    """Count the replays and the seconds that a search may spend and has spent.
+    """Count the replays and the seconds that a search has used and may use.
 
-    The search may make *effort* replays (infinite: no limit) and take *seconds*. Each
-    restart takes part of the replays, so a run with a longer limit goes through all
-    that a shorter run does.
+    The search may make *effort* replays (infinite: no limit) and take *seconds*. Its
+    replays are divided among restarts, so that a run with a longer limit repeats the
+    steps of a shorter run.
     """
 
     def __init__(
@@ -73,8 +74,8 @@ class Budget:
         return self.end - self.clock()
 
     def give_up(self) -> None:
-        """Let this run, which has its own thread, end at its next check of the
-        clock.
+        """Make this run end at its next check of the clock; another thread may call
+        this.
         """
         self.end = -float("inf")
 
@@ -87,7 +88,7 @@ class Budget:
         return self.left() <= self.replay_seconds
 
     def progress(self) -> float:
-        """Return the finished share of the restart, 0 to 1."""
+        """Return the share of the present restart that is finished, from 0 to 1."""
         return min(1.0, (self.evaluations - self._first) / self.size)
 
 
@@ -105,10 +106,10 @@ BATCH_PLANNERS: Mapping[str, Planner] = {
 
 @dataclass
 class Best:
-    """Record the best plan so far: its queues and eviction policy, or a planner's own
-    plan.
+    """The best plan so far, as queues and an eviction policy, or as the plan of a
+    planner.
 
-    ``rounds``: the tasks between each two barriers, if the plan has any.
+    ``rounds``: the tasks of each round, if the plan has barriers.
     """
 
     score: float = float("inf")
@@ -120,15 +121,17 @@ class Best:
 
 
 class LinkAwareRun:
-    """Make starts, then restarts that anneal, until the clock or the count ends them.
+    """Make starting plans, then restarts that anneal, until a limit ends the run.
 
-    *evaluations* is the number of replays to make. None: restarts grow from a few
-    replays on until the requested limit is used, or without one by the number of tasks.
+    *evaluations* is the number of replays to make. If it is None and a time limit is
+    requested, restarts of growing size follow each other until the limit. Otherwise the
+    number of replays follows from the number of tasks.
     """
 
     proof_seconds = 0.0
-    """Seconds taken to compute the bound; they show this machine's speed on this
-    instance.
+    """Seconds taken to compute the bound.
+
+    They show how fast this machine is on this instance.
     """
 
     def __init__(
@@ -165,8 +168,8 @@ class LinkAwareRun:
         self._elite = Best()
         self._ordered: Annealing | None = None
         self.options = request.settings or RULES
-        # If even the replays of the cheap answers are slow, choose the engine before
-        # them.
+        # If one replay is slow, choose the engine before the plans of planners are
+        # replayed, otherwise after.
         plain = replay_seconds(problem)[0]
         self._chosen = plain >= LOADING_SECONDS
         fast = self._chosen and use_machine_code(
@@ -175,7 +178,7 @@ class LinkAwareRun:
         self.engine = self._engine(fast)
 
     def _kept_seconds(self, left: float) -> float:
-        """Return how many of the seconds *left* to keep for checking and replaying
+        """Return how many of the *left* seconds to reserve for checking and replaying
         the plan.
         """
         if not self.request.options.time_limit_seconds:
@@ -188,9 +191,9 @@ class LinkAwareRun:
         return min(self.params.reserve_share * left, after)
 
     def _budget(self, evaluations: int | None, left: float) -> Budget:
-        """Return the budget of the run; without *evaluations* the limit decides.
+        """Return the budget of a run; *left* are the seconds until the deadline.
 
-        *left* are the seconds until the deadline.
+        Without *evaluations*, the requested limit sets the budget.
         """
         limit = self.request.options.time_limit_seconds
         asked = limit is not None and not isinstance(limit, AtMost)
@@ -203,12 +206,12 @@ class LinkAwareRun:
         return Budget(effort, seconds - self._reserve, self.request.deadline.clock)
 
     def _engine(self, fast: bool) -> Engine:
-        """Return an engine with random numbers from the seed."""
+        """Return an engine whose random numbers begin at the requested seed."""
         seed = self.request.options.seed
         return Engine(self.problem, seed, fast, self.options, self.additive)
 
     def _proven(self) -> float:
-        """Return a lower bound of the measure in seconds."""
+        """Return a lower bound, in seconds, of the measure."""
         if self.additive:
             return area_seconds(self.problem)
         return makespan_bound_seconds(self.problem)
@@ -219,11 +222,13 @@ class LinkAwareRun:
         return task_order(self.problem)
 
     def reached(self) -> bool:
-        """Return whether the best plan meets the bound or the requested gap."""
+        """Return whether the best plan meets the lower bound or the requested gap."""
         return self.best.score <= self.target
 
     def over(self) -> bool:
-        """Return whether the run must end now; it never ends without a plan."""
+        """Return whether the run must end now; time alone does not end it before it has
+        a plan.
+        """
         late = self.budget.late() and self.best.score < float("inf")
         return self.reached() or self.budget.counted_out() or late
 
@@ -238,7 +243,7 @@ class LinkAwareRun:
         return StopReason.ITERATIONS
 
     def offer(self, found: Best) -> None:
-        """Record a plan that scores better than the best; report progress once a
+        """Make *found* the best plan if its score is less; report it at most once a
         second.
         """
         if found.score < self._elite.score:
@@ -252,7 +257,7 @@ class LinkAwareRun:
             self.request.incumbents.report(self.best_plan(), found.score, self.bound)
 
     def attempt(self, queues: Queues, origin: str) -> None:
-        """Score *queues* by a replay and offer them."""
+        """Score *queues* by a replay, and offer them as the best plan."""
         begun = self.budget.clock()
         score = self.engine.score(queues)
         self.budget.replay_seconds = self.budget.clock() - begun
@@ -260,7 +265,10 @@ class LinkAwareRun:
         self.offer(Best(score, queues, origin=origin))
 
     def best_plan(self) -> ReplicationPlan:
-        """Return the best plan so far, with queues, eviction and rounds only."""
+        """Return the best plan so far.
+
+        A plan that the search has found has queues, an eviction policy and rounds only.
+        """
         best = self.best
         if best.plan is not None:
             return best.plan
@@ -268,7 +276,7 @@ class LinkAwareRun:
         return plan.model_copy(update=self.options.options())
 
     def notes(self) -> tuple[str, ...]:
-        """Return the origin of the plan and the number of replays."""
+        """Return a note on the origin of the best plan and the number of replays."""
         kind = "compiled" if self.engine.fast else "pure Python"
         return (
             f"best plan from {self.best.origin}; "
@@ -276,12 +284,12 @@ class LinkAwareRun:
         )
 
     def start(self) -> None:
-        """Score the plan that every planner's own solver makes, and the given plan."""
+        """Score the plan of every planner, and the warm start of the request."""
         given = self.request.start
         if isinstance(given, ReplicationPlan):
             self._baseline(given, "the given plan")
-        # Complete the cheap plans even past the limit: a command may end a little
-        # later.
+        # Complete plans of planners even after the limit, since a command may end a
+        # little later.
         until = self.request.deadline.with_overtime(self._reserve)
         asked = replace(
             self.request, settings=None, start=None, policy=None, deadline=until
@@ -299,19 +307,19 @@ class LinkAwareRun:
             if not self.best.origin:
                 self.best = replace(self.best, plan=plan, origin=name)
                 if self.request.incumbents.plan is None:
-                    # This is the answer if the replay is interrupted.
+                    # If the replay is interrupted, this plan is the answer.
                     self.request.incumbents.plan = plan
             with suppress(OutOfTime):
                 self._baseline(plan, name)
 
     def planners(self) -> Mapping[str, Planner]:
-        """Return the planners to use, the quickest first."""
+        """Return the planners to use by name, the quickest first."""
         if self._slow_replays:
             return {"MinMin": minmin.solve}
         return BATCH_PLANNERS
 
     def _baseline(self, plan: ReplicationPlan, origin: str) -> None:
-        """Score a complete plan under its own eviction, then under
+        """Score a complete plan under its own eviction policy, then under
         farthest-next-use.
         """
         budget = self.budget
@@ -321,8 +329,8 @@ class LinkAwareRun:
         score = self._replayed(plan, queues, origin)
         budget.replay_seconds = budget.clock() - begun
         if origin == next(iter(self.planners())):
-            # ``solve`` replays the answer once more, and that replay will be as slow as
-            # this one.
+            # ``ioopt.solve`` replays the answer once more. Reserve time for a replay as
+            # slow as this one.
             budget.end -= min(
                 1.2 * budget.replay_seconds, 0.5 * max(0.0, budget.left())
             )
@@ -340,7 +348,7 @@ class LinkAwareRun:
         return queues
 
     def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
-        """Return the measure, in seconds, of a complete plan with these *queues*."""
+        """Return the measure, in seconds, of *plan*, whose tasks are in *queues*."""
         entries = sum(map(len, plan.order.values()))
         if plan.rounds or plan.dispatches or entries > sum(map(len, queues)):
             schedule = simulate(self.problem, plan).schedule
@@ -349,8 +357,11 @@ class LinkAwareRun:
         return self.engine.score(queues, plan.eviction)
 
     def improve(self) -> None:
-        """Make restarts on one engine until the time, the count or the bound ends the
+        """Make restarts until the time, the number of replays or the bound ends the
         run.
+
+        Before the first restart, compiled code is chosen if the remaining replays take
+        long.
         """
         if self.over():
             return
@@ -359,7 +370,8 @@ class LinkAwareRun:
         if not self._chosen and use_machine_code(
             "link-aware", self.request.deadline, plain
         ):
-            # No random number has been drawn yet, so both engines give the same answer.
+            # The old engine has drawn no random number, so the new one gives the same
+            # answer.
             self.engine = self._engine(True)
             budget.replay_seconds = 0.0
         for turn in range(self.params.most_restarts):
@@ -372,8 +384,9 @@ class LinkAwareRun:
                 budget.give_up()
 
     def _size(self, turn: int) -> int:
-        """Return how many replays a restart makes: twice as many as the last, up to a
-        limit.
+        """Return the number of replays of restart *turn*.
+
+        It is twice that of the previous restart, up to a limit.
         """
         knobs = self.params
         most = knobs.evaluations_per_restart
@@ -387,9 +400,11 @@ class LinkAwareRun:
         return int(left) if left < 2 * size else size
 
     def restart(self, turn: int) -> None:
-        """Anneal from the best plan of the cycle of restarts.
+        """Perform restart number *turn*: anneal from the best plan of the present
+        cycle.
 
-        The second half of a cycle begins from the best plan of the run.
+        A cycle is a fixed number of restarts. Its first half begins from new starts,
+        its second half from the best plan of the run.
         """
         cycle = self.params.cycle
         place = turn % cycle
@@ -415,9 +430,11 @@ class LinkAwareRun:
             self._orders(turn // 2)
 
     def deal(self, fresh: bool = True, first: bool = True) -> None:
-        """Make fresh starts: the spectral order dealt in turn, and in stretches.
+        """Make new starts from the spectral order, if *fresh*.
 
-        With many tasks, whose orders are annealed, only the *first* restart makes them.
+        One start gives the tasks to the nodes in turn, one gives each node a stretch.
+        With many tasks, whose orders are annealed instead, the starts are made only if
+        *first*.
         """
         if not fresh or (self._orders_pay and self._many and not first):
             return
@@ -439,7 +456,8 @@ class LinkAwareRun:
     def _orders(self, turn: int) -> None:
         """Anneal one order of all tasks by its bytes, then with barriers by replays.
 
-        Continue from the best order of the cycle, if there is one.
+        It continues from the best order of the cycle, if there is one. *turn* selects
+        the first order and its temperature.
         """
         knobs = self.params
         now = self.budget.progress()
@@ -462,14 +480,17 @@ class LinkAwareRun:
         )
 
     def anneal(self, turn: int = 0) -> None:
-        """Anneal from the best queues of the cycle until the restart ends."""
+        """Anneal from the best queues of the cycle until the restart ends.
+
+        *turn* selects the first temperature.
+        """
         annealing = by_replays(self.engine, self._elite.queues)
         if annealing.seconds < inf:
             hot = self._heat(annealing.seconds, self.params.heats[turn % 2])
             self._cool(annealing, 1.0, hot, "annealing")
 
     def _heat(self, score: float, share: float) -> float:
-        """Return a temperature in seconds: *share* of the *score*, less if there are
+        """Return a temperature in seconds: *share* of *score*, or less if there are
         many tasks.
         """
         many = self.params.many_tasks
@@ -478,7 +499,10 @@ class LinkAwareRun:
     def _cool(
         self, annealing: Annealing, until: float, hot: float, origin: str
     ) -> None:
-        """Anneal from *hot* seconds until share *until* of the restart is over."""
+        """Anneal from temperature *hot* until share *until* of the restart is finished.
+
+        *origin* describes the plans that are found.
+        """
         budget = self.budget
         falls = self.params.cold / self.params.heats[0]
         base = budget.evaluations
@@ -497,8 +521,8 @@ class LinkAwareRun:
             budget.replay_seconds = cost * (budget.clock() - begun) / max(1, made)
             seconds = min(self.params.stretch_seconds, 0.5 * max(0.0, budget.left()))
             fitting = max(1, int(cost * seconds / max(budget.replay_seconds, 1e-7)))
-            # A replay given up early says little of the next one's time, so the number
-            # of steps at most doubles.
+            # Replays may end early, and then predict the time of later ones badly. The
+            # number of steps therefore at most doubles.
             steps = min(self.params.most_steps, fitting, 2 * steps)
             if annealing.best_score < self._elite.score:
                 queues = annealing.best_queues()

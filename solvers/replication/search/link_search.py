@@ -1,4 +1,4 @@
-"""Drive the kernels of the link-aware search, compiled or in plain Python."""
+"""Call the kernels of the link-aware search, compiled or in plain Python."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Engine:
     """Combine the arrays of one problem with the kernels, which are compiled if *fast*.
 
     With the same seed, the same calls give the same answers, compiled or not. Scores
-    are makespans in seconds, or if *additive* the batch time (13) of the replay's
+    are makespans in seconds, or with *additive* the batch times (13) of the replayed
     transfers.
     """
 
@@ -74,8 +74,10 @@ class Engine:
         self._nothing = self.line([], [], False)
 
     def line(self, order: Sequence[int], node: Sequence[int], by_bytes: bool) -> Line:
-        """Return the initial search state: *order*, task k on ``node[k]``, no
-        barriers.
+        """Return the initial state of a search: the tasks in *order*, with task k on
+        ``node[k]``.
+
+        There are no barriers. *by_bytes*: allocate the arrays of the score by bytes.
         """
         problem = self.problem
         inst = self.inst
@@ -138,8 +140,9 @@ class Engine:
         eviction: EvictionPolicy = OUR_EVICTION,
         rounds: bool = False,
     ) -> QueueArrays:
-        """Return the arrays of a plan; with *rounds*, space for as many rounds as
-        tasks.
+        """Return the arrays of the plan with these *queues*.
+
+        *rounds*: reserve space for as many rounds as there are tasks.
         """
         tasks = 0
         rows = None
@@ -150,26 +153,27 @@ class Engine:
         return queue_arrays(queues, eviction, rows, evicted, self.fast, self.options)
 
     def score(self, queues: Queues, eviction: EvictionPolicy = OUR_EVICTION) -> float:
-        """Return the simulated makespan of *queues* (tasks only) in seconds.
+        """Return the score of *queues* in seconds; infinite if the queues cannot run.
 
-        Infinite if the queues cannot run.
+        The queues must not have copy entries.
         """
         return self.value(self.arrays(queues, eviction), self._nothing, 0)
 
     def value(self, arrays: QueueArrays, line: Line, by_bytes: int) -> float:
-        """Return the score of a plan without changing it."""
+        """Return the score of a plan in seconds, without changing the plan."""
         self.run(arrays, line, Schedule(0, 0, 1, 1.0, 1.0, 0.0, by_bytes))
         return float(line.values[NOW])
 
     def run(self, arrays: QueueArrays, line: Line, schedule: Schedule) -> None:
-        """Run one stretch of annealing."""
+        """Perform one stretch of annealing."""
         self._anneal(self.inst, arrays, self._state, self._log, line, schedule)
 
 
 class Annealing:
-    """Improve one plan in stretches, so that the caller can check the clock.
+    """Improve one plan in stretches, between which the caller can check the clock.
 
-    Made by :func:`by_replays`, :func:`by_bytes` or :func:`with_barriers`.
+    The functions :func:`by_replays`, :func:`by_bytes`, :func:`again` and
+    :func:`with_barriers` create it.
     """
 
     def __init__(
@@ -197,10 +201,10 @@ class Annealing:
         first: int = 0,
         total: int = 0,
     ) -> None:
-        """Make *steps* moves, beginning with number *first* of *total* (0: *steps* are
-        all).
+        """Make *steps* moves, the first of which has the number *first*.
 
-        End early at *target* seconds.
+        The temperature falls from *hot* to *cold* seconds over *total* moves (0:
+        *steps*). The run ends early at a score of *target* seconds.
         """
         aim = 0.0 if self.by_bytes else target
         schedule = Schedule(
@@ -210,32 +214,35 @@ class Annealing:
 
     @property
     def seconds(self) -> float:
-        """Return the best score: a makespan, or the transfers of an order."""
+        """Return the best score in seconds.
+
+        It is a makespan, or the time of the transfers if ``by_bytes``.
+        """
         return float(self.line.values[BEST])
 
     @property
     def best_score(self) -> float:
-        """Return the least makespan found, in seconds; infinite if no plan was
+        """Return the least makespan found, in seconds; infinite if plans are not
         replayed.
         """
         return float("inf") if self.by_bytes else self.seconds
 
     @property
     def evaluations(self) -> int:
-        """Return how many plans were scored so far."""
+        """Return the number of plans scored so far."""
         return int(self.line.counts[EVALUATIONS])
 
     def best_queues(self) -> Queues:
-        """Return each node's part of the best order."""
+        """Return the queue of each node in the best plan."""
         queues: Queues = [[] for _ in range(self._engine.inst.num_nodes)]
         for k in self.line.best_order:
             queues[int(self.line.best_node[k])].append(int(k))
         return queues
 
     def best_rounds(self) -> Queues:
-        """Return the tasks between two barriers of the best plan, in order.
+        """Return the rounds of the best plan in order, each as a list of tasks.
 
-        The list is empty where the plan has no barriers.
+        Barriers separate the rounds. The list is empty if the plan has no barriers.
         """
         rounds = Queues([[]])
         for k, cut in zip(self.line.best_order, self.line.best_cut):
@@ -246,7 +253,7 @@ class Annealing:
 
 
 def by_replays(engine: Engine, queues: Queues) -> Annealing:
-    """Return an annealing that starts from *queues* and scores a plan by its replay."""
+    """Return an annealing that starts from *queues*; plans are scored by replay."""
     node = [0] * engine.inst.num_tasks
     for i, queue in enumerate(queues):
         for k in queue:
@@ -256,9 +263,10 @@ def by_replays(engine: Engine, queues: Queues) -> Annealing:
 
 
 def by_bytes(engine: Engine, order: Sequence[int], in_turn: bool = False) -> Annealing:
-    """Return an annealing of one order of a batch, scored by its transfers.
+    """Return an annealing of one order of a batch, scored by the time of its transfers.
 
-    It begins with *order* dealt to the nodes in turn, or cut into one stretch per node.
+    At first the nodes take the tasks of *order* one by one if *in_turn*, else each
+    takes one stretch of *order*.
     """
     nodes = engine.inst.num_nodes
     tasks = len(order)
@@ -279,16 +287,16 @@ def by_bytes(engine: Engine, order: Sequence[int], in_turn: bool = False) -> Ann
 
 
 def again(engine: Engine, ordered: Annealing) -> Annealing:
-    """Return an annealing by bytes that continues from the best order of another."""
+    """Return an annealing by bytes that continues from the best order of *ordered*."""
     best = ordered.line
     line = engine.line([*map(int, best.best_order)], [*map(int, best.best_node)], True)
     return Annealing(engine, engine.arrays([]), line, 10, by_bytes=True)
 
 
 def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
-    """Return an annealing by replays that continues from the best order by bytes.
+    """Return an annealing by replays that continues from the best order of *ordered*.
 
-    At first a barrier stands after every *every* tasks.
+    At first a barrier stands before every *every*-th task.
     """
     order = [int(k) for k in ordered.line.best_order]
     line = engine.line(order, [int(i) for i in ordered.line.best_node], False)
@@ -302,10 +310,10 @@ def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
 
 
 def merged(problem: ReplicationProblem, queues: list[list[int]]) -> list[int]:
-    """Merge *queues* into one order of all tasks that puts producers first.
+    """Merge *queues* into one order of all tasks, with producers before readers.
 
-    Among tasks that may come next, take the one with the least share of its queue
-    before it.
+    Of the tasks that may come next, take the one with the smallest share of its queue
+    ahead of it.
     """
     after = successors(problem)
     waits = [len(before) for before in problem.predecessors]

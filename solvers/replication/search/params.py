@@ -1,4 +1,4 @@
-"""Define the settings of the link-aware search, their ranges, and the size of a run."""
+"""Parameters of the link-aware search: their ranges, and the length of a run."""
 
 from typing import Annotated
 
@@ -13,42 +13,46 @@ Seconds = Annotated[float, Field(gt=0)]
 
 
 class SearchParams(Record):
-    """Set how a link-aware search spends its replays and its time.
+    """Set how a link-aware search uses its replays and its time.
 
-    Chosen on ``image-85`` and ``bipartite-85``, seeds 0 to 9.
+    The values were chosen on ``image-85`` and ``bipartite-85``, seeds 0 to 9. An
+    *order* is one list of all tasks from which the queues of all nodes follow.
 
-    *Size of a run*: ``evaluations_per_task`` replays for each task, at least
-    ``fewest_evaluations``, if no limit was requested; if orders of ``many_tasks`` pay,
-    ``tasks_per_second`` times the limit, divided by the number of tasks. Without a
-    limit a run takes ``default_seconds`` at most. There are at most ``most_restarts``
-    restarts. The first makes ``first_restart`` replays, every further one twice as many
-    as the one before, up to ``evaluations_per_restart`` for each task. A cycle of
-    ``cycle`` restarts shares one fresh start; the second half of a cycle continues from
-    the best plan of the run.
+    *Length of a run*: if the user requests no time limit, a run makes
+    ``evaluations_per_task`` replays for each task, but at least ``fewest_evaluations``.
+    For ``many_tasks`` or more tasks on small disks, this number is instead
+    ``tasks_per_second`` times the default limit, divided by the number of tasks.
+    Without any limit a run takes at most ``default_seconds``. There are at most
+    ``most_restarts`` restarts. The first makes ``first_restart`` replays, and each
+    further one twice as many as the one before, up to ``evaluations_per_restart`` for
+    each task. A cycle of ``cycle`` restarts shares its starts; the second half of a
+    cycle continues from the best plan of the run.
 
-    *Orders*: a restart of up to ``evaluations_per_round`` replays for each task anneals
-    one order, for the share ``order_share`` of these replays by its bytes. The
-    temperature begins at one of ``order_hot`` by turns, or at ``order_warm`` if the
-    order continues an earlier one. Then the restart anneals with barriers, from
-    temperature ``warm`` on. With fewer than ``many_tasks`` tasks every other restart
-    anneals queues instead.
+    *Annealing of orders*: if disks are small, a restart of up to
+    ``evaluations_per_round`` replays for each task anneals one order. For the share
+    ``order_share`` of these replays, the order is scored by its bytes. The first
+    temperature alternates between the two values of ``order_hot``; it is ``order_warm``
+    if the restart continues from an earlier order. Then the restart anneals with
+    barriers, from temperature ``warm`` on. With fewer than ``many_tasks`` tasks, every
+    other restart anneals queues instead.
 
-    *Starts*: if replays are slow, from ``slow_cells`` inputs x nodes on, MinMin is the
-    only planner that is run. For a workflow, the run and every cycle of restarts begin
-    with ``workflow_deals`` dispatches by live bytes; each may take ``deal_share`` of
-    the time left.
+    *Starts*: MinMin is the only planner used if replays are slow, that is, if the
+    number of inputs times the number of nodes exceeds ``slow_cells``. For a workflow,
+    the run and every cycle begin with ``workflow_deals`` dispatches by live bytes; each
+    may take ``deal_share`` of the time left.
 
-    *Annealing of queues* begins at the temperatures ``heats`` by turns, which fall at
-    the rate that leads from the first of them to ``cold``. Temperatures are shares of
-    the makespan for up to ``many_tasks`` tasks, and lower for more tasks, because a
-    move changes the cost of a few tasks only.
+    *Annealing of queues*: the first temperature alternates between the two values of
+    ``heats``. It falls to the share ``cold / heats[0]`` of the first temperature.
+    Temperatures are shares of the makespan for up to ``many_tasks`` tasks, and lower
+    for more tasks, because a move changes the cost of a few tasks only.
 
-    *Time*: up to ``reserve_share`` of the time left is reserved for the steps after the
-    search. Reading, report, check and writing of a workflow take at most
-    ``after_proof`` times as long as its bounds. The clock is read every
-    ``stretch_seconds`` of annealing. Past the limit no plan is made whose replay takes
-    more than ``cheap_seconds``, since the answer is replayed once more. Replays that
-    take longer than ``long_replay_seconds`` in plain Python check the clock themselves.
+    *Time*: at most ``reserve_share`` of the time left is reserved for the steps after
+    the search. For a workflow, these steps take at most ``after_proof`` times as long
+    as the computation of its bound. The clock is read every ``stretch_seconds`` of
+    annealing, and after ``most_steps`` moves. After the limit, a planner is used only
+    if a replay takes at most ``cheap_seconds``, since the answer is replayed once more.
+    Replays in plain Python that take longer than ``long_replay_seconds`` check the
+    clock themselves.
     """
 
     evaluations_per_task: int = Field(default=200, ge=0)
@@ -80,7 +84,11 @@ class SearchParams(Record):
     def evaluations(
         self, problem: ReplicationProblem, limit: float | None = None
     ) -> int:
-        """Return the number of replays for a time *limit* in seconds."""
+        """Return the number of replays of a run for which the user requested no time
+        limit.
+
+        *limit* is the default time limit in seconds, or None if there is none.
+        """
         tasks = len(problem.tasks)
         few = tasks < self.many_tasks or cells(problem) > self.slow_cells
         if not limit or few or not self.orders_pay(problem):
@@ -88,8 +96,8 @@ class SearchParams(Record):
         return max(self.fewest_evaluations, int(self.tasks_per_second * limit / tasks))
 
     def orders_pay(self, problem: ReplicationProblem) -> bool:
-        """Return whether small disks cause so many repeated fetches that annealing one
-        order pays.
+        """Return whether it pays to anneal one order: in a batch, if some disk cannot
+        hold all files.
         """
         if problem.is_workflow:
             return False
@@ -104,5 +112,8 @@ PARAMS = SearchParams()
 
 
 def cells(problem: ReplicationProblem) -> int:
-    """Return inputs x nodes: the time of a replay grows with this number."""
+    """Return the number of inputs of all tasks times the number of nodes.
+
+    The time of a replay grows with this number.
+    """
     return sum(map(len, problem.inputs)) * len(problem.nodes)

@@ -1,8 +1,10 @@
 """Order tasks along the Fiedler vector, so that tasks that share bytes are neighbours.
 
-The graph joins tasks by the bytes of the files they share, each file's weight spread
-over its readers (clique expansion); a file with many readers becomes a vertex of its
-own (star expansion), which keeps the graph's size near the number of inputs.
+The Fiedler vector belongs to the second smallest eigenvalue of the Laplacian matrix of
+a graph. In this graph, tasks that share a file are joined, and the bytes of the file
+are spread over the pairs of its readers (clique expansion). A file with many readers
+becomes a vertex instead, joined to its readers (star expansion); this keeps the size of
+the graph near the number of inputs.
 """
 
 from __future__ import annotations
@@ -16,13 +18,20 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 CLIQUE_READERS = 12
-"""Most readers of a file without a vertex of its own in the graph (2 to 100)."""
+"""Largest number of readers of a file that does not become a vertex (2 to 100)."""
 DENSE_TASKS = 60
-"""Most vertices for which all eigenvectors are computed, the quicker way there."""
+"""Largest number of vertices for which all eigenvectors are computed.
+
+For small graphs this is quicker than to compute two of them.
+"""
 
 
 def task_order(problem: ReplicationProblem) -> list[int]:
-    """Return all task positions, component after component, each in Fiedler order."""
+    """Return all tasks in one list, such that tasks that share bytes are neighbours.
+
+    Each connected component of the graph is a stretch of the list, in the order of its
+    Fiedler vector.
+    """
     import networkx as nx
 
     graph = sharing_graph(problem)
@@ -35,10 +44,10 @@ def task_order(problem: ReplicationProblem) -> list[int]:
 
 
 def sharing_graph(problem: ReplicationProblem) -> nx.Graph[int]:
-    """Return a graph of tasks that share files.
+    """Return a graph of the tasks that share files.
 
-    Vertices are tasks by position, then files with many readers; weights are shared
-    megabytes.
+    Vertex k is task k. If file f has many readers, it is the vertex ``number of tasks +
+    f``. Weights are shared megabytes.
     """
     import networkx as nx
 
@@ -61,10 +70,11 @@ def sharing_graph(problem: ReplicationProblem) -> nx.Graph[int]:
 def _along_fiedler(
     graph: nx.Graph[int], vertices: list[int], tasks: list[int]
 ) -> list[int]:
-    """Return the tasks in the order of their entries of the Fiedler vector.
+    """Return *tasks* in the order of their entries in the Fiedler vector of a
+    component.
 
-    Of the two signs of the vector take the one that gives the lexicographically smaller
-    list, so that runs repeat.
+    *vertices* are all vertices of the component. The sign of the vector is arbitrary;
+    the one that gives the lexicographically smaller list is taken, so that runs repeat.
     """
     if len(tasks) < 3:
         return tasks
@@ -76,8 +86,8 @@ def _along_fiedler(
 
 
 def _fiedler(graph: nx.Graph[int], vertices: list[int]) -> list[float]:
-    """Return the eigenvector of the second smallest eigenvalue of a component's
-    Laplacian.
+    """Return the Fiedler vector of the component with these *vertices*, one entry for
+    each.
     """
     import networkx as nx
     import numpy as np

@@ -294,7 +294,7 @@ def test_no_plan_of_one_round_in_time_is_answered_by_minmin(
     assert result.stop is StopReason.FALLBACK and result.plan is not None
     assert (
         "found no plan in time that serves" in result.notes[-1]
-        and "answered by minmin" in result.notes[-1]
+        and "the plan is that of minmin" in result.notes[-1]
     )
 
 

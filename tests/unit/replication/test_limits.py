@@ -84,7 +84,7 @@ def test_a_limit_that_is_too_short_gives_tasks_in_file_order(
     outcome = solve(SMALL, request)
     instead = solve is ip.solve
     assert outcome.stop is (StopReason.FALLBACK if instead else StopReason.TIME)
-    assert "planned in file order" in outcome.notes[0]
+    assert "planned in the order of the instance" in outcome.notes[0]
     assert outcome.plan == job_data_present.plan_in_file_order(SMALL)
 
 

@@ -87,7 +87,7 @@ def test_a_limit_that_is_too_short_is_told_with_one_that_would_do(
     assert result.violations == () and result.plan is not None
     text = (
         "MinMin (the deadline passed after 0 of 200 tasks were planned): planned in "
-        "file order"
+        "the order of the instance"
     )
     assert any(text in note for note in result.notes)
 
