@@ -108,7 +108,8 @@ def write_model(
     chosen = form or Path(path).suffix.lower().lstrip(".")
     if chosen not in ("lp", "mps"):
         raise UsageError(
-            f"{path}: a model is written as .lp or .mps, not {chosen or 'no ending'!r}"
+            f"{path}: the form of a model is lp or mps, not {chosen!r}; give a name "
+            "that ends in .lp or .mps"
         )
     lp, _ = to_pulp(program.in_seconds())
     with tempfile.TemporaryDirectory(prefix="ioopt-export-") as folder:

@@ -120,7 +120,7 @@ def _through(
         if deadline is not None and deadline.expired():
             return found, False
         if len(tasks) > MOST_JOINED:
-            continue  # As the rule says, only the task's own need counts.
+            continue  # Too large: only what the task itself needs counts.
         inside = _inside_with(problem, tasks, deadline)
         if inside is None:
             return found, False

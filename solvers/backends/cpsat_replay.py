@@ -253,10 +253,11 @@ class Relaxation:
             for k in readers:
                 model.add(comes + has.get(i, 0) >= self.on[k, i])
                 self._after(self.start[k], begun + wire, self.on[k, i], comes)
-        # Copies that complete before first + 2 wire began before first + wire, when
-        # only the first holders had the file; the interface of each sends one in that
-        # time. If all of them have lost the file, one node fetches it, which takes at
-        # least a wire, and the others wait for that.
+        # A copy takes at least `wire` ticks. So a copy that ends before first + 2 wire
+        # began before first + wire, when only the first holders had the file. Until
+        # first + 2 wire the interface of each holder sends only one such copy. If all
+        # holders have lost the file, one node fetches it, which takes at least `wire`
+        # ticks too, and the other nodes wait for that node.
         model.add(sum(early) <= max(1, len(holders)))
 
     def _first_arrivals(self, f: int) -> dict[int, BoolVarT]:

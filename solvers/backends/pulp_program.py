@@ -241,7 +241,7 @@ def cbc_status(line: str) -> tuple[Status, StopReason]:
     words = line.split()
     if words[0] not in _CBC_STATUS:
         raise BackendFailureError(
-            f"CBC answered {line.strip()!r}, which is not in its table"
+            f"CBC gave an answer that ioopt does not know: {line.strip()!r}"
         )
     status = _CBC_STATUS[words[0]]
     if status is Status.OPTIMAL and "gap" in words:
@@ -253,7 +253,7 @@ def cbc_status(line: str) -> tuple[Status, StopReason]:
         reason = words[2].lower()
     if reason not in _CBC_STOP:
         raise BackendFailureError(
-            f"CBC stopped for a reason not in its table: {line.strip()!r}"
+            f"CBC stopped for a reason that ioopt does not know: {line.strip()!r}"
         )
     if "(no" in words:
         status = Status.UNKNOWN

@@ -2,8 +2,9 @@
 
 Requests are considered in FCFS order. A request i that does not fit beside the set S
 chosen so far is admitted if sharing lowers the mean finish time. For j in S, f_j(S) is
-the remaining time of request j when exactly the requests in S share the storage (rules
-7 and 25). R_i are the bytes left of request i and r_i its peak rate. Compared are
+the remaining time of request j when exactly the requests in S share the storage
+(rules 7 and 25). R_i are the bytes left of request i and r_i its peak rate. Compared
+are
 
 T_FCFS = (sum over j in S of f_j(S) + T_i + R_i / r_i) / (|S| + 1) T_Adaptive = mean of
 f_j(S + i) over the j in S + i

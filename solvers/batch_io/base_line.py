@@ -1,8 +1,8 @@
 """Define the reference policies NO_CONGESTION (rule 6) and BASE_LINE (rule 16).
 
-Zhou et al. describe BASE_LINE twice. Section III.A.4 shares the storage per node (rules
-7 and 25); this is the default. Section IV.D shares it "evenly among applications"; two
-readings of these words are settings (rule 27).
+Zhou et al. describe BASE_LINE twice. Section III.A.4 shares the storage per node
+(rules 7 and 25); this is the default. Section IV.D shares it "evenly among
+applications"; two readings of these words are settings (rule 27).
 """
 
 from ioopt.compiled import Box
@@ -17,8 +17,8 @@ from ioopt.solvers.batch_io.settings import Settings, SharingSettings
 
 
 def per_application(view: KernelView, rates: Box) -> None:
-    """Share the storage evenly among applications, up to their peak rates (Section
-    IV.D).
+    """Share the storage evenly among applications, up to their peak rates
+    (Section IV.D).
     """
     for k in range(view.size):
         place_by_level(view, k, k, 1)

@@ -34,8 +34,8 @@ def cons_fcfs(view: KernelView, rates: Box) -> None:
 
 
 def kept_fcfs(view: KernelView, rates: Box) -> None:
-    """Grant by Cons-FCFS with ``preempt=no``: a transfer that has begun continues (rule
-    53).
+    """Grant by Cons-FCFS with ``preempt=no``: a transfer that has begun continues
+    (rule 53).
     """
     for k in range(view.size):
         view.keys[k] = 1.0
@@ -69,8 +69,8 @@ def most_inst_sld(view: KernelView, rates: Box) -> None:
 
 
 def cons_min_aggr_sld(view: KernelView, rates: Box) -> None:
-    """Grant by Cons-MinAggrSld: the job with the least aggregate slowdown first (rule
-    14).
+    """Grant by Cons-MinAggrSld: the job with the least aggregate slowdown first
+    (rule 14).
     """
     aggregate_slowdowns(view)
     by_key(view)
@@ -114,8 +114,8 @@ def aggregate_slowdowns(view: KernelView) -> None:
 
 
 def by_key_down(view: KernelView) -> None:
-    """Sort the requests by ``view.keys``, largest first; equal ones in FCFS order (rule
-    52).
+    """Sort the requests by ``view.keys``, largest first; equal ones in FCFS order
+    (rule 52).
     """
     for k in range(view.size):
         if view.keys[k] > 0:

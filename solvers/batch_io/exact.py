@@ -131,11 +131,11 @@ def _require_small(problem: BatchIoProblem, settings: ExactSettings) -> None:
     reasons = {
         "needs given starts: --set loop=open": settings.loop == "closed",
         "cannot kill jobs (options.kill)": problem.options.kill,
-        "knows no interference": problem.machine.interference > 0,
-        "works in floats": settings.arithmetic == "exact",
-        f"takes at most {MOST_REQUESTS} requests, there are {asked}": asked
+        "cannot represent interference": problem.machine.interference > 0,
+        "computes with floats only": settings.arithmetic == "exact",
+        f"takes at most {MOST_REQUESTS} requests; the trace has {asked}": asked
         > MOST_REQUESTS,
-        "has no jobs to order": not problem.jobs,
+        "needs at least one job": not problem.jobs,
     }
     for reason, holds in reasons.items():
         if holds:

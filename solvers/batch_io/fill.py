@@ -17,8 +17,8 @@ from ioopt.solvers.batch_io.settings import Settings
 
 
 class FillSettings(Settings):
-    """Configure FILL: ``alpha`` is the exponent of a request's number of nodes (rule
-    17).
+    """Configure FILL: ``alpha`` is the exponent of a request's number of nodes
+    (rule 17).
     """
 
     alpha: float = Field(0.5, ge=0)

@@ -213,7 +213,7 @@ def _not_compiled(trace: Trace, policy: IoPolicy, loop: Loop) -> str:
     if trace.limits.own_peaks and policy.tabulates:
         states = trace.most_states(loop == "closed")
     if states > MOST_STATES:
-        return "own peaks on a machine of so many units"
+        return "peak rates of single jobs on a machine of so many allocation units"
     return ""
 
 
@@ -264,8 +264,8 @@ def _decide_once(
 def view_of(
     problem: IoRequestsProblem, use_exact: bool = False, policy: IoPolicy | None = None
 ) -> View:
-    """Return what a policy sees of a snapshot, with the requests in FCFS order (rule
-    10).
+    """Return what a policy sees of a snapshot, with the requests in FCFS order
+    (rule 10).
 
     Raise InstanceError if *policy* needs job starts and a request has none.
     """

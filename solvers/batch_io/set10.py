@@ -26,8 +26,8 @@ durations.
 
 @lru_cache(maxsize=1 << 16, typed=True)
 def set_of(iteration: Number) -> int:
-    """Return the set round(log10(iteration)) of a job, *iteration* in seconds (rule
-    28).
+    """Return the set round(log10(iteration)) of a job, *iteration* in seconds
+    (rule 28).
 
     Squares are compared instead of logarithms, so that no rounding decides.
 

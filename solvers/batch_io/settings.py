@@ -39,8 +39,8 @@ class Settings(Record):
     def _keeps_digits(cls, ef: float) -> float:
         if 0 < ef < LEAST_EF:
             raise ValueError(
-                f"volumes lose their digits below {LEAST_EF:g}; give 0, or at "
-                "least that value"
+                f"I/O volumes lose digits if ef is below {LEAST_EF:g}; give 0, or at "
+                "least this value"
             )
         return ef
 

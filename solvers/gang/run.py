@@ -92,7 +92,7 @@ def simulate_policy(
     timing = Timing.of(problem.machine, settings.arithmetic, settings.recompute)
     obstacle = _obstacle(policy, timing, settings)
     if settings.engine == "compiled" and obstacle:
-        raise UsageError(f"engine=compiled cannot be used: {obstacle}; say engine=auto")
+        raise UsageError(f"engine=compiled cannot be used: {obstacle}; use engine=auto")
     seconds = PLAIN_SECONDS_PER_JOB * len(problem.jobs)
     record = _records_history(problem, settings)
     compiled = settings.engine == "compiled"
@@ -127,11 +127,11 @@ def _obstacle(policy: GangPolicy, timing: Timing, settings: Settings) -> str | N
     if policy.rules is None or policy.rules.weight == HDF:
         return f"{policy.name} has no compiled form"
     if settings.arithmetic == "exact":
-        return "exact arithmetic needs Python numbers"
+        return "arithmetic=exact needs the Python engine"
     if settings.history == "yes":
         return "only the Python engine records the history of the matrix"
     if timing.levels > 62:
-        return "more than 62 rows"
+        return "the matrix has more than 62 rows"
     return None
 
 

@@ -1,6 +1,4 @@
-"""Run a policy of a work directory once, or find the best of several safe runs (rules
-B5 to B9).
-"""
+"""Run a policy of a work directory once, or find the best safe run (rules B5 to B9)."""
 
 from __future__ import annotations
 

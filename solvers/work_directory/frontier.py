@@ -1,5 +1,5 @@
-"""Compute a frontier: the least makespan found for each of several quotas (rule
-B14).
+"""Compute a frontier (rule B14): the least makespan found for each of several
+quotas.
 """
 
 from __future__ import annotations

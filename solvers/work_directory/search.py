@@ -1,5 +1,4 @@
-"""Search over orders of tasks, delays of samples and caps of samples in flight (rule
-B13).
+"""Search over orders of tasks, delays and caps of samples in flight (rule B13).
 
 The search begins with the runs of ``in-flight`` and with runs in which groups of
 samples start one after the other, at equal steps. Then it changes the best point at
