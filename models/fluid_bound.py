@@ -1,22 +1,23 @@
-"""Bound schedules of a shared resource from below by its fluid relaxation."""
+"""Bound schedules of one shared resource from below by a fluid relaxation."""
 
 import heapq
 from collections.abc import Iterable
 from typing import NamedTuple
 
 SHAVED = 1 - 5e-10
-"""Factor that lowers a bound by more than the rounding of a sum of a million terms.
+"""Factor that lowers a bound by more than the rounding error of a million summed terms.
 
 It is nearer to 1 than the tolerance of a proof of optimality (1e-9).
 """
 
 
 class Work(NamedTuple):
-    """Represent the work of one job on a resource of capacity 1 per second.
+    """Represent the work of one job on a resource that does 1 second of work per
+    second.
 
-    No part of it can be done before ``release``. ``amount`` is all of it (seconds of
-    the whole resource), ``duration`` the least time from its begin to its end,
-    ``weight`` the cost of a second of its completion time.
+    ``release`` is the earliest time at which its work can begin. ``amount`` is the work
+    in seconds of the whole resource. ``duration`` is the least time from its begin to
+    its end. ``weight`` is the cost of a second of its completion time.
     """
 
     release: float
@@ -26,11 +27,12 @@ class Work(NamedTuple):
 
 
 def least_response(work: Iterable[Work]) -> float:
-    """Return a lower bound of the weighted sum of C_j - r_j for every schedule.
+    """Return a lower bound of the sum of weight x (completion - release) for every
+    schedule.
 
-    C_j is the completion, r_j the release. Proof and rounding: docs/batch-io.md,
-    Bounds. Callers multiply by ``SHAVED``. Two jobs that end after 2 and 4 s, 3 s on
-    average:
+    See docs/batch-io.md, Bounds, for the proof and the rounding. Callers multiply the
+    bound by ``SHAVED``. In the example two jobs of half weight end after 2 and 4 s, 3 s
+    on average:
 
     >>> two = Work(release=1e10, amount=2.0, duration=2.0, weight=0.5)
     >>> round(least_response([two, two]), 12)
@@ -78,5 +80,9 @@ def least_response(work: Iterable[Work]) -> float:
 
 
 def _rounding(steps: int, length: float, weight: float) -> float:
-    """Return the most that rounding adds to a bound over a busy period of *length*."""
+    """Return the most that rounding can add to the bound of a busy period.
+
+    The period has *steps* steps and takes *length* seconds; *weight* is the total
+    weight of its jobs.
+    """
     return 4 * (steps + 1) * 2.0**-53 * length * weight

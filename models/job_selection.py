@@ -1,17 +1,20 @@
-"""Select the ready jobs to start now under resource limits (ours).
+"""Select the ready jobs that start now under resource limits (ours).
 
-An integer program over classes of jobs. The value of a selection is a lexicographic sum
-of: priorities (raised so that none is negative); cores in use; bytes of temporary files
-that can be deleted because all their remaining readers are selected; progress towards
-deleting others. Snakemake's integer program maximises the same value. Jobs with equal
-terms form one class k. Variables: x_k jobs of class k that start; d_f 0/1, file f can
-be deleted.
+The value of a selection is a lexicographic sum of four terms. First come the
+priorities, raised so that none is negative, then the number of cores in use. Third are
+the bytes of temporary files that can be deleted because all their remaining readers are
+selected. Last is the progress towards deleting other temporary files. Snakemake's
+integer program maximises the same value.
 
-(1) sum over k of (resource r of k) x_k <= capacity of r
-(2) sum of x_k over the readers of f >= (number of readers of f) d_f
+Jobs whose terms are equal form one class k. Variables: x_k is the number of jobs of
+class k that start; d_f is 1 if file f can be deleted, else 0. own_k is the value that a
+job of class k adds on its own; weight_f is the value of deleting file f.
 
-Objective: the sum of own_k x_k, and the gigabytes of each deletion times its weight, in
-whole steps.
+Objective: maximise sum over k of own_k x_k + sum over f of weight_f d_f, with weights
+rounded to whole steps. Constraints:
+
+(1) sum over k of (amount of resource r that a job of k needs) x_k <= capacity of r
+(2) sum of x_k over the classes that read f >= (number of readers of f) d_f
 """
 
 from collections import Counter
@@ -23,11 +26,16 @@ from typing import NamedTuple
 from ioopt.models.program import Number, Program, Term
 
 SCALE = 10**6
-"""Steps of the value per unit in the integer program."""
+"""Number of steps of the objective for the value of one core in use."""
 
 
 class ReadyJob(NamedTuple):
-    """Describe a job that could start: priority, resources, temporary files, input."""
+    """Describe a job that could start: priority, resources, temporary files, input
+    bytes.
+
+    ``resources`` are the amounts needed, in the order of the capacities; ``temp`` are
+    the temporary files that it reads.
+    """
 
     priority: int = 0
     cores: int = 1
@@ -37,10 +45,11 @@ class ReadyJob(NamedTuple):
 
 
 class JobClass(NamedTuple):
-    """Group jobs with equal terms of the value, larger inputs first.
+    """Represent jobs that add equal terms to the value.
 
-    ``own`` is what each job of the class adds to the value independently of other jobs;
-    ``shared`` are the temporary files that it and other jobs read.
+    ``own`` is what each of them adds independently of other jobs. ``shared`` are the
+    temporary files that they and other jobs read. ``positions`` are the jobs, those
+    with larger inputs first.
     """
 
     own: float
@@ -52,8 +61,9 @@ class JobClass(NamedTuple):
 class Question:
     """Combine ready jobs and capacities, and define the value of a selection.
 
-    If a priority is negative, all priorities are raised by the same amount, *lift*, so
-    that the least is 0: no job is then worth less than an idle core.
+    *temp_bytes* and *readers* hold the size and the number of remaining readers of each
+    temporary file. If a priority is negative, *lift* is added to all priorities so that
+    the least is 0. Otherwise an idle core would be worth more than a job.
     """
 
     def __init__(
@@ -75,7 +85,9 @@ class Question:
         self.by_deletion = total
 
     def value(self, chosen: Sequence[int]) -> float:
-        """Return the value of a selection, from its definition."""
+        """Return the value of the jobs at the positions *chosen*, computed from its
+        definition.
+        """
         counts: Counter[str] = Counter()
         value = 0.0
         for position in chosen:
@@ -91,7 +103,10 @@ class Question:
         return value + self.by_deletion * deleted
 
     def classes(self) -> list[JobClass]:
-        """Group the jobs into classes; a class has no more jobs than fit together."""
+        """Return the jobs grouped into classes.
+
+        A class keeps only its best jobs, and no more of them than the capacities allow.
+        """
         groups: dict[
             tuple[tuple[int, ...], frozenset[str]], list[tuple[float, int, int]]
         ] = {}
@@ -125,9 +140,10 @@ class Question:
         return found
 
     def plain_rank(self, item: JobClass) -> tuple[float, ...]:
-        """Return the sort key of a job in the greedy order.
+        """Return the sort key of the first job of a class in the greedy order.
 
-        Priority, cores, bytes of temporary files, input bytes, then position.
+        Jobs are ordered by priority, cores, bytes of temporary files and input bytes,
+        largest first, then by position.
         """
         job = self.jobs[item.positions[0]]
         temp = sum(self.giga[name] for name in job.temp)
@@ -140,7 +156,10 @@ class Question:
         )
 
     def first_fit(self, order: Sequence[JobClass]) -> tuple[int, ...]:
-        """Select from each class, in this *order*, as many jobs as still fit."""
+        """Return the positions selected by a greedy rule.
+
+        From each class in *order*, it takes as many jobs as still fit.
+        """
         left = list(self.capacities)
         chosen: list[int] = []
         for item in order:
@@ -157,8 +176,10 @@ class Question:
 
 
 class SelectionModel:
-    """Build the program of *classes*; it maximises the value in steps of ``1 /
-    step``.
+    """Build the program of *classes*.
+
+    :attr:`program` is to be maximised. Its objective is the value in steps of ``1 /
+    step``. ``slack`` is the most that rounding to steps can change the value.
     """
 
     def __init__(self, question: Question, classes: Sequence[JobClass]) -> None:
@@ -193,29 +214,36 @@ class SelectionModel:
         self.slack = 0.5 * terms_moved / step
 
     def start(self, chosen: Sequence[int]) -> dict[int, int]:
-        """Return how many jobs of each class a selection of positions has."""
+        """Return the number of jobs of each class in a selection, keyed by variable.
+
+        *chosen* are the positions of the selected jobs.
+        """
         wanted = set(chosen)
         rows = zip(self.counts, self.classes)
         return {count: len(wanted.intersection(item.positions)) for count, item in rows}
 
     def chosen(self, values: Mapping[int, Number]) -> tuple[int, ...]:
-        """Return the selected positions of a solution, in ascending order."""
+        """Return the positions of the jobs that a solution selects, in ascending
+        order.
+        """
         taken: list[int] = []
         for count, item in zip(self.counts, self.classes):
             taken += item.positions[: round(values[count])]
         return tuple(sorted(taken))
 
     def bound(self, steps: float) -> float:
-        """Turn a bound of the objective, in steps, into a bound of the value."""
+        """Convert an upper bound of the objective, in steps, to an upper bound of the
+        value.
+        """
         return steps / self.step + self.slack
 
 
 class CapacityModel:
-    """Build the linear relaxation over the capacities alone.
+    """Build the linear relaxation that has only the capacities as constraints.
 
     Each reader of a shared file gets an equal part of the value of its deletion. Values
-    are divided by the largest one, needs by capacities, to suit the tolerances of
-    solvers.
+    are divided by the largest one, and amounts by the capacities, to suit the
+    tolerances of solvers.
     """
 
     def __init__(self, question: Question, classes: Sequence[JobClass]) -> None:
@@ -243,8 +271,10 @@ class CapacityModel:
                 program.add(f"capacity_{r}", list(zip(counts, needs)), most=1)
 
     def scores(self, prices: Mapping[str, float]) -> list[float]:
-        """Return the value of each class divided by the cost of its needs at
-        *prices*.
+        """Return, for each class, the value of a job divided by the cost of its
+        resources.
+
+        *prices* holds the price of each capacity, keyed by the name of its row.
         """
         cost = [1e-9] * len(self.worths)
         for row in self.program.rows:

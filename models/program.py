@@ -1,7 +1,7 @@
 """Store a linear program as plain data for any backend: variables, rows, one objective.
 
-Variables are identified by their position, also in starts and answers. Programs may
-count time in whole units of ``unit`` seconds: CP-SAT takes these as they are,
+A variable is identified by its position, also in start values and answers. A program
+may count time in whole units of ``unit`` seconds. CP-SAT takes these units as they are;
 floating-point backends get seconds (:meth:`Program.in_seconds`).
 """
 
@@ -12,13 +12,15 @@ from typing import Literal, NamedTuple
 
 Number = int | float
 Term = tuple[int, Number]
-"""A variable's position and its factor."""
+"""A term of a sum: (position of a variable, factor)."""
 Nature = Literal["whole", "real", "time"]
-"""Type of a variable: a whole number, a real one, or a time in whole units."""
+"""Type of a variable: a whole number, a real number, or a time in whole units."""
 
 
 class Variable(NamedTuple):
-    """Describe a variable by name, type and limits; ``most`` None: no upper limit."""
+    """Describe a variable: its name, type and limits. ``most`` None means no upper
+    limit.
+    """
 
     name: str
     least: Number
@@ -27,9 +29,10 @@ class Variable(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Constrain: least <= sum of factor x variable <= most.
+    """A constraint: least <= sum of factor x variable <= most.
 
-    None is no limit; equal limits make an equation.
+    A limit of None means no limit. Equal limits make an equation. ``timed`` says that
+    the row counts units of time.
     """
 
     name: str
@@ -41,12 +44,14 @@ class Row(NamedTuple):
 
     @property
     def terms(self) -> Iterator[Term]:
-        """Return the pairs (variable, factor)."""
+        """Return the pairs (position of the variable, factor)."""
         return zip(self.columns, self.factors)
 
 
 class Program:
-    """Collect variables by position, rows, and an objective to minimise or maximise."""
+    """A linear program: variables by position, rows, and an objective to be minimised
+    or maximised.
+    """
 
     def __init__(
         self, name: str, *, maximise: bool = False, unit: Fraction = Fraction(1)
@@ -73,7 +78,7 @@ class Program:
         return len(self.variables) - 1
 
     def time(self, name: str, least: int, most: int) -> int:
-        """Add a time in units and return its position.
+        """Add a time in whole units and return its position.
 
         Floating-point backends ignore *most*.
         """
@@ -83,7 +88,9 @@ class Program:
     def hold(
         self, at: int, least: Number | None = None, most: Number | None = None
     ) -> None:
-        """Change the limits of a variable; None leaves a limit unchanged."""
+        """Change the limits of the variable at position *at*; None leaves a limit
+        unchanged.
+        """
         if least is not None:
             self.variables[at] = self.variables[at]._replace(least=least)
         if most is not None:
@@ -106,17 +113,17 @@ class Program:
 
     @property
     def size(self) -> int:
-        """Return the number of coefficients in all rows."""
+        """Return the number of coefficients in all rows together."""
         return sum(len(row.columns) for row in self.rows)
 
     def value(self, values: Mapping[int, Number] | Sequence[Number]) -> Number:
-        """Return the objective at a point: *values* by position."""
+        """Return the objective, given the values of the variables by position."""
         return sum(factor * values[at] for at, factor in self.objective.items())
 
     def limit(self) -> Number:
         """Return the objective with every variable at its more favourable limit.
 
-        This is a bound that needs no solver.
+        This is a bound of the program that needs no solver.
         """
         total: Number = 0
         for at, factor in self.objective.items():
@@ -132,7 +139,8 @@ class Program:
     def in_seconds(self) -> "Program":
         """Return the same program in seconds, for floating-point backends.
 
-        Time variables, timed rows and the objective change.
+        Only the time variables, the timed rows and the objective are converted. Times
+        then have no upper limit.
         """
         times = {at for at, item in enumerate(self.variables) if item.nature == "time"}
         same = Program(self.name, maximise=self.maximise)
@@ -154,13 +162,18 @@ class Program:
         return same
 
     def _factor(self, at: int, given: Number, times: Container[int]) -> Number:
-        """Convert a factor to seconds, unless its variable is one of *times*."""
+        """Return a factor of a timed row, or of the objective, in the program in
+        seconds.
+
+        *at* is the variable of the factor. Time variables (*times*) are in seconds
+        already, so their factors stay.
+        """
         if at in times or self.unit == 1:
             return given
         return float(given * self.unit)
 
     def _seconds(self, units: Number | None) -> Number | None:
-        """Return a limit in seconds."""
+        """Return a limit in seconds; None stays None."""
         if units is None or self.unit == 1:
             return units
         return float(units * self.unit)
@@ -168,9 +181,11 @@ class Program:
     def misses(
         self, values: Mapping[int, Number] | Sequence[Number]
     ) -> Iterator[tuple[str, Number, Number]]:
-        """Yield the variables and rows whose limits a point breaks.
+        """Yield (name, violation, largest number) of every variable and row that
+        *values* violate.
 
-        Each comes with its name, the violation, and its largest number.
+        The largest number is the greatest absolute value of the row's factors and
+        limits, and at least 1. It is 1 for a variable.
         """
         for at, (name, least, most, _) in enumerate(self.variables):
             amount = _miss(values[at], least, most)
@@ -186,12 +201,12 @@ class Program:
     def broken(
         self, values: Mapping[int, Number] | Sequence[Number], slack: float = 0.0
     ) -> list[str]:
-        """Return the names of variables and rows violated by more than *slack*."""
+        """Return the names of the variables and rows violated by more than *slack*."""
         return [name for name, amount, _ in self.misses(values) if amount > slack]
 
 
 def _miss(value: Number, least: Number | None, most: Number | None) -> Number:
-    """Return the distance of *value* outside its limits; 0 or less if it is inside."""
+    """Return by how much *value* violates its limits; 0 or less if it violates none."""
     missing: Number = 0
     if least is not None:
         missing = least - value

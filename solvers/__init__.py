@@ -1,1 +1,4 @@
-"""Solve instances: one file per technique. Solvers never formulate."""
+"""Solvers of instances, one file for each technique.
+
+Solvers never formulate a program; they use those in ``models``.
+"""

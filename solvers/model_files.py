@@ -24,10 +24,11 @@ from ioopt.solvers.backends.pulp_program import to_pulp
 
 
 class PrintedSettings(Record):
-    """Configure whether the printed model allows copies, and cycles of copies.
+    """Configure the printed model: whether it has copies, and whether these may form a
+    cycle.
 
-    Without cycles its optimum is the least batch time of a plan; as printed, with
-    cycles, it may be too low.
+    Without cycles its optimum is the least batch time of a plan. With cycles, as
+    printed in the paper, the optimum may be too low.
     """
 
     cycles: Literal["printed", "acyclic"] = "acyclic"
@@ -35,14 +36,14 @@ class PrintedSettings(Record):
 
 
 class PatternSettings(Record):
-    """Configure the pattern to write: ``k`` loose slots in ``d`` windows."""
+    """Configure the pattern to write: ``k`` loose rows in ``d`` windows."""
 
     k: Annotated[int, Field(ge=0)] = 0
     d: Annotated[int, Field(ge=1)] = 1
 
 
 class NoSettings(Record):
-    """Accept no settings: quantum selection has one program only."""
+    """Accept no settings, because quantum selection has only one program."""
 
 
 def export_model(
@@ -51,11 +52,12 @@ def export_model(
     form: str | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the integer program of *problem* to *output* (*form*: :func:`write_model`).
+    """Write the integer program of *problem* to *output*, in the form of
+    :func:`write_model`.
 
-    For replication this is the printed model without cycles of copies, for flexible
-    gangs that of one pattern (default k = 0), for quantum selection that over the
-    instance's grid of cycle lengths.
+    For replication this is the printed model, by default without cycles of copies. For
+    flexible gangs it is the program of one pattern, by default k = 0. For quantum
+    selection it is the program over the instance's grid of cycle lengths.
     """
     what = f"{form or 'model'} export"
     given = settings or {}
@@ -77,8 +79,9 @@ def export_model(
 def _of_pattern(
     problem: FlexibleGangProblem, chosen: PatternSettings, what: str
 ) -> Program:
-    """Return the program of the pattern *chosen*; UsageError if there is no such
-    pattern.
+    """Return the program of the *chosen* pattern.
+
+    Raise UsageError if the problem has no such pattern.
     """
     pattern = problem.pattern(chosen.k, chosen.d)
     data = None
@@ -96,15 +99,17 @@ def _of_pattern(
 def write_model(
     program: Program, path: str | os.PathLike[str], form: str | None = None
 ) -> None:
-    """Write *program* as ``lp`` (CPLEX LP) or ``mps``; None: by the suffix of *path*.
+    """Write *program* as ``lp`` (CPLEX LP) or ``mps``; by default the suffix of *path*
+    decides.
 
-    The file appears only when it is complete; ``-`` is standard output. Raises
+    The file appears only when it is complete; ``-`` is standard output. Raise
     UsageError for another form or suffix.
     """
     chosen = form or Path(path).suffix.lower().lstrip(".")
     if chosen not in ("lp", "mps"):
         raise UsageError(
-            f"{path}: a model is written as .lp or .mps, not {chosen or 'no ending'!r}"
+            f"{path}: the form of a model is lp or mps, not {chosen!r}; give a name "
+            "that ends in .lp or .mps"
         )
     lp, _ = to_pulp(program.in_seconds())
     with tempfile.TemporaryDirectory(prefix="ioopt-export-") as folder:

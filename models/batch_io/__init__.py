@@ -1,1 +1,1 @@
-"""Formulations of the batch_io family."""
+"""Formulations and bounds of the batch I/O family."""

@@ -1,4 +1,6 @@
-"""Bound all I/O policies (ours): mean response, I/O delay, granted bandwidth."""
+"""Bound what any I/O policy can reach (ours): mean response, I/O delay, granted
+bandwidth.
+"""
 
 import math
 from collections.abc import Mapping
@@ -15,14 +17,18 @@ from ioopt.problems.batch_io import (
 )
 
 REFERENCE = "no-congestion"
-"""The reference policy, which alone may exceed the storage's rate."""
+"""The reference policy. It alone may exceed the storage's rate."""
 ROUNDS = 40
-"""Rounds in which prices are raised to bound the I/O delay."""
+"""Number of rounds in which the prices are adjusted to raise the bound of the I/O
+delay.
+"""
 WORK = 8_000_000
-"""Most levels of delay examined in all rounds together: a fraction of a second."""
+"""Most levels of delay examined in all rounds together; they take a fraction of a
+second.
+"""
 
 Starts = Mapping[JobId, float]
-"""Start times in seconds by job id; the open loop fixes them."""
+"""The start time of each job in seconds, keyed by job id, where it is given."""
 
 
 def mean_response_bound(
@@ -33,12 +39,16 @@ def mean_response_bound(
 ) -> float | None:
     """Return the largest of three lower bounds of the mean response, in seconds.
 
-    None without jobs. *Alone*: each job computes and does its I/O at the peak rate
-    (rule 5), or runs to its walltime where it may be killed. *Nodes* and *storage*:
-    :func:`ioopt.models.fluid_bound.least_response` of the nodes held and of the bytes
-    moved (docs/batch-io.md, Bounds); *storage* is no bound for the reference, nor where
-    jobs may be killed. With given *starts* every job waits until its start, and the
-    mean *delay*, a bound of :func:`delay_bounds`, is added to *alone*.
+    Return None without jobs. The three bounds (docs/batch-io.md, Bounds):
+
+    - *Alone*: each job computes, and does its I/O at its peak rate (rule 5). Where jobs
+      may be killed, a job that would exceed its walltime ends there.
+    - *Nodes*: :func:`ioopt.models.fluid_bound.least_response` of the node seconds.
+    - *Storage*: the same function of the bytes moved. It is not used for the reference
+      policy or where jobs may be killed.
+
+    With given *starts* every job waits until its start. The mean *delay*, a bound of
+    :func:`delay_bounds`, is then added to *alone*.
     """
     if not problem.jobs:
         return None
@@ -85,11 +95,12 @@ def delay_bounds(
     metrics: Mapping[str, float | None],
     deadline: Deadline | None = None,
 ) -> dict[str, float]:
-    """Bound the mean and the node-weighted I/O delay from below for given *starts*.
+    """Return lower bounds of the mean and of the node-weighted I/O delay for given
+    *starts*.
 
-    *metrics* are those of any known plan. Bounds are 0 for the reference, for jobs that
-    may be killed, and if the trace is too long for a quick bound or the *deadline* has
-    passed.
+    *metrics* are those of any known plan; they set the precision. A bound is 0 for the
+    reference policy, where jobs may be killed, where the trace is too long for a quick
+    bound, and after the *deadline*.
     """
     found = {"io_delay_bound": 0.0, "node_weighted_io_delay_bound": 0.0}
     if plan.policy == REFERENCE or problem.options.kill:
@@ -110,8 +121,10 @@ def delay_bounds(
 def chains_of(
     problem: BatchIoProblem, ef: float, starts: Starts, by_nodes: bool = False
 ) -> list[Chain]:
-    """Return a chain of requests, from its start in *starts* on, for each job with
-    I/O.
+    """Return, for each job with I/O, the chain of its requests after the job's start.
+
+    *starts* are the start times of the jobs. *ef* multiplies the bytes. With *by_nodes*
+    a chain's weight is its number of nodes; otherwise it is 1.
     """
     storage = float(problem.machine.storage_bytes_per_second)
     chains = []
@@ -150,7 +163,7 @@ def _peak(problem: BatchIoProblem, job: Job) -> float:
 
 
 def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
-    """Return (head, seconds, tail, bytes) of a job.
+    """Return (head, seconds, tail, bytes) of a job whose bytes are multiplied by *ef*.
 
     *seconds* is all computing of the job; *head* is the part before its first byte,
     *tail* the part after its last byte.
@@ -176,9 +189,10 @@ def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
 
 
 def most_granted(problem: IoRequestsProblem, policy: str) -> float | None:
-    """Return the most bandwidth a policy can grant: storage rate or sum of peak rates.
+    """Return the most bandwidth that *policy* can grant at once, in bytes per second.
 
-    None for the reference.
+    It is the smaller of the storage's rate and the sum of all peak rates. Return None
+    for the reference policy, which may exceed the storage's rate.
     """
     if policy == REFERENCE:
         return None

@@ -1,23 +1,36 @@
 """Find the best order of I/O for given starts: an event-order program (ours).
 
-Time is continuous. Chain j is a job whose start is given: requests i of v_i bytes at a
-rate of at most r_i, with computing between them. The points p are the issues and
-finishes of all requests. Some optimum has constant rates between neighbouring points,
-so the program needs no other times. Parameters, in seconds of the whole storage: v_i,
-and rho_i = r_i / BW_max. Every point lies in a window [early_p, late_p], where late_p
-is early_p plus the total delay of a known schedule. Variables: t_p, the time of a
-finish (an issue follows it by the computing between); W_ip, what i has moved by p;
-b_pq 0/1, p is not after q.
+Time is continuous. A chain j holds the I/O of one job whose start is given: requests
+with computing between them. A point is an instant at which a request is issued or
+finishes. Some optimum has constant rates between neighbouring points, so the program
+needs no other times.
 
-Minimise the sum of the last t_p (less a constant that makes it the total delay), so
-that, where p is not after q,
+Data, in seconds of the whole storage:
+
+- v_i is the amount that request i moves.
+- rho_i is its peak rate as a share of the storage's rate.
+- Point p lies between early_p and late_p. late_p is early_p plus the total delay of a
+  known schedule.
+
+Variables:
+
+- t_p is the time at which a request finishes. The next request of the chain is issued
+  after the computing between them.
+- W_ip is the amount that request i has moved by point p. It is 0 up to the issue of the
+  request and v_i from its finish on.
+- b_pq is 1 if point p is not after point q, else 0.
+
+Minimise the sum over the chains of the time of the last finish. Without a constant this
+is the total delay. Where point p is not after point q:
 
 (1) t_p <= t_q
-(2) 0 <= W_iq - W_ip <= rho_i (t_q - t_p)
-(3) sum_i (W_iq - W_ip) <= t_q - t_p
+(2) 0 <= W_iq - W_ip <= rho_i (t_q - t_p) for every request i
+(3) sum over the requests i of (W_iq - W_ip) <= t_q - t_p
 
-W is 0 up to the issue and v_i from the finish on. An order that windows or a chain fix
-has no b_pq; its rows are left out where a third point is known to lie between.
+Constraint (1) orders the points, (2) limits the rate of each request, and (3) limits
+the rate of all requests together to the storage's rate. A pair whose order is known
+from its windows or its chain has no b_pq. It has no constraints either if a third point
+is known to lie between the two.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,11 +42,12 @@ from ioopt.models.program import Number, Program, Term
 
 
 class Point(NamedTuple):
-    """Represent a finish or an issue at the time of a variable plus ``lag``.
+    """Represent an instant at which a request is issued or finishes.
 
-    Without a variable ``lag`` is the time. ``early`` and ``late`` are its window;
-    ``place`` is its number in its chain; ``ends`` and ``begins`` are the requests of
-    the chain that end and begin there.
+    Its time is the variable ``finish`` plus ``lag`` seconds, or ``lag`` alone if there
+    is no variable. ``early`` and ``late`` limit the time. ``chain`` is the number of
+    its chain, ``place`` its number in the chain. ``ends`` and ``begins`` are the
+    requests of the chain that finish and are issued at this instant.
     """
 
     finish: int | None
@@ -47,11 +61,16 @@ class Point(NamedTuple):
 
 
 Linear = dict[int, float]
-"""A linear expression: factors by variable; -1 stands for the constant."""
+"""A linear expression: the factor of each variable, where -1 stands for the constant.
+"""
 
 
 class IoOrderModel:
-    """Build the program; ``most`` is the total delay in seconds of a known schedule."""
+    """Build the event-order program of *chains*.
+
+    ``most`` is the total delay of a known schedule and ``least`` a lower bound of it,
+    both in seconds.
+    """
 
     def __init__(
         self, chains: Sequence[Chain], most: float, least: float = 0.0
@@ -71,7 +90,7 @@ class IoOrderModel:
         self._orders()
 
     def _chain(self, j: int, chain: Chain) -> None:
-        """Add the points of chain *j*, and the window of each."""
+        """Add the points of chain *j*, each with its earliest and latest time."""
         early = chain.begin
         last = len(chain.steps) - 1
         self.points.append(Point(None, early, early, early, j, 0, None, 0))
@@ -94,7 +113,12 @@ class IoOrderModel:
         self.ideal += early - chain.steps[-1].after
 
     def _amounts(self, p: int) -> dict[tuple[int, int], Linear]:
-        """Return W_ip by request i: a variable if p may lie within i, else a number."""
+        """Return, for each request, the amount W_ip that it has moved by point *p*.
+
+        A request is the pair (chain, number in the chain). The amount is a variable if
+        *p* may lie within the request. Otherwise it is the constant 0 or the whole
+        amount.
+        """
         point = self.points[p]
         found: dict[tuple[int, int], Linear] = {}
         for j, chain in enumerate(self.chains):
@@ -123,7 +147,11 @@ class IoOrderModel:
         return found
 
     def _known(self, p: int, q: int) -> bool:
-        """Return whether p is never after q, also if both are fixed at one time."""
+        """Return whether point *p* is known not to be after point *q*.
+
+        Of two points that are fixed at the same time, the one with the lower number
+        counts as first.
+        """
         first = self.points[p]
         second = self.points[q]
         if first.chain == second.chain:
@@ -133,7 +161,9 @@ class IoOrderModel:
         return p < q or first.early < second.late
 
     def _orders(self) -> None:
-        """Add the rows of each pair of points, for its known order or with its b_pq."""
+        """Add the constraints of every pair of points: directly if their order is
+        known, with a variable b_pq otherwise.
+        """
         points = self.points
         size = len(points)
         known = [[self._known(p, q) for q in range(size)] for p in range(size)]
@@ -148,10 +178,10 @@ class IoOrderModel:
                     self._between(q, p, (order, False))
 
     def _between(self, p: int, q: int, order: tuple[int, bool] | None) -> None:
-        """Add (1) to (3) for p not after q.
+        """Add constraints (1) to (3) for point *p* not after point *q*.
 
-        With an *order* they constrain only if the variable of *order* has the matching
-        value.
+        *order* is None, or (variable, value): then the constraints apply only where the
+        variable b has this value.
         """
         first = self.points[p]
         second = self.points[q]
@@ -183,9 +213,10 @@ class IoOrderModel:
         slack: float,
         factor: float = 1.0,
     ) -> None:
-        """Add factor x more - less >= 0.
+        """Add the constraint factor x more - less >= 0.
 
-        If the variable of *order* has the other value, the limit is only -*slack*.
+        *order* is None, or (variable, value): where the variable has the other value,
+        the expression may be as low as -*slack*.
         """
         left = _less({at: factor * value for at, value in more.items()}, less)
         right = -left.pop(-1, 0.0)
@@ -201,9 +232,11 @@ class IoOrderModel:
             self.program.add(name, terms, right)
 
     def rates(self, values: Mapping[int, Number]) -> list[dict[tuple[int, int], float]]:
-        """Return the shares of the storage in each time span of a solution.
+        """Return the shares of the storage in each time span of a solution, in order of
+        time.
 
-        A span has a share for each outstanding request (chain, number in the chain).
+        The shares of a span are keyed by the outstanding requests: (chain, number in
+        the chain).
         """
         times = [_value(_time(point), values) for point in self.points]
         order = sorted(
@@ -231,7 +264,7 @@ class IoOrderModel:
 
 
 def _value(expression: Linear, values: Mapping[int, Number]) -> Number:
-    """Return the value of a linear expression at a solution."""
+    """Return the value of a linear expression for the *values* of its variables."""
     total: Number = 0
     for at, factor in expression.items():
         total += factor * (1.0 if at < 0 else values[at])
@@ -246,7 +279,7 @@ def _time(point: Point) -> Linear:
 
 
 def _less(one: Linear, other: Linear, factor: float = 1.0) -> Linear:
-    """Return one - factor x other."""
+    """Return the linear expression one - factor x other."""
     found = dict(one)
     for at, value in other.items():
         found[at] = found.get(at, 0.0) - factor * value

@@ -1,10 +1,12 @@
 """Formulate Cons-MaxUtil as a 0-1 knapsack (Zhou et al., Section III.C.2).
 
-The integer program is ours. Requests i of 1..K have weight w_i (bandwidth b N_i in
-allocation units) and value p_i (nodes N_i); c is BW_max in the same units. Variables:
-x_i 0/1, whether request i transfers.
+The integer program is ours. Request i needs the bandwidth w_i (the paper's b N_i, in
+allocation units) and has the value p_i (N_i, the number of its job's nodes). c is the
+storage's rate BW_max in allocation units. The variable x_i is 1 if request i transfers,
+else 0.
 
-(1) maximise sum_i p_i x_i;  (2) sum_i w_i x_i <= c
+(1) maximise sum over i of p_i x_i, the nodes whose jobs transfer
+(2) sum over i of w_i x_i <= c, the storage's rate
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +15,11 @@ from ioopt.models.program import Number, Program
 
 
 class MaxUtilModel:
-    """Build the knapsack; :attr:`program` is maximised, its variables are ``x_<i>``."""
+    """Build the knapsack.
+
+    :attr:`program` is to be maximised; ``x[i]`` is the position of the variable of
+    request i.
+    """
 
     def __init__(
         self, weights: Sequence[int], values: Sequence[int], capacity: int
@@ -28,5 +34,5 @@ class MaxUtilModel:
         )
 
     def chosen(self, values: Mapping[int, Number]) -> tuple[int, ...]:
-        """Return the requests that transfer in a solution."""
+        """Return the numbers of the requests that transfer in a solution."""
         return tuple(i for i, at in enumerate(self.x) if values[at] > 0.5)

@@ -1,22 +1,25 @@
-"""Bound the I/O delay from below for given starts: sell the storage at prices.
+"""Bound the I/O delay from below for given starts by selling the storage at prices.
 
-Let pi(t) >= 0 be the price of a second of the whole storage at time t. No policy moves
-more than the storage delivers, so
+For job j, let D_j be the I/O delay, w_j the cost of a second of delay, and x_j(t) the
+amount that the job has moved by time t, in seconds of the whole storage. Let pi(t) >= 0
+be the price of a second of the whole storage at time t. No policy moves more than the
+storage delivers, so
 
-    sum_j w_j D_j >= sum_j [w_j D_j + integral pi dx_j] - integral pi
+sum_j w_j D_j >= sum_j [w_j D_j + integral of pi dx_j] - integral of pi
 
-Each bracket is at least g_j, the least that job j can pay if it has the storage to
-itself. So L(pi) = sum g_j - integral pi is a bound for every pi (Lagrangian duality;
-its use here is ours). Prices rise in slots where jobs buy more than the storage
-delivers.
+The bracket is what job j pays for its delay and for the storage. Let g_j be the least
+that it could pay if it had the storage to itself. Then L(pi) = sum_j g_j - integral of
+pi is a lower bound for every pi (Lagrangian duality; its use here is ours). A price
+rises where jobs buy more than the storage delivers, and falls where they buy less.
 
-g_j is computed on a grid of step h. Let D be the job's delay when it moves the byte at
-its progress p, and D' the same rounded down to the grid. D' never falls, D' <= D, and
-the byte moves between s + p + D' and h later, so it pays at least the least pi in that
-time. As pi is constant in slots of length h, this depends on the slot of s + p and on
-D' alone: the cheapest D' is a shortest path over (slot of progress, level of delay)
-that changes its level only where a slot or a request begins. Beyond the last level a
-job pays for the delay alone.
+g_j is computed on a grid of time slots of length h, in which pi is constant. A job that
+starts at s would move a certain byte at s + p without delay; p is its progress. Let D
+be the delay so far and D' this delay rounded down to the grid. D' never falls along the
+job, and D' <= D. The byte moves between s + p + D' and h later, so it costs at least
+the least price in that time. That price depends only on D' and on the slot of s + p. So
+the cheapest D' is a shortest path over the pairs (slot of progress, level of delay),
+and the level changes only where a slot or a request begins. Beyond the last level a job
+pays for the delay alone.
 """
 
 from __future__ import annotations
@@ -35,22 +38,24 @@ if TYPE_CHECKING:
     Reals = NDArray[np.float64]
 
 LEVELS = 128
-"""Most levels of delay of a job."""
+"""Number of levels of delay that a job can have."""
 STEPS_OF_MEAN = 24
 """Number of steps of the grid that make up the mean delay of the known schedule."""
 MOST_SLOTS = 1 << 20
 """Largest number of slots from the first start to the last end."""
 RISE = 0.4
-"""First change of the price of a slot in which jobs buy twice the storage's supply."""
+"""First change of the price of a slot in which jobs buy twice what the storage
+delivers.
+"""
 HALVED_AFTER = 10
-"""Number of rounds after which that change is halved."""
+"""Number of rounds after which the change of a price is half of the first change."""
 
 
 class Step(NamedTuple):
-    """Represent a request: its seconds of the whole storage, and the computing after
-    it.
+    """Represent a request of a job and the computing that follows it.
 
-    ``share`` is its peak rate as a part of the storage's.
+    ``amount`` is what it moves, in seconds of the whole storage. ``share`` is its peak
+    rate as a share of the storage's rate. ``after`` is the computing in seconds.
     """
 
     amount: float
@@ -59,9 +64,10 @@ class Step(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Represent a job with a given start, whose first request is issued at ``begin``.
+    """Represent the I/O of a job whose start is given.
 
-    ``weight`` is the cost of a second of its delay.
+    ``begin`` is the time in seconds at which its first request is issued. ``steps`` are
+    its requests. ``weight`` is the cost of a second of its delay.
     """
 
     begin: float
@@ -76,11 +82,11 @@ def delay_bound(
     work: float = math.inf,
     deadline: Deadline | None = None,
 ) -> float:
-    """Return a lower bound of sum_j w_j D_j for every I/O policy, in seconds.
+    """Return a lower bound of the sum of weight x delay over all *chains*, in seconds.
 
-    *known* is the value of that sum in a known schedule; it decides the step of the
-    grid. At most *rounds* rounds are made: fewer if they would examine more than *work*
-    levels in all, or if the *deadline* passes.
+    It holds for every I/O policy. *known* is the value of this sum in a known schedule;
+    it sets the step of the grid. The bound is raised in *rounds* rounds, or in fewer if
+    together they would examine more than *work* levels, or if the *deadline* passes.
     """
     weight = sum(chain.weight for chain in chains)
     if known <= 0:
@@ -103,10 +109,10 @@ def delay_bound(
 
 
 class _Market:
-    """Sell the storage in slots of *step* seconds to the jobs, at given prices.
+    """Sell the storage to the jobs of *chains*, in slots of *step* seconds.
 
-    Jobs are sorted by their number of pieces, most first, so that the jobs with a q-th
-    piece come first.
+    A piece is what a job moves within one slot. Jobs with more pieces come first, so
+    that the jobs that have a q-th piece are the first ones in the list.
     """
 
     def __init__(self, chains: Sequence[Chain], step: float) -> None:
@@ -128,9 +134,9 @@ class _Market:
         self.size = max(int(slots.max()) for slots, _ in self.pieces) + LEVELS + 1
 
     def ascend(self, rounds: int, deadline: Deadline | None) -> float:
-        """Return the best bound of all rounds.
+        """Adjust the prices in *rounds* rounds and return the best bound, in seconds.
 
-        The mean prices of the second half of the rounds count as one more round.
+        The mean prices of the second half of the rounds are tried too.
         """
         np = self.np
         prices = np.zeros(self.size)
@@ -152,7 +158,11 @@ class _Market:
         return max(best, value)
 
     def bound(self, prices: Reals) -> tuple[float, Reals]:
-        """Return L at *prices*, and by slot the seconds of the storage bought."""
+        """Return the bound L at *prices*, and what the jobs buy in each slot.
+
+        *prices* has one price for each slot. Amounts are in seconds of the whole
+        storage.
+        """
         np = self.np
         costs = self.costs
         levels = np.arange(LEVELS)
@@ -183,7 +193,12 @@ class _Market:
 
 
 def _pieces(chain: Chain, step: float, origin: float) -> Iterator[tuple[int, float]]:
-    """Yield (slot, seconds of the storage) where the job alone would transfer."""
+    """Yield (slot, amount) of each piece that a job moves if it has the storage to
+    itself.
+
+    Amounts are in seconds of the whole storage. Slots of *step* seconds begin at
+    *origin*.
+    """
     now = chain.begin - origin
     for item in chain.steps:
         end = now + item.amount / item.share

@@ -1,1 +1,1 @@
-"""Formulations of the flexgang family."""
+"""Formulations of the flexible gang family."""

@@ -3,23 +3,36 @@
 Lee et al., Section 7, sketch strict and loose rounds; the model is ours (F5, rules 10
 and 11).
 
-Sets: jobs j (compute) and i (I/O), aligned blocks b, columns c, strict rows r = 1 .. R
-= K - k. Data: quantum q, frame L = K q, sizes n of P, weights w, gangedness gamma,
-floors phi; S and beta of every I/O job at (on, off) when loose and at (q, L - q) in a
-strict row. Variables: s[j,b] 0/1 home of compute job j is block b x[i,b] 0/1 I/O job i
-holds one strict row at b y[i,b] 0/1 I/O job i is loose at b n[j,b] integer strict rows
-of compute job j at b (the sum over r of the x[j,r,b]) tau[j,b] >= 0 loose and fragment
-CPU of every process of j a frame, home b, in quanta t[j,b,c] >= 0 the same in column c,
-for a self-balancing job (tau is their mean) Times are in quanta (q = 1, L = K), so that
-solvers' tolerances are small compared with them.
+Sets: compute jobs j, I/O jobs i, aligned blocks b of columns, columns c. A frame has K
+rows of one quantum q each and takes L = K q; R = K - k of its rows are strict, and k
+are loose. P is the number of processors.
 
-Departures from the rules as written, all of them exact:
-- Rows are counted, not numbered. Aligned blocks of powers of two are a
-  laminar family, so counts that fit every column can always be laid out in rows (see
-  :func:`ioopt.models.flexgang.frame.lay_out`); numbered rows only add symmetry.
-- Fairness tau_j <= t[j,c] + L (1 - s_{j,c}) and t[j,c] <= L s_{j,c} become
-  tau[j,b] <= L s[j,b] with t[j,c] = sum of tau[j,b] over the blocks that hold c:
-  more than tau in a column is of no use. No big M is left to weaken the bound.
+Data of a job: n is its number of processes, w its weight, gamma its gangedness, phi its
+floor of progress. Data of an I/O job: its slowdown S and the share beta of the CPU that
+it uses. Both depend on its turns: (on, off) of the loose windows, (q, L - q) in a
+strict row. lambda is the price of a slowdown.
+
+Variables, with times in quanta (so q = 1 and L = K), because solvers' tolerances are
+then small compared with the times:
+
+- s[j,b] is 1 if block b is the home of compute job j.
+- x[i,b] is 1 if I/O job i holds one strict row at b.
+- y[i,b] is 1 if I/O job i is loose at b.
+- n[j,b] is the number of strict rows that compute job j holds at b.
+- tau[j,b] >= 0 is the loose CPU, also from fragments, that each process of job j gets
+  in a frame at home b.
+- t[j,b,c] >= 0 is the same in column c, for a self-balancing job; tau is the mean.
+
+The constraints stand at the methods that add them. Departures from the rules as
+written, all of them exact:
+
+- Rows are counted, not numbered. Aligned blocks of powers of two are nested or
+  disjoint. So counts that fit every column can always be laid out in rows (see
+  :func:`ioopt.models.flexgang.frame.lay_out`), and numbered rows only add symmetry.
+- The rules say for fairness tau_j <= t[j,c] + L (1 - s_{j,c}) and t[j,c] <= L s_{j,c}.
+  Here t[j,c] is the sum of tau[j,b] over the blocks b that contain c, and tau[j,b] <= L
+  s[j,b]. More CPU than tau in one column is of no use. The big M that would weaken the
+  bound is gone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -76,7 +89,13 @@ class AssignmentModel:
                         self.t[j, b, c] = self.program.real(f"t_{at}_{c}", 0, frame)
 
     def _set_objective(self) -> None:
-        """Set the objective: max sum w (n/P) pr - lambda sum w (n/P)(S_i - 1)."""
+        """Set the objective: the weighted progress minus lambda times the weighted
+        slowdown.
+
+        It is sum over the compute jobs j of w_j (n_j/P) pr_j minus lambda x sum over
+        the I/O jobs i of w_i (n_i/P) (S_i - 1). pr_j is the progress of job j
+        (:meth:`progress`).
+        """
         goal = self.program.objective
         for j in self.data.compute_jobs():
             share = self.problem.share(j)
@@ -90,7 +109,11 @@ class AssignmentModel:
             goal.update(_nonzero(costs))
 
     def progress(self, job: int) -> list[Term]:
-        """Return pr_j = (q rows_j + (1 - gamma_j) tau_j) / L as terms."""
+        """Return the progress pr_j of a compute job as terms.
+
+        pr_j = (q rows_j + (1 - gamma_j) tau_j) / L, where rows_j is its number of
+        strict rows and tau_j its loose CPU in a frame.
+        """
         frame = self.pattern.rows
         loose = 1.0 - (self.problem.jobs[job].gamma or 0.0)
         rows = [(at, 1.0 / frame) for (j, _), at in self.n.items() if j == job]
@@ -98,12 +121,14 @@ class AssignmentModel:
         return _nonzero([*rows, *tau])
 
     def _add_homes(self) -> None:
-        """Give each job one home, and strict rows there.
+        """Give each job one home, and strict rows only there.
 
-        I/O job: sum_b x[i,b] + sum_b y[i,b] = 1 (a coordinated job has no y).
-        Compute job: sum_b s[j,b] = 1.
-        x[j,r,b] <= s[j,b] summed over the rows: n[j,b] <= R s[j,b].
-        Each (row, column) holds at most one job: the rows held in a column are <= R.
+        - I/O job: sum over b of x[i,b] + sum over b of y[i,b] = 1 (a coordinated job
+          has no y).
+        - Compute job: sum over b of s[j,b] = 1.
+        - Rows only at home: n[j,b] <= R s[j,b].
+        - A cell (row, column) holds at most one job: in every column at most R rows are
+          held.
         """
         for i in self.data.io_jobs():
             places = [*self._of_job(self.x, i), *self._of_job(self.y, i)]
@@ -120,16 +145,24 @@ class AssignmentModel:
             self.program.add(f"column_rows_{c}", held, most=self.pattern.strict_rows)
 
     def _of_job(self, family: dict[tuple[int, int], int], job: int) -> list[Term]:
-        """Return the sum of one job's variables in *family* over its blocks."""
+        """Return the sum of the variables in *family* that belong to *job*, over all
+        blocks.
+        """
         return [(at, 1) for (j, _), at in family.items() if j == job]
 
     def _add_loose_cpu(self) -> None:
         """Share the loose CPU among the jobs that can use it.
 
-        tau[j,b] <= L s[j,b]; a self-balancing job's tau is the mean of its columns' t.
-        In every column:
-        sum_j t[j,c] <= k q - loose I/O + idle cells + fragments of strict I/O rows,
-        sum_i beta_i(on, off) L y_ic <= 0.6 k q.
+        - Only at home: tau[j,b] <= L s[j,b].
+        - Self-balancing job: tau[j,b] = mean over the columns c of b of t[j,b,c].
+        - Capacity of each column c: strict rows of compute jobs + sum over i of (1 -
+          fragment_i) x[i,c] + sum over i of beta_i L y[i,c] + sum over j of t[j,c] <=
+          K.
+        - Loose I/O in each column c: sum over i of beta_i(on, off) L y[i,c] <= 0.6 k.
+
+        An index c sums over the blocks that contain column c. fragment_i is the time of
+        its strict row that I/O job i leaves free. 0.6 is the problem's
+        ``loose_io_limit``.
         """
         for (j, b), at in self.tau.items():
             terms: list[Term] = [(at, 1), (self.s[j, b], -self.pattern.rows)]
@@ -160,7 +193,11 @@ class AssignmentModel:
                 self.program.add(f"loose_io_{c}", _nonzero(load), most=limit)
 
     def _add_floors(self) -> None:
-        """Add pr_j >= phi_j; without loose CPU, round the rows that it needs up."""
+        """Add the floors of progress: pr_j >= phi_j.
+
+        The floor of a job that cannot use loose CPU is a number of strict rows, rounded
+        up.
+        """
         for j in self.data.compute_jobs():
             if self.problem.jobs[j].takes_loose_cpu:
                 self.program.add(
@@ -173,7 +210,10 @@ class AssignmentModel:
     def _at(
         self, family: dict[tuple[int, int], int], column: int
     ) -> list[tuple[tuple[int, int], int]]:
-        """Return the variables of blocks that contain *column*."""
+        """Return the variables in *family* whose block contains *column*.
+
+        Each comes as ((job, block), variable).
+        """
         return [
             ((j, b), at)
             for (j, b), at in family.items()
@@ -181,7 +221,9 @@ class AssignmentModel:
         ]
 
     def placement(self, values: Mapping[int, Number]) -> Placement:
-        """Return homes, row counts and loose jobs of a solution."""
+        """Return the homes, the numbers of strict rows and the loose jobs of a
+        solution.
+        """
         found = Placement()
         for family in (self.s, self.x, self.y):
             for (j, b), var in family.items():
@@ -198,7 +240,7 @@ class AssignmentModel:
         return found
 
     def start_values(self, plan: FlexibleGangPlan) -> dict[int, float]:
-        """Return the values of all variables for *plan*."""
+        """Return the values of all variables that represent *plan*."""
         placement, tau, by_column = _by_position(self.problem, plan)
         families = (
             (self.s, dict.fromkeys(placement.home, 1.0)),
@@ -228,7 +270,11 @@ def _nonzero(terms: Iterable[Term]) -> list[Term]:
 def _by_position(
     problem: FlexibleGangProblem, plan: FlexibleGangPlan
 ) -> tuple[Placement, dict[int, float], dict[tuple[int, int], float]]:
-    """Return placement, tau by job, and seconds by job and column of *plan*."""
+    """Return three parts of *plan*, with positions of jobs in place of ids.
+
+    These are the placement, the tau of each job in seconds, and the granted seconds of
+    each (job, column).
+    """
     index = problem.job_index
     home = {index[name]: block for name, block in plan.home.items()}
     tau = {index[name]: seconds for name, seconds in plan.tau_seconds.items()}

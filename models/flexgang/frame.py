@@ -1,5 +1,5 @@
-"""Compute column capacities, I/O responses and plans of a pattern and a placement
-(F5).
+"""Combine a pattern with I/O responses and placements: column capacities, plans and
+objective (F5).
 """
 
 from __future__ import annotations
@@ -16,12 +16,19 @@ from ioopt.problems.flexgang.flexible_gang import (
 )
 
 ROUND = 1e-9
-"""Seconds below which a time is a solver's rounding error and counts as 0."""
+"""Seconds below which a time counts as 0, because it is a rounding error of the
+solver.
+"""
 
 
 @dataclass(frozen=True)
 class PatternData:
-    """Combine an instance, one pattern, and the responses of the I/O jobs to it."""
+    """Combine an instance, one pattern, and the responses of the I/O jobs to the
+    pattern.
+
+    ``loose`` and ``strict`` hold the response of each I/O job that may be loose or hold
+    a strict row, keyed by its position.
+    """
 
     problem: FlexibleGangProblem
     pattern: Pattern
@@ -30,7 +37,10 @@ class PatternData:
 
     @classmethod
     def of(cls, problem: FlexibleGangProblem, pattern: Pattern) -> PatternData | None:
-        """Look up the I/O responses; None if the instance's table lacks the pattern."""
+        """Look up the I/O responses of a pattern.
+
+        Return None if the instance's own table of responses lacks the pattern.
+        """
         if not covered(problem, pattern):
             return None
         surface, strict_point, loose_point = _points(problem, pattern)
@@ -54,31 +64,47 @@ class PatternData:
         return [j for j, job in enumerate(self.problem.jobs) if job.is_io]
 
     def loose_cpu(self, job: int) -> float:
-        """Return beta L, the CPU seconds per frame that a loose I/O process uses."""
+        """Return beta L, the CPU seconds in a frame that a process of a loose I/O job
+        uses.
+
+        beta is its share of the CPU and L the length of the frame.
+        """
         return self.loose[job].beta * self.pattern.frame_seconds
 
     def fragment(self, job: int) -> float:
-        """Return q - beta(q, L - q) L, the seconds per frame left by a strict I/O
-        row.
+        """Return the seconds in a frame that an I/O job leaves free in its strict row.
+
+        This is q - beta(q, L - q) L: the quantum q, less the job's CPU share beta times
+        the length L of the frame.
         """
         used = self.strict[job].beta * self.pattern.frame_seconds
         return self.problem.machine.quantum_seconds - used
 
     def io_penalty(self, job: int, loose: bool) -> float:
-        """Return lambda w (n/P) (S - 1)."""
+        """Return what an I/O job costs in the objective: lambda w (n/P) (S - 1).
+
+        lambda is the price of a slowdown, w the weight, n/P the share of the
+        processors, and S the slowdown when *loose* or in a strict row.
+        """
         response = self.loose[job] if loose else self.strict[job]
         weight = self.problem.lambda_ * self.problem.share(job)
         return weight * (response.slowdown - 1.0)
 
     def min_rows(self, job: int) -> int:
-        """Return the strict rows that a job needs for its floor without loose CPU."""
+        """Return the number of strict rows that a job needs to reach its floor.
+
+        It is 0 for a job that can use loose CPU.
+        """
         if self.problem.jobs[job].takes_loose_cpu:
             return 0
         return math.ceil(self.problem.phi(job) * self.problem.num_rows - 1e-9)
 
 
 def covered(problem: FlexibleGangProblem, pattern: Pattern) -> bool:
-    """Return whether the instance's own surface, if it has one, covers the pattern."""
+    """Return whether the responses to *pattern* are known.
+
+    They are unless the instance has a table of its own that lacks the pattern.
+    """
     surface, strict_point, loose_point = _points(problem, pattern)
     io = [job for job in problem.jobs if job.is_io]
     some_loose = pattern.k and not all(job.coordinated for job in io)
@@ -92,7 +118,9 @@ def covered(problem: FlexibleGangProblem, pattern: Pattern) -> bool:
 def _points(
     problem: FlexibleGangProblem, pattern: Pattern
 ) -> tuple[Surface, tuple[float, float], tuple[float, float]]:
-    """Return the surface, and (on, off) of a strict row and of the loose windows."""
+    """Return the response surface and the turns (on, off) of a strict row and of the
+    loose windows, in seconds.
+    """
     quantum = problem.machine.quantum_seconds
     surface = Surface(problem.machine.processors, problem.surface)
     strict_point = quantum, pattern.frame_seconds - quantum
@@ -101,7 +129,11 @@ def _points(
 
 @dataclass
 class Placement:
-    """Store a plan's decisions by position: homes, strict rows, loose I/O jobs."""
+    """Store the decisions of a plan, with positions of jobs as keys.
+
+    ``home`` is the block of each job, ``rows`` its number of strict rows; ``loose`` are
+    the loose I/O jobs.
+    """
 
     home: dict[int, int] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
@@ -109,9 +141,10 @@ class Placement:
 
 
 def column_capacity(data: PatternData, placement: Placement) -> list[float]:
-    """Return, by column, the seconds per frame that compute jobs may share.
+    """Return, for each column, the seconds in a frame left for loose CPU of compute
+    jobs.
 
-    The strict rows of compute jobs are excluded.
+    The strict rows of compute jobs and the CPU used by I/O jobs are subtracted.
     """
     problem = data.problem
     pattern = data.pattern
@@ -135,11 +168,14 @@ def lay_out(
     tau: Mapping[int, float] | None = None,
     by_column: Mapping[int, Iterable[float]] | None = None,
 ) -> FlexibleGangPlan:
-    """Return the plan of a placement: number the rows that it only counts.
+    """Return the plan of a placement, with a number for each strict row that it only
+    counts.
 
-    The largest jobs come first and get the lowest free rows. Blocks are aligned powers
-    of two: of two that share a column, one contains the other. So first-fit by falling
-    size never needs more rows than the fullest column, and counts suffice.
+    *tau* is the loose CPU of each job in seconds; *by_column* is that of self-balancing
+    jobs in each of their columns. The largest jobs come first and get the lowest free
+    rows. Blocks are aligned powers of two, so of two blocks that share a column one
+    contains the other. Hence first-fit in order of falling size never needs more rows
+    than the fullest column holds.
     """
     ids = [job.id for job in data.problem.jobs]
     rows = _rows_of(data, placement)
@@ -160,7 +196,11 @@ def lay_out(
 
 
 def _rows_of(data: PatternData, placement: Placement) -> dict[int, tuple[int, ...]]:
-    """Return the strict rows of each job that has any, the largest jobs first."""
+    """Return the numbers of the strict rows of each job that holds any.
+
+    The largest jobs choose first, and take the lowest rows that are free on their
+    block.
+    """
     problem = data.problem
     taken: list[set[int]] = [set() for _ in range(data.pattern.strict_rows)]
     rows: dict[int, tuple[int, ...]] = {}
@@ -181,16 +221,31 @@ def _rows_of(data: PatternData, placement: Placement) -> dict[int, tuple[int, ..
 def model_objective(data: PatternData, plan: FlexibleGangPlan) -> float:
     """Return the objective of *plan* in the pattern of *data* (F5).
 
-    It is sum w (n/P) pr - lambda sum w (n/P)(S - 1).
+    It is sum over the compute jobs of w (n/P) pr - lambda x sum over the I/O jobs of w
+    (n/P) (S - 1), where w is the weight of a job and n/P its share of the processors.
+    pr is the progress: the useful seconds in a frame divided by its length. S is the
+    slowdown and lambda its price.
     """
     problem = data.problem
     frame = data.pattern.frame_seconds
     terms = []
-    for j, job in enumerate(problem.jobs):
-        if job.is_io:
-            terms.append(-data.io_penalty(j, job.id in plan.loose))
-            continue
-        rows = len(plan.rows.get(job.id, ())) * problem.machine.quantum_seconds
-        loose = (1.0 - (job.gamma or 0.0)) * plan.tau_seconds.get(job.id, 0.0)
-        terms.append(problem.share(j) * (rows + loose) / frame)
+    for j in data.compute_jobs():
+        terms.append(problem.share(j) * _useful_seconds(problem, plan, j) / frame)
+    for i in data.io_jobs():
+        is_loose = problem.jobs[i].id in plan.loose
+        terms.append(-data.io_penalty(i, is_loose))
     return math.fsum(terms)
+
+
+def _useful_seconds(
+    problem: FlexibleGangProblem, plan: FlexibleGangPlan, position: int
+) -> float:
+    """Return the CPU seconds in a frame that advance each process of a compute job.
+
+    A strict row counts in full. Of loose CPU only the part 1 - gamma counts, where
+    gamma is the gangedness of the job.
+    """
+    job = problem.jobs[position]
+    strict = len(plan.rows.get(job.id, ())) * problem.machine.quantum_seconds
+    loose = plan.tau_seconds.get(job.id, 0.0)
+    return strict + (1.0 - (job.gamma or 0.0)) * loose

@@ -1,16 +1,20 @@
 """Formulate quantum selection as an integer program (F4, rule 8).
 
-After Lee et al., Section 3.2. Sets: jobs j, options o = (q, f) of each job, cycle
-lengths L of the grid. Variables: z[j,o,L] 0/1, job j takes option o in a cycle of
-length L; y[L] 0/1, the cycle is L.
+After Lee et al., Section 3.2. Each job j takes an option o = (q, f): f visits in a
+cycle, each of a quantum q. L is a cycle length of the grid. Variables: z[j,o,L] is 1 if
+job j takes option o in a cycle of length L; y[L] is 1 if the cycle has length L.
+c[j,o,L] is the cost of an option: the weighted slowdown of an I/O job plus mu for each
+wasted part of the CPU; it is 0 for a compute job.
 
-  min  sum c[j,o,L] z[j,o,L]
-  (1)  sum_L y[L] = 1
-  (2)  sum_o z[j,o,L] = y[L]                 for every j, L
-  (3)  sum_{j,o} f q z[j,o,L] = L y[L]       for every L  (slots fill the cycle exactly)
+Objective: minimise sum over j, o and L of c[j,o,L] z[j,o,L]. Constraints:
 
-Options that do not fit a length or miss a floor have no z. Times are whole ticks of the
-grid.
+(1) sum over L of y[L] = 1: there is one cycle length
+(2) sum over o of z[j,o,L] = y[L], for every j and L: a job takes one option
+(3) sum over j and o of f q z[j,o,L] = L y[L], for every L: visits fill the cycle
+    exactly
+
+An option that does not fit a length, or misses a floor, has no variable z. Times are
+whole ticks of the grid.
 """
 
 import math
@@ -28,20 +32,21 @@ from ioopt.problems.flexgang.quantum_selection import (
 )
 
 FLOOR_SLACK = 1e-9
-"""Distance below the floor at which a share still keeps it (rounding of f q / L)."""
+"""A share this far below its floor still keeps it, because f q / L is rounded."""
 CHAIN = 0.999
-"""Share of a computed slowdown that is certain, as the chain is accurate to a
-thousandth.
+"""Part of a computed slowdown that is certain; the Markov chain is accurate to
+1/1000.
 """
 
 
 def least_cost(problem: QuantumSelectionProblem) -> float:
     """Return a lower bound of the predicted cost, in closed form.
 
-    A process that computes for the share r of an iteration on a machine of its own, and
-    gets the share x of the cycle here, has S >= r / x for any quantum; the floors of
-    compute jobs leave the share F for all I/O processes together. The least of sum w (r
-    / x - 1) is (sum sqrt(w r))^2 / F - sum w, where x is proportional to sqrt(w r).
+    Let r be the part of an iteration that an I/O process computes when it has a machine
+    of its own, and x its share of the cycle here. Its slowdown S is at least r / x for
+    every quantum. F is the share that the floors of the compute jobs leave for all I/O
+    processes together. The least value of sum w (r / x - 1) is (sum sqrt(w r))^2 / F -
+    sum w, where w is the weight; it is reached with x proportional to sqrt(w r).
     """
     rows = [
         (job.weight, job.burst_seconds / job.dedicated_seconds)
@@ -57,15 +62,19 @@ def least_cost(problem: QuantumSelectionProblem) -> float:
 
 @dataclass
 class QuantumCosts:
-    """Cache the costs of one instance by (job, option, cycle length in ticks)."""
+    """Compute and cache the costs of the options of one instance.
+
+    The key is (job, option, cycle length in ticks).
+    """
 
     problem: QuantumSelectionProblem
     _known: dict[tuple[int, Option, int], float] = field(default_factory=dict)
 
     def cost(self, job: int, option: Option, cycle: int) -> float:
-        """Return c[j,o,L].
+        """Return c[j,o,L], the cost of an *option* of *job* in a cycle of *cycle*
+        ticks.
 
-        Infinite if the option does not fit the cycle or misses the job's floor.
+        It is infinite if the option does not fit the cycle or misses the job's floor.
         """
         key = (job, option, cycle)
         if key not in self._known:
@@ -91,18 +100,22 @@ class QuantumCosts:
         return cost
 
     def total(self, options: Sequence[Option]) -> float:
-        """Return the cost of one option per job; infinity if a floor is missed."""
+        """Return the total cost of *options*, one for each job; infinite if a floor is
+        missed.
+        """
         cycle = self.cycle(options)
         return math.fsum(
             self.cost(job, option, cycle) for job, option in enumerate(options)
         )
 
     def cycle(self, options: Sequence[Option]) -> int:
-        """Return L = sum f q in ticks."""
+        """Return the cycle length in ticks: the sum of f q over *options*, one for each
+        job.
+        """
         return sum(self.problem.ticks(q) * f for q, f in options)
 
     def plan(self, options: Sequence[Option]) -> QuantumPlan:
-        """Return the plan of one option per job."""
+        """Return the plan in which each job takes its option of *options*."""
         chosen = {
             job.id: Choice(quantum_seconds=q, visits=f)
             for job, (q, f) in zip(self.problem.jobs, options)
@@ -112,8 +125,9 @@ class QuantumCosts:
 
 
 class QuantumModel:
-    """Build the program for cycle lengths *cycles* (ticks); minimise
-    :attr:`program`.
+    """Build the program for the cycle lengths *cycles*, in ticks.
+
+    :attr:`program` is to be minimised.
     """
 
     def __init__(self, costs: QuantumCosts, cycles: Sequence[int]) -> None:
@@ -150,11 +164,11 @@ class QuantumModel:
             self.program.add(f"full_{length}", [*used[length], (y, -length)], 0, 0)
 
     def option(self, job: int, o: int) -> Option:
-        """Return option number *o* of a job."""
+        """Return option number *o* of *job*."""
         return self.problem.options(job)[o]
 
     def options(self, values: Mapping[int, Number]) -> list[Option]:
-        """Return the options chosen by a solution, one per job."""
+        """Return the options that a solution chooses, one for each job."""
         chosen: list[Option] = [(0.0, 0)] * len(self.problem.jobs)
         for (job, o, _), var in self.z.items():
             if values[var] > 0.5:
@@ -162,8 +176,10 @@ class QuantumModel:
         return chosen
 
     def start_values(self, options: Sequence[Option]) -> dict[int, float]:
-        """Return the values of all variables for *options*, whose cycle is in the
-        grid.
+        """Return the values of all variables that represent *options*, one for each
+        job.
+
+        The cycle length of *options* must be one of the model's.
         """
         cycle = self.costs.cycle(options)
         values = {var: float(length == cycle) for length, var in self.y.items()}

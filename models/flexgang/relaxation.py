@@ -1,12 +1,21 @@
-"""Formulate linear programs (F5): a relaxed pattern, the loose CPU of a placement.
+"""Formulate two linear programs of flexible gangs (F5).
 
-Columns are alike, so an optimum uses every block of a job alike
-(docs/flexgang-assignment.md). With n_j strict rows, tau_j loose CPU, x_i / y_i for I/O
-job i strict / loose, and a = columns of a job / C:
+:class:`RelaxedModel` relaxes a pattern. All columns are alike, so some optimum uses all
+blocks of a job alike (docs/flexgang-assignment.md), and one mean column suffices. A
+frame has K rows of one quantum, R strict and k loose. Variables: n_j is the number of
+strict rows of compute job j, tau_j its loose CPU in quanta; x_i and y_i are the parts
+of I/O job i that are strict and loose. For each job, a is the part of all columns that
+it takes. fragment_i is what I/O job i leaves free of a strict row, and beta_i L what it
+uses in a frame when loose, both in quanta. Constraints:
 
-  sum a n + sum a x <= R
-  sum a (n + tau) + sum a (1 - fragment) x + sum a beta L y <= K
-  sum a beta L y <= 0.6 k;   x_i + y_i = 1;   n_j + (1 - gamma_j) tau_j >= K phi_j
+- strict rows: sum of a n_j + sum of a x_i <= R
+- CPU: sum of a (n_j + tau_j) + sum of a (1 - fragment_i) x_i + sum of a beta_i L y_i <=
+  K
+- loose I/O: sum of a beta_i L y_i <= 0.6 k
+- I/O job i is strict or loose: x_i + y_i = 1
+- floor phi_j of progress: n_j + (1 - gamma_j) tau_j >= K phi_j, with gangedness gamma_j
+
+:class:`TauModel` divides the loose CPU of a given placement.
 """
 
 from collections.abc import Mapping
@@ -17,9 +26,10 @@ from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 
 def universal_bound(problem: FlexibleGangProblem) -> float:
-    """Return a bound on the objective of every plan of every pattern.
+    """Return an upper bound of the objective of every plan in every pattern.
 
-    Compute jobs share the machine in the order of their weights; I/O jobs cost nothing.
+    It gives the processors to the compute jobs in order of weight, largest first, and
+    charges nothing for I/O jobs.
     """
     free = 1.0
     value = 0.0
@@ -32,9 +42,10 @@ def universal_bound(problem: FlexibleGangProblem) -> float:
 
 
 class RelaxedModel:
-    """Build the relaxed program of one pattern.
+    """Build the relaxed program of one pattern; :attr:`program` is to be maximised.
 
-    ``feasible`` is False if some job fits nowhere; there is no solution then.
+    ``feasible`` is False if some job cannot be placed; then the program is incomplete
+    and must not be solved.
     """
 
     def __init__(self, data: PatternData) -> None:
@@ -60,8 +71,9 @@ class RelaxedModel:
             self.program.add(name, terms, 1.0, 1.0)
 
     def _add_compute(self, job: int) -> bool:
-        """Add rows and loose CPU of a compute job; False if its floor needs more
-        rows.
+        """Add the strict rows and the loose CPU of a compute job.
+
+        Return False if its floor needs more strict rows than the pattern has.
         """
         problem = self.data.problem
         pattern = self.data.pattern
@@ -86,7 +98,10 @@ class RelaxedModel:
         return True
 
     def _add_io(self, job: int) -> bool:
-        """Add an I/O job, strict or loose; False when it can be neither."""
+        """Add an I/O job as strict, loose, or both in part.
+
+        Return False if the pattern lets it be neither.
+        """
         problem = self.data.problem
         quantum = self.data.problem.machine.quantum_seconds
         width = problem.job_columns(job) / problem.machine.num_columns
@@ -111,17 +126,18 @@ class RelaxedModel:
 
 
 OVERFULL = 1e-7
-"""Quanta by which rounding may overfill a column."""
+"""Quanta by which rounding may fill a column beyond its capacity."""
 SHORT = 1e-9
-"""Quanta by which rounding may leave rows below a floor."""
+"""Quanta by which rounding may leave a job's strict rows below its floor."""
 
 
 class TauModel:
-    """Build the program of one placement.
+    """Build the program that divides the loose CPU of one placement among compute jobs.
 
-    Times are in quanta, so that solvers' tolerances are small compared with them.
-    Floors of progress may be missed by *slack*. ``feasible`` is False if a column is
-    overfull or a job without loose CPU misses its floor; there is no program then.
+    :attr:`program` is to be maximised. Times are in quanta, so that solvers' tolerances
+    are small compared with them. A job may miss its floor of progress by *slack*.
+    ``feasible`` is False if a column is overfull or a job that cannot use loose CPU
+    misses its floor. Then the program must not be solved.
     """
 
     def __init__(
@@ -145,9 +161,10 @@ class TauModel:
             self.program.add(name, terms, least=least)
 
     def _add(self, job: int) -> bool:
-        """Add the variables of one job: one tau, or one t for each column.
+        """Add the variables of one job: its tau, or one t for each column if it is
+        self-balancing.
 
-        Return False if a job without loose CPU misses its floor.
+        Return False if the job cannot use loose CPU and misses its floor.
         """
         problem = self.data.problem
         frame = self.data.pattern.rows
@@ -180,9 +197,10 @@ class TauModel:
     def read(
         self, values: Mapping[int, Number]
     ) -> tuple[dict[int, float], dict[int, list[float]]]:
-        """Return tau in seconds by job, from a solution.
+        """Return the loose CPU in a solution, in seconds.
 
-        Also return the seconds by column of self-balancing jobs.
+        The first dictionary has the tau of each job. The second has, for each
+        self-balancing job, the seconds in each of its columns.
         """
         tau: dict[int, float] = {}
         by_column: dict[int, list[float]] = {}

@@ -1,1 +1,1 @@
-"""Formulations of the gang family."""
+"""Formulations and bounds of the gang family."""

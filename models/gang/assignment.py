@@ -1,17 +1,27 @@
-"""Assign rows and columns in one gang decision (docs/gang.md, The mathematics; ours).
+"""Assign rows and columns of the gang matrix in one decision (ours).
 
-Variables: x[o,r] 0/1, option o is in row r of M; u[o] 0/1, option o is taken.
-  (1) sum of u over a running job's options = 1, over a waiting job's <= 1
-  (2) u_o <= sum_r x_or,  x_or <= u_o;  remote options: sum_r x_or = u_o
-  (3) sum over the options in a clique K of x_or <= 1 for every r
-  (4) with remote options: sum over all options of n_o x_or <= P for every r
-  (5) sum of cost u <= what is left of Q
-  (6) FCFS variant: admitted(k) <= admitted(k-1)
-  (7) guard (ours): n_j of running jobs
-      + sum of n_o u_o over slower remote options <= share M P
-Objective: max sum of worth_o x_or. Remote options have no columns: n free nodes of a
-row suffice, whichever they are. Rows are alike, so homes are chosen when the answer is
-decoded.
+See docs/gang.md, Exact decisions. The matrix has M rows (time slices) and P columns
+(nodes). An option o places a job in one way; it takes n_o nodes in each of its rows. Q
+is what is left of the budget of migrations. Variables: x[o,r] is 1 if option o is in
+row r; u[o] is 1 if option o is taken.
+
+Objective: maximise the sum of worth_o x[o,r] over all options and rows. Constraints:
+
+(1) sum of u[o] over the options of a running job = 1, of a waiting job <= 1
+(2) u[o] <= sum over the rows r of x[o,r]; x[o,r] <= u[o]; for a remote option the sum
+    over the rows = u[o]
+(3) sum of x[o,r] over the options in a clique K <= 1, for every row r
+(4) sum of n_o x[o,r] over all options <= P, for every row r, if there are remote
+    options
+(5) sum of cost_o u[o] <= Q
+(6) with a FCFS queue: sum of u[o] over the options of a waiting job <= the same sum of
+    the job before it
+(7) guard (ours): nodes of the running jobs + sum of n_o u[o] over the remote options
+    that are slower than local ones <= share x M x P
+
+A clique K is a set of options that share a node. Remote options have no columns yet:
+any n_o free nodes of a row suffice. All rows are alike, so the columns are chosen when
+the answer is decoded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +31,9 @@ from ioopt.models.gang.row_free import add_choice, program_of
 
 
 class AssignmentModel:
-    """Build the row model of a question; :attr:`program` maximises the sum of
-    worths.
+    """Build the row model of a question.
+
+    :attr:`program` is to be maximised: its objective is the sum of the worths.
     """
 
     def __init__(self, question: Question) -> None:
@@ -45,7 +56,7 @@ class AssignmentModel:
             self._add_slots()
 
     def _add_cliques(self) -> None:
-        """Add (3): in every row at most one of the options that share a node."""
+        """Add (3): in each row at most one of the options that share a node."""
         for k, clique in enumerate(self.question.cliques):
             for r in range(self.question.levels):
                 cells = [(self.cells[o][r], 1) for o in clique]
@@ -60,8 +71,8 @@ class AssignmentModel:
             self.program.add(f"slots_{r}", terms, most=question.nodes)
 
     def _add_rows(self) -> None:
-        """Add (2): an option has rows if and only if it is taken; a remote one has
-        one row.
+        """Add (2): an option has rows if and only if it is taken. A remote one has one
+        row.
         """
         for o, (option, taken) in enumerate(zip(self.question.options, self.taken)):
             cells = [(cell, 1) for cell in self.cells[o]]
@@ -75,7 +86,10 @@ class AssignmentModel:
                     self.program.add(f"taken_{o}_{r}", [(cell, 1), (taken, -1)], most=0)
 
     def start(self, spans: Mapping[int, int]) -> list[int]:
-        """Return the values of all variables for a matrix: row masks by option."""
+        """Return the values of all variables that represent a matrix.
+
+        *spans* holds, for each option taken, the mask of its rows.
+        """
         values = [0] * len(self.program.variables)
         for o, span in spans.items():
             if self.question.options[o].deed == "remote":
@@ -87,7 +101,7 @@ class AssignmentModel:
         return values
 
     def spans(self, point: Sequence[int]) -> dict[int, int]:
-        """Return the row mask of every option that a solution takes."""
+        """Return, for each option that a solution takes, the mask of its rows."""
         found = {}
         for o, cells in enumerate(self.cells):
             span = sum(1 << r for r, cell in enumerate(cells) if point[cell])

@@ -1,9 +1,9 @@
-"""Express one scheduling decision as options of jobs, and as sets of rival options.
+"""Express one scheduling decision as options of jobs and sets of conflicting options.
 
-Options of a running job: stay on its columns, or migrate to its file nodes; of a
-waiting job: start on its file nodes, or anywhere in one row (docs/gang.md, The
-mathematics; ours). Nodes that the same options cover form one atom; only maximal atoms,
-the cliques K, matter.
+A running job can stay on its columns or migrate to its file nodes. A waiting job can
+start on its file nodes or on any free nodes of one row (docs/gang.md, Exact decisions;
+ours). The options that cover a node conflict. Only the largest sets of conflicting
+options matter: the cliques K.
 """
 
 import math
@@ -17,17 +17,21 @@ from ioopt.decisions.gang.state import Gang, State, move_speed, weights
 from ioopt.problems.gang import nodes_of
 
 LARGEST_WORTH = 10**11
-"""Largest scaled worth. The rounding of 500 rows stays below 1e-9 of a sum."""
+"""Largest scaled worth.
+
+It is so large that rounding the worths of 500 rows changes a sum by less than 1e-9 of
+it.
+"""
 
 Deed = Literal["stay", "move", "local", "remote"]
 
 
 class Option(NamedTuple):
-    """Represent one option of a job.
+    """Represent one way to place a job.
 
-    ``columns`` is 0 for ``remote``, whose columns are chosen later. ``worth`` is weight
-    x speed for each row, scaled and rounded up; ``cost`` is the number of tasks that
-    migrate.
+    ``columns`` is the mask of the nodes, 0 for ``remote``, whose columns are chosen
+    later. ``size`` is the number of nodes, ``cost`` the number of tasks that migrate.
+    ``worth`` is weight x speed of one row, scaled and rounded up to a whole number.
     """
 
     job: int
@@ -40,11 +44,13 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """List the options of all jobs, running jobs first.
+    """Hold all options of all jobs, running jobs first, and what limits them.
 
-    ``cliques`` and ``by_job`` list positions of options. ``remote_slots`` is how many
-    tasks may start away from their files (``guarded`` options). A value in weight units
-    is the sum of worths divided by ``scale``.
+    ``nodes`` and ``levels`` are the numbers of columns and rows of the matrix.
+    ``by_job`` has, for each job, the positions of its options, and ``cliques`` those of
+    each set of conflicting options. ``budget`` is the number of tasks that may migrate.
+    ``remote_slots`` is the number of slots that ``guarded`` options may take. A sum of
+    worths divided by ``scale`` is a value in units of weight.
     """
 
     nodes: int
@@ -61,7 +67,7 @@ class Question:
 
     @property
     def remote(self) -> tuple[int, ...]:
-        """Return the positions of the options without columns."""
+        """Return the positions of the remote options, which have no columns."""
         return tuple(
             o for o, option in enumerate(self.options) if option.deed == "remote"
         )
@@ -84,12 +90,13 @@ def ask(
     window: int | None = None,
     share: Fraction = Fraction(1),
 ) -> Question:
-    """Return the options at *state*, the matrix before an update, under *weight*.
+    """Return all options at *state*, the matrix before an update, with worths by
+    *weight*.
 
-    Only the first *window* waiting jobs in queue order have options (None: all). With
-    *fcfs* a waiting job may start only if the job before it in the queue starts.
-    Running jobs and jobs slowed by a remote start may together have at most *share* of
-    all M P slots (the guard; 1: all).
+    Only the first *window* waiting jobs of the queue have options (None: all). With
+    *fcfs* a waiting job may start only if the job before it starts. *share* is the
+    guard: running jobs and jobs slowed by a remote start may together take at most this
+    share of the M x P slots (1: all).
     """
     waiting = list(state.waiting)[:window]
     levels = len(state.rows)
@@ -142,9 +149,10 @@ def _slower(job: Gang) -> bool:
 
 
 def cliques_of(masks: Sequence[int], nodes: int) -> tuple[tuple[int, ...], ...]:
-    """Return the maximal sets of two or more masks that share a node, largest first.
+    """Return the sets of two or more masks that share a node, without subsets of other
+    sets.
 
-    A set holds positions in *masks*.
+    A set holds positions in *masks*; larger sets come first.
 
     >>> cliques_of([0b0011, 0b0110, 0b1100], 4)
     ((0, 1), (1, 2))

@@ -1,28 +1,41 @@
-"""Formulate the gang decision without rows: how many rows an option gets (ours).
+"""Formulate the gang decision by the number of rows of each option (ours).
 
-Variables: u[o] 0/1, option o is taken; y[o] integer, its rows (u_o <= y_o <= M u_o).
-  (1) sum of u over a running job's options = 1, over a waiting job's <= 1
-  (2) sum over the options in a clique K of y <= M
-  (3) remote options: y = u, and sum over all options of n_o y_o <= P M,
-      and rounded (Chvatal-Gomory) sum of (ceil((k+1) n_o / P) - 1) y_o <= k M:
-      where one row cannot hold two jobs of more than P/2 nodes, M rows cannot hold 2 M
-  (4) sum of cost u <= what is left of Q
-  (5) FCFS variant: admitted(k) <= admitted(k-1)
-  (6) guard (ours): n_j of running jobs
-      + sum of n_o u_o over slower remote options <= share M P
-Objective: max sum of worth_o y_o. Exact where all column sets are intervals of a line
-(interval graphs are perfect) and the remote jobs find room; else an upper bound of
-:mod:`ioopt.models.gang.assignment`.
+The matrix has M rows (time slices) and P columns (nodes). An option o places a job on
+n_o nodes. Q is what is left of the budget of migrations. Variables: u[o] is 1 if option
+o is taken; y[o] is its number of rows, with u[o] <= y[o] <= M u[o].
 
-:class:`ReplicatedModel` lets remote options have up to M rows, which bounds the matrix
-of every policy, also of those that replicate jobs they start remote. Such a job has the
-same columns in all its rows, so where F rows of a column are taken it may have M - F at
-most. Columns that the same options cover form a class A of |A| columns; z[o,k] 0/1: o
-has k rows; t[A,k]: the columns of A so used, one for each of the tasks:
-  (7) sum_k z_ok = u_o, sum_k k z_ok = y_o;  sum_A t_Ak = sum_o n_o z_ok
-  (8) |A| F_A + sum_k k t_Ak <= |A| M,  F_A = sum of y over the options that cover A
-  (9) sum of t_Ai over i >= k <= |A| g_Ak,  k g_Ak <= M - F_A, g whole:
-      the number of tasks with k rows that a column takes
+Objective: maximise the sum of worth_o y[o]. Constraints:
+
+(1) sum of u[o] over the options of a running job = 1, of a waiting job <= 1
+(2) sum of y[o] over the options in a clique K <= M
+(3) with remote options: y[o] = u[o] for each of them, and over all options sum of n_o
+    y[o] <= P M and, for k = 1 to 4, sum of (ceil((k+1) n_o / P) - 1) y[o] <= k M
+(4) sum of cost_o u[o] <= Q
+(5) with a FCFS queue: sum of u[o] over the options of a waiting job <= the same sum of
+    the job before it
+(6) guard (ours): nodes of the running jobs + sum of n_o u[o] over the remote options
+    that are slower than local ones <= share x M x P
+
+A clique K is a set of options that share a node. The last form of (3) is rounded
+(Chvatal-Gomory): for k = 1 it says that M rows hold at most M times a job of more than
+P/2 nodes.
+
+The program is exact where every option covers an interval of the columns (interval
+graphs are perfect) and the remote jobs find room. Otherwise it bounds
+:mod:`ioopt.models.gang.assignment` from above.
+
+:class:`ReplicatedModel` lets a remote option have up to M rows. It bounds the matrix of
+every policy, also of those that give several rows to a job that starts remote. Such a
+job has the same columns in all its rows. A class A is a set of |A| columns that the
+same options cover; F_A is the number of rows that these options take there. Further
+variables: z[o,k] is 1 if option o has k rows; t[A,k] is the number of columns of A
+given to tasks of jobs with k rows; g[A,k] is a whole number, the most tasks with at
+least k rows that one column of A can take.
+
+(7) sum over k of z[o,k] = u[o] and sum over k of k z[o,k] = y[o], for every remote o;
+    sum over A of t[A,k] = sum over the remote o of n_o z[o,k], for every k
+(8) |A| F_A + sum over k of k t[A,k] <= |A| M, for every A
+(9) sum over i >= k of t[A,i] <= |A| g[A,k] and k g[A,k] <= M - F_A, for every A and k
 """
 
 from collections import Counter
@@ -33,22 +46,23 @@ from ioopt.models.gang.question import Question
 from ioopt.models.program import Program
 
 ROUNDED = 4
-"""Number of rounded forms of constraint (3)."""
+"""Number of rounded forms of constraint (3): k = 1 to this number."""
 
 
 def program_of(question: Question, name: str) -> Program:
     """Return an empty program to be maximised.
 
-    Its unit is the largest worth, to suit the tolerances of backends.
+    Its unit is the inverse of the largest worth, to suit the tolerances of backends.
     """
     largest = max((abs(option.worth) for option in question.options), default=1)
     return Program(name, maximise=True, unit=Fraction(1, largest or 1))
 
 
 def add_choice(program: Program, question: Question) -> list[int | None]:
-    """Add the variables u[o] with (1), (4), (5) and (6).
+    """Add the variables u[o] and the constraints (1), (4), (5) and (6).
 
-    None stands for the only option of a running job, for which u = 1.
+    Return the variable of each option. It is None for the only option of a running job,
+    which is always taken.
     """
     taken: list[int | None] = [None] * len(question.options)
     for j, options in enumerate(question.by_job):
@@ -73,12 +87,15 @@ def add_choice(program: Program, question: Question) -> list[int | None]:
 def _terms(
     taken: list[int | None], options: Sequence[int], factor: int
 ) -> list[tuple[int, int]]:
-    """Return *factor* times the sum of u over the *options* that have a variable u."""
+    """Return *factor* times the sum of u[o] over *options*.
+
+    Options without a variable u[o] are left out.
+    """
     return [(at, factor) for o in options if (at := taken[o]) is not None]
 
 
 def _add_budget(program: Program, question: Question, taken: list[int | None]) -> None:
-    """Add (4): migrations cost at most what is left of the budget."""
+    """Add (4): the migrations cost at most what is left of the budget."""
     costs = []
     for at, option in zip(taken, question.options):
         if option.cost and at is not None:
@@ -88,7 +105,7 @@ def _add_budget(program: Program, question: Question, taken: list[int | None]) -
 
 
 def _add_guard(program: Program, question: Question, taken: list[int | None]) -> None:
-    """Add constraint (6), unless all remote starts together satisfy it."""
+    """Add the guard (6), unless all guarded remote starts together satisfy it."""
     starts = []
     for o in question.guarded:
         at = taken[o]
@@ -99,8 +116,10 @@ def _add_guard(program: Program, question: Question, taken: list[int | None]) ->
 
 
 class RowFreeModel:
-    """Build the row-free program of a question; :attr:`program` maximises the
-    worths.
+    """Build the row-free program of a question.
+
+    :attr:`program` is to be maximised: its objective is the sum of the worths. With
+    *replicated* a remote option may have more than one row.
     """
 
     def __init__(self, question: Question, replicated: bool = False) -> None:
@@ -115,7 +134,9 @@ class RowFreeModel:
         self._add_slots()
 
     def _rows_variable(self, o: int) -> int:
-        """Add y[o] with u_o <= y_o <= M u_o."""
+        """Add the variable y[o] with u[o] <= y[o] <= M u[o], and return its
+        position.
+        """
         option = self.question.options[o]
         taken = self.taken[o]
         most = self.question.levels
@@ -130,7 +151,9 @@ class RowFreeModel:
         return rows
 
     def _add_slots(self) -> None:
-        """Add (3), if there are remote options: all tasks fit into all slots."""
+        """Add (3), if there are remote options: all tasks together fit into all
+        slots.
+        """
         question = self.question
         if not question.remote:
             return
@@ -145,7 +168,10 @@ class RowFreeModel:
             self.program.add(f"slots_{k}", rounded, most=k * question.levels)
 
     def start(self, spans: Mapping[int, int]) -> list[int]:
-        """Return the values of all variables for a matrix, given as rows by option."""
+        """Return the values of all variables that represent a matrix.
+
+        *spans* holds, for each option taken, the mask of its rows.
+        """
         values = [0] * len(self.program.variables)
         for o, span in spans.items():
             limit = self.program.variables[self.rows[o]].most
@@ -171,8 +197,10 @@ class ReplicatedModel(RowFreeModel):
             self.add_columns(self.add_row_counts())
 
     def add_row_counts(self) -> list[list[tuple[int, int]]]:
-        """Add the variables z[o,k] and constraints (7); return, for each k, the
-        variable and the number of tasks of every remote option.
+        """Add the variables z[o,k] and the part of constraints (7) for each option.
+
+        Return, for each k, (variable z[o,k], number of tasks n_o) of every remote
+        option.
         """
         levels = self.question.levels
         program = self.program
@@ -189,8 +217,9 @@ class ReplicatedModel(RowFreeModel):
         return counted
 
     def add_columns(self, counted: list[list[tuple[int, int]]]) -> None:
-        """Add (8) and (9) for every class of columns, and a column for each task
-        (7).
+        """Add (8) and (9) for every class of columns, and the part of (7) for each k.
+
+        *counted* is what :meth:`add_row_counts` returns.
         """
         program = self.program
         levels = self.question.levels
@@ -217,7 +246,10 @@ class ReplicatedModel(RowFreeModel):
             program.add(f"tasks_{k}", [*tasks, *places[k - 1]], 0, 0)
 
     def _classes(self) -> Counter[tuple[int, ...]]:
-        """Return the size of each class of columns, by the options that cover it."""
+        """Return the number of columns in each class.
+
+        The key of a class is the tuple of the options that cover its columns.
+        """
         options = self.question.options
         fixed = [o for o, option in enumerate(options) if option.columns]
         classes = Counter[tuple[int, ...]]()

@@ -1,1 +1,1 @@
-"""Formulations of the replication family."""
+"""Formulations and bounds of the replication family."""

@@ -1,19 +1,21 @@
 """Formulate the static model with few columns (ours, exact).
 
-It has O(C L) columns instead of O(C^2 L), for C nodes and L files. Source and target of
-each copy are found afterwards (:meth:`AggregatedModel.moves`;
-docs/replication-models.md). Sets: nodes i, files l, task classes k. Variables:
+It has O(C L) columns instead of O(C^2 L), for C nodes and L files. The source of each
+copy is found afterwards (:meth:`AggregatedModel.moves`; docs/replication-models.md).
+Sets: nodes i, files l, task classes k. A root of a file is a node that fetches it or
+holds it from the start. Variables:
 
-    T_ki        tasks of class k on node i
-    R_li        file l fetched to node i (0-1)
-    N_li        file l copied to node i (0-1)
-    A_li, B_li  copies of l sent by i as a root, as a copy
-    M           batch time (13)
-    K_li        held file kept (only with ``evictable``)
+    T_ki  number of tasks of class k on node i
+    R_li  1 if file l is fetched to node i
+    N_li  1 if file l is copied to node i
+    A_li  number of copies of file l that node i sends as a root
+    B_li  number of copies of file l that node i sends after it got a copy itself
+    M     batch time (13)
+    K_li  1 if a file held from the start is kept (only with ``evictable``)
 
-X_li = R_li + N_li (+ 1 or K_li where held).
-With ``cycles="printed"`` A and B are one variable. Equations (3) and (6) follow from X
-being 0-1 (rule 2).
+X_li = R_li + N_li says whether file l is stored on node i; where it is held from the
+start, add 1 or K_li. With ``cycles="printed"`` A_li counts all copies and there is no
+B. Equations (3) and (6) of the paper follow from X being 0-1 (rule 2).
 """
 
 from collections import defaultdict
@@ -26,12 +28,12 @@ from ioopt.problems.base import collector_paused
 
 
 class AggregatedModel:
-    """Build the aggregated model of one static instance; times are whole units.
+    """Build the aggregated model of one static instance, with times in whole units.
 
-    ``replication=False`` leaves out every copy. ``lower`` and ``upper`` bound M in
-    units. ``evictable`` lets held files leave before the transfers begin (later
-    rounds). ``relays`` lets nodes receive files that they do not read but send on at
-    least twice (acyclic copies only).
+    ``replication=False`` leaves out every copy. ``lower`` and ``upper`` limit M, in
+    units. ``evictable`` lets held files be deleted before the transfers begin (for
+    later rounds). ``relays`` lets a node receive a file that it does not read, if it
+    sends on at least two copies (acyclic copies only).
     """
 
     @collector_paused()
@@ -101,15 +103,15 @@ class AggregatedModel:
         program.objective[self.span] = 1
 
     def stored(self, file: int, node: int) -> list[Term]:
-        """Return X_li as terms (variable, 1).
+        """Return X_li as terms.
 
-        A held file that cannot leave has no terms: it is always there.
+        A held file that cannot leave is always there, and has no terms.
         """
         key = file, node
         return [(table[key], 1) for table in (self.R, self.N, self.K) if key in table]
 
     def always(self, file: int, node: int) -> bool:
-        """Return whether the file is on the node in every solution."""
+        """Return whether *file* is on *node* in every solution."""
         return file in self.instance.held[node] and not self.evictable
 
     def eq_2_copies_have_readers(self) -> None:
@@ -126,18 +128,20 @@ class AggregatedModel:
             )
 
     def eq_4_every_task_runs(self) -> None:
-        """(4): every task of a class is on some node."""
+        """(4): every task of a class runs on some node."""
         for k, group in enumerate(self.instance.classes):
             terms = [(variable, 1) for variable in self.T[k]]
             self.program.add(f"eq4_{k}", terms, group.count, group.count)
 
     def eq_5_stored_once(self) -> None:
-        """(3), (5), (6): a file reaches a node once, by fetch or by copy."""
+        """(3), (5), (6): a file reaches a node at most once, by a fetch or by a
+        copy.
+        """
         for key in self.N:
             self.program.add(f"eq5_{key[0]}_{key[1]}", self.stored(*key), most=1)
 
     def eq_7_inputs_are_there(self) -> None:
-        """(7): tasks run only where their files are."""
+        """(7): a task runs only on a node that stores all its files."""
         for k, group in enumerate(self.instance.classes):
             for file in group.inputs:
                 for node in self._nodes:
@@ -149,14 +153,17 @@ class AggregatedModel:
                     )
 
     def eq_8_every_file_is_fetched(self) -> None:
-        """(8): at least one remote transfer of every file that no node holds."""
+        """(8): every file that no node holds is fetched at least once."""
         for file in self._files:
             if not self.instance.holders(file):
                 fetches = [(self.R[file, node], 1) for node in self._nodes]
                 self.program.add(f"eq8_{file}", fetches, least=1)
 
     def senders_hold(self) -> None:
-        """(1): roots send what they fetched or hold, others what was copied to them."""
+        """(1): a node sends only copies of a file that it stores.
+
+        A counts for files that it fetched or holds, B for files that were copied to it.
+        """
         most = self.instance.num_nodes - 1
         has = [self.R, self.K]
         if self.cycles == "printed":
@@ -173,7 +180,9 @@ class AggregatedModel:
             self.program.add(f"sendN_{file}_{node}", terms, least=0)
 
     def sends_match_arrivals(self) -> None:
-        """Constrain: as many copies are sent as arrive; no node sends one to itself."""
+        """Require that as many copies are sent as arrive, and that no node sends to
+        itself.
+        """
         if not self.A:
             return
         for file in self._files:
@@ -190,11 +199,15 @@ class AggregatedModel:
                 self.program.add(f"self_{file}_{node}", [*others, *out], least=0)
 
     def _sent(self, table: Mapping[tuple[int, int], int], file: int) -> list[Term]:
-        """Return the copies of *file* in A or B, by node, with a factor of -1."""
+        """Return minus the number of copies of *file* sent, counted by the variables in
+        *table*.
+        """
         return [(table[file, i], -1) for i in self._nodes if (file, i) in table]
 
     def descent(self) -> None:
-        """Constrain (acyclic): if copies of a file arrive, some root sends one."""
+        """Require for acyclic copies: if a copy of a file arrives, some root sends
+        one.
+        """
         if self.cycles == "printed":
             return
         for (file, node), arrives in self.N.items():
@@ -202,9 +215,9 @@ class AggregatedModel:
             self.program.add(f"descent_{file}_{node}", [*roots, (arrives, -1)], least=0)
 
     def load(self, node: int) -> list[Term]:
-        """Return Exec_i (12) as terms in units.
+        """Return Exec_i (12), the time of a node, as terms in units.
 
-        (9) both ends of a copy, (10) computing, (11) fetches.
+        The parts are both ends of a copy (9), the computing (10) and the fetches (11).
         """
         instance = self.instance
         terms = [
@@ -221,7 +234,9 @@ class AggregatedModel:
         return [(variable, factor) for variable, factor in terms if factor]
 
     def eq_13_batch_time(self) -> None:
-        """(13): M >= Exec_i for every node i, and C M >= their sum (a cut)."""
+        """(13): M >= Exec_i for every node i, and C M >= the sum of all Exec_i (a
+        cut).
+        """
         everything: list[Term] = []
         for node in self._nodes:
             terms = self.load(node)
@@ -233,8 +248,8 @@ class AggregatedModel:
         self.program.add("total_load", everything, most=0, timed=True)
 
     def eq_21_disks(self) -> None:
-        """(21): the files on a node fit its disk beside held files that nobody
-        reads.
+        """(21): the files stored on a node fit on its disk, beside held files that
+        nobody reads.
         """
         for node, room in enumerate(self.instance.room):
             if room is None:
@@ -247,7 +262,7 @@ class AggregatedModel:
             self.program.add(f"eq21_{node}", terms, most=room - fixed)
 
     def hint(self, moves: Moves) -> dict[int, int]:
-        """Return a value for EVERY variable, by position, that represents *moves*."""
+        """Return a value for every variable, by position, that represents *moves*."""
         instance = self.instance
         # The most decisive variables come first.
         tables = (table.values() for table in (self.R, self.K, self.N, self.A, self.B))
@@ -269,7 +284,9 @@ class AggregatedModel:
         return values
 
     def moves(self, values: Mapping[int, Number]) -> Moves:
-        """Turn *values* (by position) into tasks on nodes, fetches and copies."""
+        """Return the assignment, fetches and copies of a solution; *values* are keyed
+        by variable.
+        """
         instance = self.instance
 
         def value(variable: int) -> int:
@@ -289,9 +306,10 @@ class AggregatedModel:
     def _copies_of(
         self, there: set[tuple[int, int]], value: Callable[[int], int]
     ) -> list[tuple[int, int, int]]:
-        """Return (file, source, destination) of all copies.
+        """Return (file, source, destination) of all copies in a solution.
 
-        *there* are the (file, node) that are fetched or kept.
+        *there* are the pairs (file, node) of fetched and kept files; *value* returns
+        the value of a variable.
         """
         receivers: dict[int, list[int]] = defaultdict(list)
         for (file, node), variable in self.N.items():
@@ -314,9 +332,9 @@ class AggregatedModel:
 def attach(
     roots: Iterable[int], receivers: Iterable[int], sends: Mapping[int, int]
 ) -> list[tuple[int, int]]:
-    """Return (source, destination) pairs, beginning with the roots.
+    """Return (source, destination) pairs so that each receiver gets one copy.
 
-    Each receiver gets one copy, and node i sends ``sends[i]``.
+    Node i sends ``sends[i]`` copies. The roots send first.
     """
     left = dict(sends)
     open_nodes = [node for node in roots if left.get(node, 0) > 0]
@@ -340,7 +358,7 @@ def attach(
 
 
 def _pass_round(sources: list[int], targets: list[int]) -> list[tuple[int, int]]:
-    """Match sources with targets; exchange some so that no node sends to itself."""
+    """Match sources with targets, and exchange some so that no node sends to itself."""
     pairs = list(zip(sources, sorted(targets), strict=True))
     for k, (source, target) in enumerate(pairs):
         if source != target:
@@ -354,7 +372,9 @@ def _pass_round(sources: list[int], targets: list[int]) -> list[tuple[int, int]]
 
 
 def horizon(instance: StaticInstance) -> int:
-    """Return an upper limit of M: one node fetches and computes everything."""
+    """Return an upper limit of M: the time if one node fetched and computed
+    everything.
+    """
     total = sum(instance.far) + 2 * instance.num_nodes * sum(instance.near)
     for group, work in zip(instance.classes, instance.work, strict=True):
         total += group.count * max(work)

@@ -1,6 +1,6 @@
 """Bound the batch time (13) of the static model from below (ours).
 
-See docs/replication-models.md, Bounds. Bounds are in units of
+See docs/replication-models.md, Bounds. Bounds are in the time units of
 :class:`ioopt.models.replication.static.StaticInstance` unless a name says seconds.
 """
 
@@ -14,9 +14,12 @@ from ioopt.problems.replication import ReplicationProblem
 
 
 def area(instance: StaticInstance) -> Fraction:
-    """Return (t_rem sum of sizes + sum of computing at the largest speed) / C.
+    """Return the area bound: the mean over the nodes of the time that they must be
+    busy.
 
-    Files that nodes hold from the start cost nothing.
+    This is the time to fetch every file once plus the computing of all tasks on the
+    fastest node, divided by the number of nodes. Files that a node holds from the start
+    cost nothing.
     """
     free = held_files(instance)
     total = sum(cost for file, cost in enumerate(instance.far) if file not in free)
@@ -26,7 +29,7 @@ def area(instance: StaticInstance) -> Fraction:
 
 
 def held_files(instance: StaticInstance) -> set[int]:
-    """Return the files that some node holds from the start."""
+    """Return the files, by model index, that some node holds from the start."""
     free: set[int] = set()
     for files in instance.held:
         free |= files
@@ -36,7 +39,7 @@ def held_files(instance: StaticInstance) -> set[int]:
 def area_seconds(problem: ReplicationProblem) -> float:
     """Return the area bound in seconds, slightly lowered for rounding.
 
-    The bound is valid for plans in rounds too, because they fetch more.
+    The bound is valid for plans in rounds too, because they fetch no less.
     """
     held = frozenset().union(*problem.holds)
     wanted = sum(
@@ -51,9 +54,9 @@ def area_seconds(problem: ReplicationProblem) -> float:
 
 
 def largest_task(instance: StaticInstance) -> int:
-    """Return the largest cost of a single task to its node.
+    """Return the largest time that a single task costs its node at least.
 
-    The cost is that of its files, each by the cheaper kind of transfer, and its
+    The time is that of its files, each by the faster kind of transfer, plus its
     computing.
     """
     cheap = [min(pair) for pair in zip(instance.far, instance.near, strict=True)]
@@ -68,9 +71,9 @@ def largest_task(instance: StaticInstance) -> int:
 
 
 def quick(problem: ReplicationProblem) -> float:
-    """Return a lower bound of (13) in seconds for heuristics, in linear time.
+    """Return a lower bound of the batch time (13) in seconds, computed in linear time.
 
-    It is the larger of the area bound and the largest task.
+    It is the larger of the area bound and of the largest task.
     """
     instance = reduce(problem)
     return instance.seconds(max(math.ceil(area(instance)), largest_task(instance)))
@@ -79,9 +82,10 @@ def quick(problem: ReplicationProblem) -> float:
 def file_weights(
     instance: StaticInstance, cycles: Cycles, replication: bool
 ) -> list[Fraction]:
-    """Return, per file, the least cost to a node that fetches it and uses or sends it.
+    """Return, for each file, the least cost to a node that fetches it.
 
-    The cost of a held file is 0.
+    This node also reads the file, or sends it to another node; the cost includes the
+    sending or a part of the reader's computing. The cost of a held file is 0.
     """
     free = held_files(instance)
     weights = []
@@ -103,7 +107,11 @@ def file_weights(
 def _share(
     instance: StaticInstance, task_class: int, file: int, free: set[int]
 ) -> Fraction:
-    """Return the part of a task's least computing assigned to *file*, by bytes."""
+    """Return the part of a task's least computing that counts for *file*.
+
+    The computing is divided among the inputs that no node holds, in proportion to
+    bytes.
+    """
     inputs = instance.classes[task_class].inputs
     total = sum(instance.sizes[other] for other in inputs if other not in free)
     part = Fraction(instance.sizes[file], total) if total else Fraction(0)
@@ -113,10 +121,12 @@ def _share(
 def partition_model(
     weights: list[Fraction], num_nodes: int, floor: int, most: int = 4_000
 ) -> Program | None:
-    """Return the scheduling problem P||Cmax of *weights*, rounded down, or None if
-    large.
+    """Return the program of the scheduling problem P||Cmax: assign *weights* to equal
+    nodes.
 
-    Equal weights are merged into a count, and the span is at least *floor*.
+    The largest load of a node, the span, is to be minimised, and is at least *floor*.
+    Weights are rounded down, and equal weights become a count. Return None if the
+    program would exceed *most* pairs of a weight and a node.
     """
     counts = Counter(int(weight) for weight in weights if weight >= 1)
     if not counts or len(counts) * num_nodes > most:

@@ -11,10 +11,11 @@ from ioopt.models.replication.static import Cycles
 
 @dataclass(frozen=True)
 class FileOption:
-    """Describe one way to bring a file to its readers on ``num_nodes`` equal nodes.
+    """Describe one way to bring a file to its readers.
 
-    ``loads`` are units per node, ``roots`` the nodes that fetch it, ``receivers`` those
-    that get a copy, ``sends`` the copies sent by each node.
+    ``loads`` is the time that the transfers take on each node, in units. The nodes in
+    ``roots`` fetch the file, those in ``receivers`` get a copy; ``sends`` is the number
+    of copies that each node sends.
     """
 
     loads: tuple[int, ...]
@@ -37,11 +38,12 @@ def file_options(
     replication: bool,
     relays: bool = False,
 ) -> list[FileOption]:
-    """Return all options that no other beats on all nodes, by rising sum of loads.
+    """Return the options that no other option beats, in order of their total load.
 
-    *far* and *near* are the units of a fetch and of one end of a copy. Copies go to
-    readers (2), and with ``relays`` (up to four nodes) also to a node that sends them
-    on to two others; unless ``printed``, copies need a root that sends one.
+    *far* and *near* are the units that a fetch, and one end of a copy, take. Copies go
+    to *readers* only (2). With *relays* (up to four nodes) a copy may also go to a node
+    that sends on at least two. Unless *cycles* is ``printed``, copies need a root that
+    sends one.
     """
     found: list[FileOption] = []
     for flags in product((0, 1), repeat=num_nodes):
@@ -83,7 +85,9 @@ def _options(
 
 
 def _beats(other: FileOption, option: FileOption) -> bool:
-    """Return whether *other* is no worse than *option* in loads and in disks."""
+    """Return whether *other* loads no node more than *option*, and stores the file
+    nowhere else.
+    """
     if not other.holders <= option.holders:
         return False
     return all(a <= b for a, b in zip(other.loads, option.loads, strict=True))
@@ -92,7 +96,11 @@ def _beats(other: FileOption, option: FileOption) -> bool:
 def _sends(
     num_nodes: int, roots: frozenset[int], receivers: frozenset[int], cycles: Cycles
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the ways to divide the sending of one copy per receiver among the nodes."""
+    """Yield the ways to divide the sending among the nodes; each receiver gets one
+    copy.
+
+    A way is the number of copies sent by each node.
+    """
     copies = len(receivers)
     ranges = []
     for node in range(num_nodes):
@@ -111,7 +119,11 @@ def _sends(
 
 
 class FileGroup(NamedTuple):
-    """Group equal files with the same readers: count, file size, options by key."""
+    """Represent equal files with the same readers.
+
+    ``files`` is their number, ``bytes`` the size of one of them. ``options`` are pairs
+    (key, option).
+    """
 
     files: int
     bytes: int
@@ -119,15 +131,16 @@ class FileGroup(NamedTuple):
 
 
 class FileMix:
-    """Choose an option for the files of each group, to minimise the largest load.
+    """Choose an option for each file of each group, so that the largest load is least.
 
-    Variables: n_go files of group g that take option o; M.
+    Variables: n_go is the number of files of group g that take option o; M is the
+    largest load of a node, to be minimised.
 
-    (1) sum_o n_go = files of g.
-
-    (2) load of node i without files + sum of loads_oi n_go <= M <= ``upper``.
-
-    (3) stored bytes <= ``room``.
+    (1) sum over o of n_go = number of files of g, for every g
+    (2) load of node i without files + sum over g and o of loads_oi n_go <= M, for every
+        node i, where loads_oi is the load of option o on node i
+    (3) M <= ``upper``
+    (4) bytes stored on a node <= ``room``, for every node
     """
 
     def __init__(
@@ -163,7 +176,9 @@ class FileMix:
                 program.add(f"disk_{i}", stored[i], most=room)
 
     def chosen(self, values: Mapping[int, Number]) -> list[int]:
-        """Return the key of the option of every file in a solution, group by group."""
+        """Return the keys of the options in a solution, one for each file, group by
+        group.
+        """
         found: list[int] = []
         for key, count in self._counts:
             found += [key] * round(values[count])

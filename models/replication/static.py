@@ -1,8 +1,8 @@
-"""Reduce the replication problem to what the static models need.
+"""Reduce a replication problem to the data of the static models.
 
-Files are those that are read, equal tasks are merged, times are integers: whole
-multiples of one ``unit``, without rounding if possible. Otherwise they are rounded
-down, so that a bound of the integer problem stays a bound.
+Only files that are read are kept, equal tasks are merged, and times are integers: whole
+multiples of one ``unit``. If no unit divides all times, they are rounded down, so that
+a bound of the integer problem stays a bound.
 """
 
 import heapq
@@ -17,16 +17,17 @@ from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.units import exact
 
 Cycles = Literal["acyclic", "printed"]
-"""Whether every copy descends from a fetch, or copies may form a cycle (rule 3)."""
+"""Rule of copies: each descends from a fetch, or copies may form a cycle (rule 3)."""
 MOST_UNITS = 1 << 46
-"""Most units of any sum of times (CP-SAT needs room for sums and products)."""
+"""Largest sum of times in units, because CP-SAT needs room for sums and products."""
 
 
 @dataclass(frozen=True)
 class TaskClass:
-    """Group tasks with the same files and compute time.
+    """Represent tasks with the same files and compute time.
 
-    Files are given by model index, times at speed 1, ``tasks`` by position.
+    ``tasks`` are positions in the problem, ``inputs`` are files by model index.
+    ``seconds`` is the compute time at speed 1.
     """
 
     tasks: tuple[int, ...]
@@ -41,14 +42,21 @@ class TaskClass:
 
 @dataclass(frozen=True)
 class StaticInstance:
-    """Collect the data of a replication problem that the static model needs.
+    """Hold the data of a replication problem that the static models need.
 
-    ``files[l]`` is the position of file l in the problem, ``sizes`` are bytes,
-    ``readers[l]`` the classes that read it. ``held[i]`` are the files on node i from
-    the start; ``room[i]`` is what its disk holds beside held files that nobody reads,
-    in bytes (None: unlimited). In units of ``unit`` seconds: ``far[l]`` = t_rem x size,
-    ``near[l]`` = t_rep x size, ``work[k][i]`` = computing of one task of class k on
-    node i. ``exact`` says that none of these times was rounded.
+    Lists have one entry for each file l, node i or class of tasks k.
+
+    - ``files[l]`` is the position of file l in the problem; l is its model index.
+    - ``sizes[l]`` is its size in bytes.
+    - ``readers[l]`` are the classes of tasks that read it.
+    - ``held[i]`` are the files that node i holds from the start.
+    - ``room[i]`` are the bytes of its disk without held files that nobody reads (None:
+      unlimited).
+    - ``far[l]`` is the time of a fetch, t_rem x size, in units of ``unit`` seconds.
+    - ``near[l]`` is the time of a copy, t_rep x size, in units.
+    - ``work[k][i]`` is the computing of one task of class k on node i, in units.
+
+    ``exact`` says that none of these times was rounded.
     """
 
     problem: ReplicationProblem
@@ -76,12 +84,14 @@ class StaticInstance:
 
     @cached_property
     def least_work(self) -> tuple[int, ...]:
-        """Return, per class, the computing of a task on the fastest node."""
+        """Return, for each class, the computing of one task on the fastest node, in
+        units.
+        """
         return tuple(min(row) for row in self.work)
 
     @cached_property
     def class_of(self) -> list[int]:
-        """Return the position of the class of each task."""
+        """Return, for each task, the position of its class."""
         found = [0] * sum(group.count for group in self.classes)
         for k, group in enumerate(self.classes):
             for task in group.tasks:
@@ -93,14 +103,15 @@ class StaticInstance:
         return [node for node in range(self.num_nodes) if file in self.held[node]]
 
     def seconds(self, units: float) -> float:
-        """Return units as seconds, rounded once."""
+        """Convert units to seconds, rounded once."""
         return float(Fraction(units) * self.unit)
 
     def lift(self, seconds: float) -> float:
-        """Round a lower bound in *seconds* up to a multiple of the unit, if exact.
+        """Round a lower bound in *seconds* up to a whole number of units, if times are
+        exact.
 
-        A slack of 1e-9 relative (or a millionth of a unit) absorbs the backend's
-        rounding.
+        A relative slack of 1e-9, or of a millionth of a unit, absorbs rounding of the
+        backend.
         """
         if not self.exact:
             return seconds
@@ -110,10 +121,11 @@ class StaticInstance:
 
 @dataclass(frozen=True)
 class Moves:
-    """Describe a solution of the static model by positions.
+    """Represent a solution of the static model.
 
-    ``assign`` is the node of each task; ``remote`` are (file, node) and ``copies``
-    (file, source, destination) with files by model index.
+    ``assign`` is the node of each task. ``remote`` are the fetches (file, node),
+    ``copies`` the copies (file, source node, destination node). Files are model
+    indexes.
     """
 
     assign: tuple[int, ...]
@@ -124,7 +136,7 @@ class Moves:
 def reduce(problem: ReplicationProblem, merge: bool = True) -> StaticInstance:
     """Return the static instance of *problem*.
 
-    With ``merge`` equal tasks become one class with a count.
+    With *merge* equal tasks form one class; otherwise each task is a class of its own.
     """
     problem.require_batch("the static model")
     kept = tuple(file for file, readers in enumerate(problem.readers) if readers)
@@ -163,7 +175,8 @@ def reduce(problem: ReplicationProblem, merge: bool = True) -> StaticInstance:
 def _compute_times(
     classes: Sequence[TaskClass], speeds: set[Fraction]
 ) -> dict[Fraction, dict[Fraction, Fraction]]:
-    """Return compute / speed by seconds and speed.
+    """Return the compute time of each class at each speed: table[seconds at speed
+    1][speed].
 
     Exact division is slow, so each pair is divided once.
     """
@@ -177,7 +190,7 @@ def _compute_times(
 def _reading_classes(
     classes: Sequence[TaskClass], num_files: int
 ) -> tuple[tuple[int, ...], ...]:
-    """Return, by file, the classes that read it."""
+    """Return, for each file, the classes that read it."""
     readers: list[list[int]] = [[] for _ in range(num_files)]
     for k, group in enumerate(classes):
         for file in group.inputs:
@@ -188,7 +201,9 @@ def _reading_classes(
 def _held_files(
     problem: ReplicationProblem, index: Mapping[int, int]
 ) -> tuple[frozenset[int], ...]:
-    """Return, by node, the files that it holds and some task reads."""
+    """Return, for each node, the files that it holds and some task reads, by model
+    index.
+    """
     held = []
     for files in problem.holds:
         held.append(frozenset(index[file] for file in files if file in index))
@@ -198,7 +213,11 @@ def _held_files(
 def _room(
     problem: ReplicationProblem, index: Mapping[int, int]
 ) -> tuple[int | None, ...]:
-    """Return the bytes that each disk has beside held files that nobody reads."""
+    """Return, for each node, the bytes of its disk without held files that nobody
+    reads.
+
+    None means unlimited.
+    """
     room: list[int | None] = []
     for node, files in zip(problem.nodes, problem.holds, strict=True):
         if node.disk_bytes is None:
@@ -212,7 +231,7 @@ def _room(
 def _classes(
     problem: ReplicationProblem, index: dict[int, int], merge: bool
 ) -> tuple[TaskClass, ...]:
-    """Return the tasks in classes of equal ones, or each alone without *merge*."""
+    """Return the classes of equal tasks; without *merge*, one class for each task."""
     groups: dict[object, list[int]] = {}
     for task, files in enumerate(problem.inputs):
         key: object = task
@@ -233,9 +252,10 @@ def _unit(
     work: Mapping[Fraction, Mapping[Fraction, Fraction]],
     total: Fraction,
 ) -> tuple[Fraction, bool]:
-    """Return the largest unit that divides every time, and True (exact).
+    """Return the unit in seconds, and whether all times are whole multiples of it.
 
-    If sums of such units would be too large, return a decimal unit and False.
+    It is the largest number that divides every time. If sums of such units would be too
+    large, return a decimal unit, which does not divide all times.
     """
     times = {*transfers}
     for row in work.values():
@@ -255,9 +275,9 @@ def _unit(
 
 
 def tidied(instance: StaticInstance, moves: Moves) -> Moves:
-    """Return *moves* in order, without unnecessary transfers.
+    """Return *moves* sorted and without unnecessary transfers.
 
-    The last fetch of a file is never removed (8).
+    The last fetch of a file is never removed, because of (8).
     """
     read = read_pairs(instance, moves.assign)
     remote = set(moves.remote)
@@ -273,7 +293,10 @@ def tidied(instance: StaticInstance, moves: Moves) -> Moves:
 
 
 def read_pairs(instance: StaticInstance, assign: Sequence[int]) -> set[tuple[int, int]]:
-    """Return (file, node) of all files read when task k is on node ``assign[k]``."""
+    """Return (file, node) for all files that tasks read on their nodes.
+
+    *assign* is the node of each task.
+    """
     pairs = set()
     for node, k in zip(assign, instance.class_of, strict=True):
         for file in instance.classes[k].inputs:
@@ -284,9 +307,10 @@ def read_pairs(instance: StaticInstance, assign: Sequence[int]) -> set[tuple[int
 def _surplus(
     instance: StaticInstance, remote: set[tuple[int, int]], needed: set[tuple[int, int]]
 ) -> set[tuple[int, int]]:
-    """Return the unnecessary fetches.
+    """Return the fetches that can be removed: those not in *needed*.
 
-    If a file has no other fetch or holder, its fetch to the first node is kept.
+    Of a file that has no needed fetch and no holder, the fetch to the first node is
+    kept.
     """
     idle = remote - needed
     served = {file for file, _ in remote & needed}
@@ -300,7 +324,9 @@ def _surplus(
 
 
 def loads(instance: StaticInstance, moves: Moves) -> list[int]:
-    """Return Exec_i of (12) per node in units."""
+    """Return, for each node i, Exec_i of (12): its time for transfers and computing, in
+    units.
+    """
     total = [0] * instance.num_nodes
     for file, node in moves.remote:
         total[node] += instance.far[file]
@@ -313,7 +339,7 @@ def loads(instance: StaticInstance, moves: Moves) -> list[int]:
 
 
 def fits(instance: StaticInstance, moves: Moves) -> bool:
-    """Return whether *moves* respect the limit of every disk (21)."""
+    """Return whether the files that arrive with *moves* fit on every disk (21)."""
     if all(room is None for room in instance.room):
         return True
     arriving = set(moves.remote)
@@ -328,9 +354,9 @@ def fits(instance: StaticInstance, moves: Moves) -> bool:
 
 
 def enough_disk(instance: StaticInstance) -> bool:
-    """Return whether all disks together hold every file once.
+    """Return whether all disks together have room for every file once.
 
-    False proves that no plan of one round exists.
+    If not, no plan of one round exists.
     """
     rooms = [room for room in instance.room if room is not None]
     if len(rooms) < len(instance.room):
@@ -344,9 +370,9 @@ def enough_disk(instance: StaticInstance) -> bool:
 
 
 def queue_order(instance: StaticInstance, tasks: Iterable[int]) -> list[int]:
-    """Return an order for the tasks of one node.
+    """Return *tasks*, all of one node, in a good order of execution.
 
-    The next task is always the one that lacks the fewest bytes.
+    The next task is always the one whose inputs lack the fewest bytes on the node.
     """
     problem = instance.problem
     missing = {task: problem.task_bytes(task) for task in tasks}
@@ -376,7 +402,7 @@ def to_plan(
 ) -> ReplicationPlan:
     """Return the plan of a static solution.
 
-    If ``printed``, the plan may have copies in a cycle.
+    With *printed* its copies may form a cycle.
     """
     problem = instance.problem
     tasks = [task.id for task in problem.tasks]
@@ -398,7 +424,7 @@ def to_plan(
 
 
 def from_plan(instance: StaticInstance, plan: ReplicationPlan) -> Moves | None:
-    """Return *plan* as moves for a warm start; None if it omits tasks.
+    """Return the moves of *plan*, for a warm start; None if the plan omits a task.
 
     Moves of unknown files and nodes are left out.
     """
@@ -437,19 +463,19 @@ def roomy(instance: StaticInstance) -> bool:
 
 
 def relays_matter(instance: StaticInstance) -> bool:
-    """Return whether a node may gain by sending on a copy that it does not read.
+    """Return whether a node may gain by receiving a copy only to send it on.
 
-    Equation (2) forbids such relays; copy entries may demand them. A relay that sends
-    its copy on only once is worse than sending directly, so a useful one needs a
+    Equation (2) forbids such a relay, but the copies of a plan may use one. A relay
+    that sends on a single copy is worse than the direct copy. So a useful relay needs a
     sender, the relay and two receivers: four nodes.
     """
     return instance.num_nodes > 3
 
 
 def past_relays(instance: StaticInstance, moves: Moves) -> Moves:
-    """Return *moves* without relays, to satisfy (2).
+    """Return *moves* without relays, so that they satisfy (2).
 
-    Senders send directly to the final receivers.
+    The sender of a relay sends directly to the relay's receivers instead.
     """
     read = read_pairs(instance, moves.assign)
     copies = set(moves.copies)

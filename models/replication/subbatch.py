@@ -1,14 +1,18 @@
 """Formulate sub-batch selection (Khanna et al., Section 4.2, equations (14)-(20)).
 
-Sets: i places (compute nodes, or virtual nodes of the hierarchy), k pending tasks, l
-their files. Variables: T_ki = 1 when task k is allocated to place i, X_li = 1 when file
-l is stored there. Tasks with equal files and equal compute time are merged, so T is a
-number of tasks; nothing is lost by that.
+Sets: places i (compute nodes, or virtual nodes of the hierarchy), pending tasks k,
+files l that they read. Variables: T_ki is 1 if task k is allocated to place i; X_li is
+1 if file l is stored there. Tasks with equal files and equal compute time are merged,
+which loses nothing: T is then a number of tasks.
 
-Departures: files that a place already has may stay or go, so they are ordinary X here
-(free and evictable; equation (8) plays no part in the first stage); computing is
-divided by the place's speed; among selections equal by (20), ``ties="bytes"`` takes one
-that transfers the fewest bytes (ours).
+Departures from the paper:
+
+- Files that a place has already may stay or leave, so X is an ordinary variable for
+  them. Equation (8), which makes every file be fetched, plays no part in the first
+  stage.
+- The compute time is divided by the speed of the place.
+- Of selections with equally many tasks (20), ``ties="bytes"`` takes one that transfers
+  the fewest bytes (ours).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,22 +26,21 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.units import exact
 
 MOST_SUM = 10**18
-"""Largest sum of whole numbers given to CP-SAT."""
+"""Largest sum of whole numbers in a constraint given to CP-SAT."""
 TOLERANCE = Fraction(1, 10**9)
-"""Slack of (17), as a share of all computing, so that rounding decides nothing."""
+"""Slack of (17) as a share of all computing, so that rounding cannot decide it."""
 MOST_DENOMINATOR = 10_000
-"""Largest denominator of Thresh as a fraction."""
+"""Largest denominator of the fraction that stands for Thresh."""
 _TIE_UNITS = 10**4
 
 
 @dataclass(frozen=True)
 class Place:
-    """Describe a compute or virtual node: total disk and speed, files there.
+    """Describe a compute node or virtual node.
 
-    A total disk of None is unlimited.
-
-    ``largest_disk`` is the largest disk of one node inside (None: unlimited): a task
-    must fit it.
+    ``disk_bytes`` and ``speed`` are the sums over its nodes, ``present`` are the files
+    that it holds. ``largest_disk`` is the largest disk of one of its nodes; the files
+    of a task must fit on it. A disk of None is unlimited.
     """
 
     disk_bytes: int | None
@@ -48,14 +51,18 @@ class Place:
 
 @dataclass(frozen=True)
 class Group:
-    """Group tasks with the same files and compute time, in the instance's order."""
+    """Represent tasks with the same files and compute time, in the order of the
+    instance.
+    """
 
     files: tuple[int, ...]
     tasks: tuple[int, ...]
 
 
 def group_tasks(problem: ReplicationProblem, tasks: Sequence[int]) -> list[Group]:
-    """Merge equal tasks; groups are in the order of their first task."""
+    """Return *tasks* in groups of equal ones, in the order of the first task of each
+    group.
+    """
     groups: dict[tuple[tuple[int, ...], float], list[int]] = {}
     for task in tasks:
         key = tuple(sorted(problem.inputs[task])), problem.tasks[task].compute_seconds
@@ -64,8 +71,8 @@ def group_tasks(problem: ReplicationProblem, tasks: Sequence[int]) -> list[Group
 
 
 class SubBatchModel:
-    """Build the first stage as a program; a method for each constraint, with its
-    number.
+    """Build the first stage as a program, with one method for each numbered
+    constraint.
     """
 
     def __init__(
@@ -76,7 +83,7 @@ class SubBatchModel:
         thresh: float | None,
         ties: Literal["any", "bytes"] = "any",
     ) -> None:
-        """Build all of (14)-(20); *thresh* None omits (17)."""
+        """Build the equations (14)-(20); (17) is omitted if *thresh* is None."""
         self.problem = problem
         self.places = tuple(places)
         self.groups = group_tasks(problem, tasks)
@@ -94,7 +101,10 @@ class SubBatchModel:
         self._objective_20(ties)
 
     def _count_variable(self, g: int, i: int) -> int:
-        """Return T for the tasks of group *g* at place *i*; 0 if one does not fit."""
+        """Return the variable T for the number of tasks of group *g* at place *i*.
+
+        Its upper limit is 0 if a task of the group does not fit on a disk there.
+        """
         group = self.groups[g]
         place = self.places[i]
         size = sum(self.problem.files[file].bytes for file in group.files)
@@ -127,14 +137,14 @@ class SubBatchModel:
                 self.program.add(f"eq15_{i}", used, most=place.disk_bytes)
 
     def _one_place_16(self) -> None:
-        """(16): a task is allocated at most once."""
+        """(16): a task is allocated to at most one place."""
         for g, (group, row) in enumerate(zip(self.groups, self.count, strict=True)):
             self.program.add(
                 f"eq16_{g}", [(at, 1) for at in row], most=len(group.tasks)
             )
 
     def _balance_17(self, thresh: float) -> None:
-        """(17)-(19): no place computes longer than (1 + Thresh) x the mean of all
+        """(17)-(19): no place computes longer than (1 + Thresh) x the mean over all
         places.
         """
         factor = 1 + exact(thresh).limit_denominator(MOST_DENOMINATOR)
@@ -152,12 +162,14 @@ class SubBatchModel:
             self.program.add(f"eq17_{i}", terms, most=slack * (top + bottom))
 
     def _whole_loads(self, most: int) -> tuple[list[list[int]], int]:
-        """Return the computing of each group's tasks at each place in units, and a
-        slack.
+        """Return the compute times in whole units, and the slack of (17) in the same
+        units.
 
-        Whole units are exact, so that equality in (17) stays equality. Times with so
-        many digits that all computing has more than *most* units are rounded. The slack
-        is ``TOLERANCE`` plus the most that rounding may add to a load.
+        The times are one list for each place, with the time of a task of each group.
+        Units are chosen so that times are exact, and equality in (17) stays equality.
+        Times with many digits, whose sum would exceed *most* units, are rounded. The
+        slack is ``TOLERANCE`` of the sum, plus the most that rounding may add to a
+        load.
         """
         seconds = [
             exact(self.problem.tasks[group.tasks[0]].compute_seconds)
@@ -182,8 +194,10 @@ class SubBatchModel:
         return [[round(value / unit) for value in row] for row in loads], slack
 
     def _objective_20(self, ties: Literal["any", "bytes"]) -> None:
-        """(20): maximise the number of tasks; then, by choice, minimise the bytes to
-        transfer.
+        """(20): maximise the number of tasks.
+
+        With *ties* "bytes", minimise the bytes to transfer among equally good
+        selections.
         """
         new = {
             key: self.problem.files[key[0]].bytes
@@ -202,8 +216,8 @@ class SubBatchModel:
         goal.update({self.stored[key]: -lost for key, lost in weight.items()})
 
     def hint(self, chosen: Sequence[Sequence[int]]) -> dict[int, int]:
-        """Return a value for every variable that represents *chosen*, the tasks of
-        each place.
+        """Return the values of all variables that represent *chosen*, the tasks of each
+        place.
         """
         values: dict[int, int] = {}
         for i, tasks in enumerate(chosen):
@@ -219,9 +233,9 @@ class SubBatchModel:
         return values
 
     def decode(self, values: Mapping[int, Number]) -> list[list[int]]:
-        """Return the tasks of each place from variable *values* by position.
+        """Return the tasks of each place in a solution; *values* are keyed by variable.
 
-        The tasks of a group are taken in their order.
+        The tasks of a group are taken in their order, place by place.
         """
         chosen: list[list[int]] = [[] for _ in self.places]
         for group, row in zip(self.groups, self.count, strict=True):

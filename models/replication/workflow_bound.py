@@ -1,10 +1,11 @@
-"""Bound the makespan from below (workflow rule 18), for every plan and dispatch.
+"""Bound the makespan of workflows from below (workflow rule 18), for every plan and
+every dispatch.
 
-The bounds are valid for batches too. *Critical path*: a task starts after its
-predecessors have ended, and the run ends only after its successors. *Cores*: the
-computing left after an instant takes time on the cores. *Links*: bytes that must cross
-a link or a storage's disk take time there, between the first task that asks for them
-and the last that uses them.
+The bounds are valid for batches too. *Critical path*: a task starts only after its
+predecessors, and its successors must follow. *Cores*: the computing that cannot start
+before an instant takes time on the cores after it. *Links*: the bytes that must cross a
+link or the disk of a storage take time there, after the first task that reads them has
+arrived and before the last one ends.
 """
 
 from collections.abc import Collection, Iterable
@@ -17,8 +18,9 @@ from ioopt.problems.replication import LinkModel, Node, ReplicationProblem
 
 @dataclass(frozen=True)
 class WorkflowBound:
-    """Compute the three bounds of one instance in seconds; *link_model* overrides
-    its own.
+    """Compute the three bounds of one instance, in seconds.
+
+    *link_model* replaces the instance's own model of the remote link.
     """
 
     problem: ReplicationProblem
@@ -31,17 +33,20 @@ class WorkflowBound:
 
     @cached_property
     def critical_path(self) -> float:
-        """Return the longest chain of arrivals, fetches, computing and saves."""
+        """Return the bound of the longest chain: arrival, fetches, computing and
+        saves.
+        """
         ends = zip(self.earliest_end, self.tail, strict=True)
         return max((end + tail for end, tail in ends), default=0.0)
 
     @cached_property
     def core_area(self) -> float:
-        """Return the bound by the area of all computing over the power of all cores.
+        """Return the bound of the computing: core seconds divided by the power of all
+        cores.
 
-        Two bounds are combined: the area of the tasks that start no earlier than some
-        instant, and the area of tasks plus the least time that must follow each of
-        them.
+        Two bounds are combined. One counts the tasks that cannot start before some
+        instant. The other counts tasks with a long tail: after all of them, the
+        shortest of their tails must follow.
         """
         tasks = self.problem.tasks
         nodes = self.problem.nodes
@@ -65,8 +70,8 @@ class WorkflowBound:
 
     @cached_property
     def link(self) -> float:
-        """Return the bound of all transfers over the remote link, or one storage's
-        disk.
+        """Return the bound of the transfers over the remote link, or over the disk of
+        one storage.
 
         All private links together count as one link.
         """
@@ -94,9 +99,10 @@ class WorkflowBound:
     def _crossing(
         self, fetched: Collection[int], kept: Collection[int], rate: float
     ) -> float:
-        """Return the bound of all transfers through a resource of *rate*.
+        """Return the bound of all transfers through one resource of *rate* bytes per
+        second.
 
-        *fetched* files come in, *kept* products go out.
+        The *fetched* files come in, the products *kept* go out.
         """
         problem = self.problem
         far = sum(problem.files[f].bytes for f in fetched) / rate
@@ -120,14 +126,16 @@ class WorkflowBound:
 
     @cached_property
     def order(self) -> list[int]:
-        """Return the tasks, each after its predecessors."""
+        """Return the tasks in an order in which each comes after its predecessors."""
         return list(
             TopologicalSorter(dict(enumerate(self.problem.predecessors))).static_order()
         )
 
     @cached_property
     def seconds_on_fastest(self) -> list[float]:
-        """Return the compute time of each task on the fastest node that it fits."""
+        """Return, for each task, its compute time on the fastest node that it fits, in
+        seconds.
+        """
         nodes = self.problem.nodes
         fastest = max(node.speed for node in nodes)
         found = []
@@ -140,7 +148,7 @@ class WorkflowBound:
     def first_touch(self) -> frozenset[int]:
         """Return the files that must come from remote storage.
 
-        They begin there, some task reads them, and no node holds them.
+        They are not produced by a task, some task reads them, and no node holds them.
         """
         problem = self.problem
         held = frozenset().union(*problem.holds)
@@ -151,7 +159,9 @@ class WorkflowBound:
 
     @cached_property
     def _asked(self) -> list[float]:
-        """Return, per file, when the first of its readers arrives, in seconds."""
+        """Return, for each file, the arrival of the first task that reads it, in
+        seconds.
+        """
         tasks = self.problem.tasks
         found = []
         for readers in self.problem.readers:
@@ -161,7 +171,9 @@ class WorkflowBound:
 
     @cached_property
     def rates(self) -> list[float]:
-        """Return, per file, the highest rate from or to the remote storage."""
+        """Return, for each file, its highest rate from or to remote storage, in bytes
+        per second.
+        """
         network = self.problem.network
         pipe = min(network.remote_bytes_per_second, network.replica_bytes_per_second)
         disks: dict[str | None, float] = {None: pipe}
@@ -170,17 +182,21 @@ class WorkflowBound:
         return [min(pipe, disks[file.storage]) for file in self.problem.files]
 
     def first_arrival(self, f: int) -> float:
-        """Return the earliest arrival on any node of file *f*, which begins on
-        remote storage.
+        """Return the earliest time, in seconds, at which file *f* can arrive on any
+        node.
+
+        *f* must be a file that comes from remote storage.
         """
         return self._asked[f] + self.problem.files[f].bytes / self.rates[f]
 
     @cached_property
     def earliest_start(self) -> list[float]:
-        """Return ES: the latest of a task's arrival, predecessors and inputs from
-        remote storage.
+        """Return ES: for each task, the earliest time at which it can start, in
+        seconds.
 
-        Inputs count one by one and together.
+        It waits for its own arrival, its predecessors, and its inputs from remote
+        storage. The inputs are counted one by one, and all together through the
+        interface of a node.
         """
         problem = self.problem
         start = [0.0] * len(problem.tasks)
@@ -205,13 +221,19 @@ class WorkflowBound:
 
     @cached_property
     def earliest_end(self) -> list[float]:
-        """Return EF: the earliest start plus the computing."""
+        """Return EF: for each task, the earliest time at which it can end, in
+        seconds.
+        """
         rows = zip(self.earliest_start, self.seconds_on_fastest, strict=True)
         return [start + work for start, work in rows]
 
     @cached_property
     def tail(self) -> list[float]:
-        """Return q by task: the least time for successors and saves after its end."""
+        """Return q: for each task, the least time from its end to the end of the run,
+        in seconds.
+
+        Its successors and the saves of its outputs must follow.
+        """
         problem = self.problem
         after = [0.0] * len(problem.tasks)
         for k in reversed(self.order):
@@ -226,19 +248,24 @@ class WorkflowBound:
 def makespan_bound_seconds(
     problem: ReplicationProblem, link: LinkModel | None = None
 ) -> float:
-    """Return the bound of :class:`WorkflowBound` in seconds, also for batches."""
+    """Return the makespan bound of :class:`WorkflowBound` in seconds; batches are
+    allowed.
+    """
     return WorkflowBound(problem, link).seconds
 
 
 Share = tuple[float, float]
-"""Of one item: seconds on a node's cores if it stays, on the interface if it moves."""
+"""Two times of one item, in seconds: on the cores of a node if the item stays there,
+and on the interface of the node if it moves.
+"""
 
 
 def least_of_both(shares: Iterable[Share], stay: float, move: float) -> float:
-    """Divide items between cores and interface; return the earliest end of both.
+    """Divide items between the cores and the interface of a node.
 
-    Cores are free at *stay*, the interface at *move*. Each item stays, moves, or is
-    divided. Best is that the items stay whose move is longest relative to their
+    Return the earliest time at which both have ended. The cores are free from *stay*
+    on, the interface from *move* on. Each item stays, moves, or is divided. In the best
+    division the items stay whose time on the interface is longest relative to their
     computing.
 
     >>> least_of_both([(4.0, 4.0), (4.0, 1.0)], 0.0, 0.0)
@@ -264,18 +291,19 @@ def least_of_both(shares: Iterable[Share], stay: float, move: float) -> float:
 
 @dataclass(frozen=True)
 class TransferBound(WorkflowBound):
-    """Strengthen :class:`WorkflowBound` with starts and tails that include transfers.
+    """Strengthen :class:`WorkflowBound` by the transfers between nodes.
 
-    A task and its producer either share a node, and both take its cores, or bytes pass
-    the interface of the node; likewise for readers of its products. The relaxation
-    chooses which tasks share a node, in fractions if needed, so the bound holds for
-    every plan and dispatch.
+    A task and its producer share a node, and both take its cores; or bytes pass the
+    interface of the task's node. The same holds for the readers of its products. The
+    relaxation chooses which tasks share a node, in fractions if needed, so the bound is
+    valid for every plan and every dispatch.
     """
 
     @cached_property
     def critical_path(self) -> float:
-        """Return the largest over the tasks of the least head + task + tail over the
-        nodes.
+        """Return the largest bound of a single task: head, computing and tail together.
+
+        Each task is counted on the kind of node where this sum is least.
         """
         heads = self._heads
         tails = self._tails
@@ -288,9 +316,10 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def core_area(self) -> float:
-        """Return the larger of workflow rule 18 and the bound of tasks on one core.
+        """Return the larger of the area bound and of a bound that counts tasks on one
+        core.
 
-        If m C + 1 tasks run on C cores, some core runs m + 1 of them.
+        If m C + 1 tasks run on C cores, some core runs at least m + 1 of them.
         """
         best = super().core_area
         quick = self.seconds_on_fastest
@@ -308,23 +337,33 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def earliest_start(self) -> list[float]:
-        """Return ES by task: the least head over the kinds of nodes."""
+        """Return ES: for each task, the least head over all kinds of nodes, in
+        seconds.
+        """
         heads = zip(self._heads, self._plain_start, strict=True)
         return [min(row.values(), default=s) for row, s in heads]
 
     @cached_property
     def tail(self) -> list[float]:
-        """Return q by task: the least tail over the kinds of nodes."""
+        """Return q: for each task, the least tail over all kinds of nodes, in
+        seconds.
+        """
         return [min(row.values(), default=0.0) for row in self._tails]
 
     @cached_property
     def _plain_start(self) -> list[float]:
-        """Return the earliest starts without transfers between nodes."""
+        """Return, for each task, the earliest start if transfers between nodes took no
+        time.
+        """
         return WorkflowBound(self.problem).earliest_start
 
     @cached_property
     def _classes(self) -> list[Node]:
-        """Return the first node of each kind; held files make no kind of their own."""
+        """Return the first node of each kind.
+
+        Nodes of a kind have equal speed, cores and disk; the files that they hold do
+        not matter.
+        """
         kinds = {}
         for node in reversed(self.problem.nodes):
             kinds[node.speed, node.cores, node.disk_bytes] = node
@@ -332,7 +371,9 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def _places(self) -> list[list[tuple[int, Node]]]:
-        """Return, per task, the kinds of nodes that it fits: number and first node."""
+        """Return, for each task, the kinds of nodes that it fits: (number of the kind,
+        first node).
+        """
         found = []
         for k in range(len(self.problem.tasks)):
             row = []
@@ -347,9 +388,10 @@ class TransferBound(WorkflowBound):
         return self.problem.tasks[k].compute_seconds / node.speed
 
     def _cores(self, tasks: Iterable[int], c: int) -> float:
-        """Return the seconds that *tasks* take on all cores of a node of kind *c*.
+        """Return the seconds for which *tasks* keep all cores of a node of kind *c*
+        busy.
 
-        Infinite if one does not fit.
+        It is infinite if one of them does not fit.
         """
         node = self._classes[c]
         total = 0.0
@@ -361,7 +403,9 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def earliest_end(self) -> list[float]:
-        """Return EF by task: the least head plus computing over the kinds of nodes."""
+        """Return EF: for each task, the least end over all kinds of nodes, in
+        seconds.
+        """
         found = []
         for k, start in enumerate(self.earliest_start):
             head = self._heads[k]
@@ -371,7 +415,9 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def _heads(self) -> list[dict[int, float]]:
-        """Return, per task and kind of node, when it can start there."""
+        """Return, for each task, its earliest start on each kind of node that it
+        fits.
+        """
         plain = self._plain_start
         rows: list[dict[int, float]] = [{} for _ in plain]
         end = list(plain)
@@ -387,9 +433,10 @@ class TransferBound(WorkflowBound):
     def _head(
         self, k: int, c: int, heads: list[dict[int, float]], end: list[float]
     ) -> float:
-        """Return when *k* can start on a node of kind *c*.
+        """Return the earliest start of task *k* on a node of kind *c*, in seconds.
 
-        Each of its producers ran on that node, or its file had to be transferred.
+        Each of its producers ran on that node, or the producer's files had to be
+        transferred. *heads* are the starts of earlier tasks, *end* their least ends.
         """
         problem = self.problem
         byte = self.problem.replica_seconds_per_byte
@@ -412,7 +459,9 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def _tails(self) -> list[dict[int, float]]:
-        """Return, per task and kind of node, what must follow its end."""
+        """Return, for each task, the least time that must follow its end on each kind
+        of node.
+        """
         rows: list[dict[int, float]] = [{} for _ in self.problem.tasks]
         least = [0.0] * len(rows)
         for k in reversed(self.order):
@@ -424,7 +473,10 @@ class TransferBound(WorkflowBound):
         self, k: int, c: int, tails: list[dict[int, float]], tail: list[float]
     ) -> float:
         """Return the least seconds that must follow the end of *k* on a node of kind
-        *c*: its output files are read there, or first sent elsewhere.
+        *c*.
+
+        The outputs of *k* are read on the same node, or first sent to another. *tails*
+        are the tails of later tasks, *tail* the least of each.
         """
         problem = self.problem
         byte = self.problem.replica_seconds_per_byte
@@ -459,10 +511,11 @@ class TransferBound(WorkflowBound):
     def _crossing(
         self, fetched: Collection[int], kept: Collection[int], rate: float
     ) -> float:
-        """Return the bound of workflow rule 18, or a sharper one.
+        """Return the larger of the bound of workflow rule 18 and a sharper one.
 
-        The sharper one: files are taken by the time that must follow their arrival,
-        longest first; that time follows after all files taken so far have crossed.
+        The sharper bound takes the *fetched* files in order of the time that must
+        follow the arrival of each, longest first. After each file, all files taken so
+        far have crossed, and the time that must follow this file is added.
         """
         best = super()._crossing(fetched, kept, rate)
         total = 0.0

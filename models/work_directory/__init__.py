@@ -1,1 +1,1 @@
-"""Bounds of work directories."""
+"""Lower bounds of work directories: of the peak and of the makespan."""

@@ -1,5 +1,5 @@
-"""Bound work directories from below: the peak (rule B10) and the makespan (rule
-B11).
+"""Compute lower bounds of a work directory: of its peak (rule B10) and of its makespan
+(rule B11).
 """
 
 from __future__ import annotations
@@ -18,25 +18,31 @@ from ioopt.options import Deadline
 from ioopt.problems.work_directory import WorkDirectoryProblem
 
 MOST_JOINED = 20_000
-"""Most tasks of a component for which sets of ancestors are stored as bits."""
+"""Most tasks of a component for which the ancestors of each task are stored as bits."""
 FEW = 64
 """Most tasks of a component for which a loop over bits is quicker than an array."""
 MOST_EXACT = 1 << 62
-"""Most bytes in all for which no sum overflows a 64-bit whole number."""
+"""Most bytes of all products together for which 64-bit whole numbers cannot overflow.
+"""
 DUAL_FUNCTIONS = 6
 Item = tuple[int, int, int]
-"""Head, tail and area of an item: it is held from its head at least until the
-makespan minus its tail.
+"""Head, tail and area of an item of rule B11.
+
+The item takes its area after the head (an instant) and before the makespan minus its
+tail.
 """
 
 
 @dataclass(frozen=True)
 class PeakBound:
-    """Collect lower bounds of the peak in bytes, and the first task with the largest.
+    """Store the three lower bounds of the peak, in bytes, and the largest of them.
 
-    ``need``: a task's own bytes and inputs. ``through``: its own bytes plus those that
-    are in the directory in every plan while it runs. ``end``: the kept bytes plus those
-    of the last task. ``reason`` names the largest.
+    ``need`` is the most that a task needs: its own bytes (outputs and scratch) and its
+    inputs. ``through`` is the most that a task needs with the other bytes that every
+    plan has in the directory while it runs. ``end`` is what the directory holds at
+    least while the last task runs. ``bound`` is the largest of the three, ``reason``
+    its name, and ``task`` the first task that reaches it. ``complete`` is False if the
+    deadline passed before ``through`` was computed for all tasks.
     """
 
     need: int
@@ -51,10 +57,11 @@ class PeakBound:
 def peak_bound(
     problem: WorkDirectoryProblem, deadline: Deadline | None = None
 ) -> PeakBound:
-    """Return the largest of the three bounds of the peak.
+    """Return the lower bounds of the peak: of each single task, of the files that wait
+    while a task runs, and of the end.
 
-    If the *deadline* passes, ``through`` covers some tasks only and ``complete`` is
-    False.
+    If the *deadline* passes, ``through`` counts only the own bytes and inputs of some
+    tasks, and ``complete`` is False.
     """
     sizes = [file.bytes for file in problem.products]
     own = problem.own_bytes
@@ -76,9 +83,11 @@ def peak_bound(
 
 
 def _end(problem: WorkDirectoryProblem) -> dict[int, int]:
-    """Return the least bytes inside while the last task runs, and that task.
+    """Return the least bytes inside while the last task runs, keyed by the tasks that
+    reach this least value.
 
-    These are all kept products, and what the task alone still needs.
+    The bytes are those of all kept products, plus the scratch, inputs and outputs of
+    the last task that are not kept. Only a task without successors can be the last.
     """
     last: dict[int, int] = {}
     for k, task in enumerate(problem.tasks):
@@ -96,9 +105,10 @@ def _end(problem: WorkDirectoryProblem) -> dict[int, int]:
 def _through(
     problem: WorkDirectoryProblem, inputs: list[int], deadline: Deadline | None
 ) -> tuple[list[int], bool]:
-    """Return the bytes inside in every plan while each task runs, and whether complete.
+    """Return, for each task, the bytes that every plan has inside while the task runs.
 
-    If the *deadline* passes first, the other tasks get their own bytes and *inputs*.
+    Also return whether this was computed for all tasks. If the *deadline* passes first,
+    the remaining tasks get their own bytes plus *inputs*, the bytes of their inputs.
     """
     found = [own + size for own, size in zip(problem.own_bytes, inputs, strict=True)]
     if deadline is not None and deadline.expired():
@@ -110,7 +120,7 @@ def _through(
         if deadline is not None and deadline.expired():
             return found, False
         if len(tasks) > MOST_JOINED:
-            continue  # As the rule says, only the task's own need counts.
+            continue  # Too large: only what the task itself needs counts.
         inside = _inside_with(problem, tasks, deadline)
         if inside is None:
             return found, False
@@ -122,10 +132,12 @@ def _through(
 def _inside_with(
     problem: WorkDirectoryProblem, tasks: list[int], deadline: Deadline | None
 ) -> list[int] | None:
-    """Return, by task, the bytes of other tasks in the directory while it runs.
+    """Return, for each of *tasks*, the bytes of other tasks' products that are in the
+    directory while it runs, in every plan.
 
-    *tasks* are one component. Return None if the *deadline* passes first. Sets of tasks
-    are whole numbers with a bit for each.
+    *tasks* are those of one component, in topological order. Return None if the
+    *deadline* passes first. A set of tasks is a whole number with one bit for each
+    task.
     """
     bit = {k: 1 << at for at, k in enumerate(tasks)}
     before: dict[int, int] = {}
@@ -152,52 +164,65 @@ def _inside_with(
 
 
 class Inside(Protocol):
-    """Sum bytes by place: add to the places at which a whole number has a 1 bit."""
+    """Protocol of a table that has one sum of bytes for each place.
+
+    A set of places is a whole number: its 1 bits are the places of the set.
+    """
 
     def add(self, at: int, size: int) -> None:
-        """Add *size* at each bit of *at*."""
+        """Add *size* to the sum of every place whose bit is set in *at*."""
 
     def sizes(self) -> list[int]:
-        """Return the bytes by place."""
+        """Return the sum of each place, in bytes."""
 
 
 class OneByOne:
-    """Add at one bit after the other: for few places, or bytes beyond 64 bits."""
+    """Table of sums that visits the set bits one after the other.
+
+    It suits few places, and sums beyond 64 bits.
+    """
 
     def __init__(self, count: int) -> None:
         self.found = [0] * count
 
     def add(self, at: int, size: int) -> None:
-        """Add *size* at each bit of *at*."""
+        """Add *size* to the sum of every place whose bit is set in *at*."""
         while at:
             lowest = at & -at
             self.found[lowest.bit_length() - 1] += size
             at ^= lowest
 
     def sizes(self) -> list[int]:
-        """Return the bytes by place."""
+        """Return the sum of each place, in bytes."""
         return self.found
 
 
 class AtOnce:
-    """Add at all bits in one step, in 64-bit whole numbers."""
+    """Table of sums that adds at all set bits in one array operation, in 64-bit
+    numbers.
+    """
 
     def __init__(self, count: int) -> None:
         self.found = np.zeros(count, dtype=np.int64)
 
     def add(self, at: int, size: int) -> None:
-        """Add *size* at each bit of *at*."""
+        """Add *size* to the sum of every place whose bit is set in *at*."""
         count = len(self.found)
         packed = np.frombuffer(at.to_bytes(-(-count // 8), "little"), np.uint8)
         self.found[np.unpackbits(packed, bitorder="little")[:count] > 0] += size
 
     def sizes(self) -> list[int]:
-        """Return the bytes by place."""
+        """Return the sum of each place, in bytes."""
         return [int(size) for size in self.found]
 
 
 def _sweep(items: list[Item]) -> int:
-    """Return a lower bound of the makespan in which all *items* have room."""
+    """Return a lower bound, in ticks, of every makespan in which all *items* fit.
+
+    One unit of area fits into each tick. The first loop counts the items that cannot
+    begin before an instant. The second loop counts the items that must leave at least a
+    certain tail after them.
+    """
     best = area = 0
     for head, _, size in sorted(items, key=lambda item: -item[0]):
         area += size
@@ -213,9 +238,12 @@ def _sweep(items: list[Item]) -> int:
 
 @dataclass(frozen=True)
 class MakespanBound:
-    """Collect lower bounds of the makespan in seconds, by reason.
+    """Store the four lower bounds of the makespan (rule B11), in seconds.
 
-    Bounds from bytes are None without a quota, or with a quota of 0.
+    ``critical_path`` is the longest chain of tasks. ``core_area`` counts core seconds.
+    ``byte_area`` and ``crowd`` count the bytes that are held under the quota; they are
+    None without a quota or with a quota of 0. ``complete`` is False if the deadline
+    left no time for one of them.
     """
 
     critical_path: Fraction
@@ -226,7 +254,7 @@ class MakespanBound:
 
     @property
     def bound(self) -> Fraction:
-        """Return the largest bound."""
+        """Return the largest of the bounds that were computed, in seconds."""
         found = (self.critical_path, self.core_area, self.byte_area, self.crowd)
         return max(value for value in found if value is not None)
 
@@ -234,17 +262,19 @@ class MakespanBound:
 def makespan_bounds(
     problem: WorkDirectoryProblem, quota: int | None, deadline: Deadline | None = None
 ) -> MakespanBound:
-    """Return the bounds of the makespan under *quota*.
+    """Return the four lower bounds of the makespan under *quota*, in bytes.
 
-    Bounds for which the *deadline* leaves no time are omitted, and then ``complete`` is
-    False.
+    A bound for which the *deadline* leaves no time is 0 or None, and then ``complete``
+    is False.
     """
     ticks = problem.ticks
     s = ticks.all_of(task.compute_seconds for task in problem.tasks)
     head, tail = _heads_and_tails(problem, s)
 
     def swept(rows: list[Item], per: int) -> Fraction:
-        """Return the sweep in seconds of *rows* after dividing their areas by *per*."""
+        """Return :func:`_sweep` of *rows* in seconds, where the area *per* fits into a
+        tick.
+        """
         scaled = [(h * per, t * per, area) for h, t, area in rows if area > 0]
         return Fraction(_sweep(scaled), per * ticks.per_second)
 
@@ -276,7 +306,11 @@ def makespan_bounds(
 def _heads_and_tails(
     problem: WorkDirectoryProblem, s: list[int]
 ) -> tuple[list[int], list[int]]:
-    """Return ES and q of rule B11, by task, in ticks; *s* are the compute times."""
+    """Return two lists with a value for each task, in ticks: ES and q of rule B11.
+
+    ES is the earliest start; q is the least time between the end of the task and the
+    end of the run. *s* are the compute times.
+    """
     head = problem.ticks.all_of(task.release_seconds for task in problem.tasks)
     tail = [0] * len(s)
     for k in problem.topological:
@@ -293,10 +327,13 @@ def _held(
     tail: list[int],
     deadline: Deadline | None,
 ) -> list[tuple[int, int, int, int]] | None:
-    """Return (head, tail, ticks, bytes): every plan has these bytes inside for the
-    ticks.
+    """Return (head, tail, ticks, bytes) of every stay in the directory that each plan
+    has.
 
-    *s*, *head* and *tail* are by task. None if the *deadline* passes first.
+    The bytes are inside for at least that number of ticks: a task's own bytes while it
+    runs, and a product from the end of its producer to the end of its last reader. *s*
+    (compute time), *head* and *tail* hold one value for each task. Return None if the
+    *deadline* passes first.
     """
     held = [(head[k], tail[k], s[k], own) for k, own in enumerate(problem.own_bytes)]
     for p, files in enumerate(problem.outputs):
@@ -315,7 +352,11 @@ def _held(
 
 
 def _dual(size: int, quota: int, j: int) -> int:
-    """Return w_j of size/quota (rule B11), times quota and j."""
+    """Return quota x j x w_j(size / quota), a whole number.
+
+    w_j is the j-th dual feasible function of rule B11: wherever shares of the quota sum
+    to at most 1, their values under w_j sum to at most 1 too.
+    """
     whole, part = divmod((j + 1) * size, quota)
     if part:
         return whole * quota
@@ -323,7 +364,11 @@ def _dual(size: int, quota: int, j: int) -> int:
 
 
 def _rests(problem: WorkDirectoryProblem, p: int, s: list[int]) -> dict[int, int]:
-    """Return the longest path from *p* to the end of each reader of its products."""
+    """Return, for each reader of a product of *p*, the longest time from the end of *p*
+    to the end of the reader, in ticks.
+
+    *s* are the compute times.
+    """
     level = problem.levels
     readers = problem.successors[p]
     top = max((level[k] for k in readers), default=0)
@@ -344,10 +389,12 @@ def _rests(problem: WorkDirectoryProblem, p: int, s: list[int]) -> dict[int, int
 def makespan_bound(
     problem: WorkDirectoryProblem, quota: int | None, deadline: Deadline | None = None
 ) -> float:
-    """Return the largest bound of the makespan, in seconds."""
+    """Return the largest lower bound of the makespan under *quota*, in seconds."""
     return float(makespan_bounds(problem, quota, deadline).bound)
 
 
 def least_makespan(problem: WorkDirectoryProblem) -> float:
-    """Return the bound of the makespan under the instance's own quota, in seconds."""
+    """Return the largest lower bound of the makespan under the instance's own quota, in
+    seconds.
+    """
     return makespan_bound(problem, problem.quota_bytes)

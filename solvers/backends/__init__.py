@@ -1,1 +1,3 @@
-"""Run programs on PuLP, MathOpt, CP-SAT and scipy, each in one module."""
+"""Backends: one module for each of PuLP, MathOpt, CP-SAT and scipy, which run
+programs.
+"""

@@ -1,4 +1,4 @@
-"""Define what every backend gets and returns, whichever library runs it."""
+"""Define the limits that every backend gets and the answer that it returns."""
 
 from __future__ import annotations
 
@@ -18,21 +18,25 @@ ResultT = TypeVar("ResultT")
 GLANCE_SECONDS = 0.2
 """Seconds between two checks of the main thread for Ctrl-C."""
 CANCEL_GLANCE_SECONDS = 0.05
-"""Seconds between two checks whether another engine has the proof."""
+"""Seconds between two checks whether the run was cancelled."""
 LEAVING_SECONDS = 5.0
-"""Seconds that an interrupted backend may take to end."""
+"""Seconds that an interrupted backend has to end."""
 LEAST_SECONDS = 0.001
-"""Least time limit in seconds given to a backend; some take 0 as "no limit"."""
+"""Least time limit given to a backend, in seconds; some backends take 0 as "no
+limit".
+"""
 FEASIBILITY = 1e-5
-"""Share of a row's largest number by which a floating-point backend may miss a
-limit.
+"""Relative violation of a limit that a floating-point backend is allowed.
+
+It is relative to the largest number of the row.
 """
 
 
 def proven(objective: float | None, bound: float | None) -> bool:
-    """Return whether an answer that a backend calls optimal is proven optimal.
+    """Return whether an answer that a backend calls optimal is proven: *bound* is
+    *objective*.
 
-    Some backends say optimal once the requested gap is reached.
+    Some backends call an answer optimal as soon as the requested gap is reached.
     """
     if objective is None or bound is None:
         return True
@@ -41,11 +45,12 @@ def proven(objective: float | None, bound: float | None) -> bool:
 
 @dataclass(frozen=True)
 class BackendLimits:
-    """Limit and configure one run of a backend; None means the backend's default.
+    """Limits and configuration of one run of a backend; None means the backend's
+    default.
 
-    ``seconds`` of wall clock; relative ``gap`` at which to stop (None: only a proof
-    ends the run); ``work``, deterministic seconds of CP-SAT; ``log`` a file to which
-    the backend's own log is appended.
+    ``seconds`` limits wall-clock time. ``gap`` is the relative gap at which to stop;
+    with None only a proof ends the run. ``work`` limits the deterministic time of
+    CP-SAT, in seconds. ``log`` is a file to which the backend's own log is appended.
     """
 
     seconds: float | None = None
@@ -57,8 +62,9 @@ class BackendLimits:
 
     @classmethod
     def of(cls, request: SolveRequest, seconds: float | None = None) -> BackendLimits:
-        """Return the limits of a solver's *request*: at most *seconds* of its time
-        left.
+        """Return the limits of a solver's *request*.
+
+        The run gets the time left, but at most *seconds*.
         """
         asked = request.options
         left: float | None = request.deadline.remaining()
@@ -69,13 +75,13 @@ class BackendLimits:
         return cls(left, asked.gap, asked.threads, asked.seed, asked.log)
 
     def note(self, text: str) -> None:
-        """Append *text* to the log if there is one."""
+        """Append *text* to the log file, if there is one."""
         if self.log is not None:
             with open(self.log, "a", encoding="utf-8") as stream:
                 stream.write(text)
 
     def after(self, seconds: float) -> BackendLimits:
-        """Return the limits left after *seconds* have passed."""
+        """Return the same limits with *seconds* less time."""
         if self.seconds is None:
             return self
         return replace(self, seconds=max(LEAST_SECONDS, self.seconds - seconds))
@@ -83,12 +89,13 @@ class BackendLimits:
 
 @dataclass(frozen=True)
 class BackendAnswer:
-    """Represent the answer of one run, with the status that it proves.
+    """The answer of one run of a backend, with the status that it proves.
 
-    ``values`` are by position, and empty when no solution was found. ``bound`` limits
-    the objective (lower when minimising), None if the backend gives none. ``status`` is
-    optimal only with a proof: a run that stopped at a gap, a clock or a count is
-    feasible, and ``stop`` says which.
+    ``values`` are keyed by the position of the variable, and empty without a solution.
+    ``bound`` limits the objective, from below when minimising; it is None if the
+    backend gives none. ``status`` is optimal only with a proof. A run that stopped at a
+    gap, at its time limit or at a count is feasible, and ``stop`` says why it stopped.
+    ``prices`` are the dual prices of rows, keyed by name.
     """
 
     status: Status
@@ -110,8 +117,9 @@ class BackendAnswer:
 def judged(program: Program, answer: BackendAnswer) -> BackendAnswer:
     """Return *answer* with the status that its values and its bound prove.
 
-    Values count only if they satisfy every limit, and the status is "optimal" only
-    without a gap.
+    Values count only if they satisfy every limit. The status is optimal only if the
+    bound equals the objective. Raise BackendFailureError if a backend calls values
+    optimal that violate a constraint.
     """
     if not answer.found:
         return replace(answer, values={}, objective=None)
@@ -135,9 +143,9 @@ def judged(program: Program, answer: BackendAnswer) -> BackendAnswer:
 
 
 def _worst_miss(program: Program, values: Mapping[int, float]) -> float:
-    """Return the largest violation of a row, a limit or integrality.
+    """Return the largest violation of a row, of a limit or of integrality.
 
-    Violations of rows and limits are relative to the row's largest number.
+    Violations of rows and limits are relative to the largest number of the row.
     """
     worst = 0.0
     for at, item in enumerate(program.variables):
@@ -156,11 +164,12 @@ def run_interruptibly(
     stop: Callable[[], None] | None,
     cancel: threading.Event | None = None,
 ) -> ResultT:
-    """Run blocking native *work* in a thread, so that Ctrl-C is seen.
+    """Run blocking native *work* in a thread, so that the main thread can react to
+    Ctrl-C.
 
-    *stop* asks the work to end. Once *cancel* is set, it is stopped too (another engine
-    has the proof). Raises KeyboardInterrupt once the work has ended, or at once if
-    nothing can stop it, and any exception of the work.
+    *stop* asks the work to end; it is also called once *cancel* is set. On Ctrl-C,
+    raise KeyboardInterrupt after the work has ended, or at once if nothing can stop it.
+    An exception of the work is raised too.
     """
     answer: list[ResultT] = []
     failure: list[BaseException] = []

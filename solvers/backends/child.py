@@ -13,9 +13,9 @@ from ioopt.errors import BackendFailureError
 from ioopt.solvers.backends.answer import BackendLimits
 
 GRACE_SECONDS = 0.3
-"""Seconds past its limit that a solver may still run."""
+"""Seconds that a solver may still run past its time limit."""
 _TERMINATE_SECONDS = 0.4
-"""Seconds that a solver may take to end after SIGINT before it is killed."""
+"""Seconds that a solver has to end after SIGINT before it is killed."""
 
 
 def run_child(
@@ -23,8 +23,10 @@ def run_child(
     limits: BackendLimits,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[str, bool]:
-    """Run a solver until it ends or is killed; return its output, and if it was
-    killed.
+    """Run a solver until it ends, or until it is stopped past its time limit.
+
+    Return its output, and whether it was cut off. *environment* adds to the variables
+    of this process.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         child = subprocess.Popen(

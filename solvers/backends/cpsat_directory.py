@@ -1,9 +1,9 @@
 """Write work directories as programs of CP-SAT (rule B12).
 
-Each task has an interval, and each product an interval in which it is held. Times are
-whole ticks, sizes whole bytes, both divided by their greatest common divisor. Tasks of
-0 seconds take no space in the program, and times and bytes whose sums would be too
-large are rounded down. Either makes the program a relaxation.
+Each task has an interval, and each product has an interval in which it is held. Times
+are whole ticks and sizes are whole bytes, divided by the greatest common divisor of the
+times and of the sizes. Times and sizes whose sums would be too large are rounded down.
+A task of 0 seconds takes no space. Both make the program a relaxation.
 """
 
 from __future__ import annotations
@@ -21,17 +21,24 @@ if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar
 
 MOST_TICKS = 10**12
-"""Most ticks of all times together. Rounding the times of a thousand tasks down to such
-ticks loses less than the 1e-9 within which a bound proves a plan.
+"""Largest number of ticks of all times together.
+
+Rounding the times of a thousand tasks down to such ticks loses less than 1e-9 of the
+makespan, within which a bound proves a plan.
 """
 MOST_UNITS = 1 << 60
-"""Most units of all bytes together, or of all cores: CP-SAT adds 64-bit numbers."""
+"""Largest number of units of all bytes together, or of all cores; CP-SAT adds 64-bit
+numbers.
+"""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Convert times to units of a program: units per second, and whether they are
-    exact.
+    """The times of a work directory in whole units of a program.
+
+    ``per_second`` is the number of units in a second; ``exact`` says that no time was
+    rounded. ``seconds`` and ``releases`` are the compute time and the release of each
+    task, in units.
     """
 
     per_second: Fraction
@@ -41,7 +48,7 @@ class Scale:
 
     @classmethod
     def of(cls, problem: WorkDirectoryProblem) -> Scale:
-        """Return a scale of exact ticks if there are few enough, else of coarser
+        """Return exact ticks if there are few enough of them, otherwise coarser
         units.
         """
         ticks = problem.ticks
@@ -60,17 +67,19 @@ class Scale:
 
     @classmethod
     def of_steps(cls, count: int) -> Scale:
-        """Return a scale on which each of *count* tasks takes one unit."""
+        """Return a scale on which each of *count* tasks takes one unit of time."""
         return cls(Fraction(1), True, [1] * count, [0] * count)
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """State the bytes and cores of every product and task in units of a program.
+    """The bytes and cores of a work directory in whole units of a program.
 
-    ``loose`` are bytes that a task takes only while it runs. A unit has ``unit`` bytes;
-    if not ``exact``, sizes are rounded down, and so is the quota. A plan that keeps the
-    quota also keeps the rounded one: the program stays a relaxation.
+    ``unit`` is the number of bytes in a unit. ``products`` has the size of each
+    product, and ``loose`` what each task takes only while it runs. ``cores`` has the
+    cores of each task, ``most_cores`` those of the machine. If not ``exact``, sizes are
+    rounded down, and so is the quota. The program then is a relaxation: a plan that
+    respects the quota also respects the rounded one.
     """
 
     unit: int
@@ -82,7 +91,9 @@ class Sizes:
 
     @classmethod
     def of(cls, problem: WorkDirectoryProblem) -> Sizes:
-        """Return exact units if their sums are small enough, else coarser ones."""
+        """Return the sizes in exact units if their sums are small enough, otherwise in
+        coarser ones.
+        """
         loose = [task.scratch_bytes for task in problem.tasks]
         products = [0] * len(problem.products)
         for k, files in enumerate(problem.outputs):
@@ -116,11 +127,11 @@ def program(
     hint: Mapping[int, int] | None,
     most: int | None = None,
 ) -> CpModel:
-    """Return the program of the least makespan under *quota*.
+    """Return the program that minimises the makespan under *quota*, in bytes.
 
-    With *most* it is the program of the least peak between *bound* and *most* bytes.
-    *bound* is a proven bound of the objective, *hint* the start of each task. The first
-    variables are the starts.
+    With *most* it minimises the peak instead, between *bound* and *most* bytes. *bound*
+    is a proven lower bound of the objective. *hint* is the start of each task. The
+    first variables of the program are the starts.
     """
     draft = _Draft(problem, scale, sizes, hint)
     if most is None:
@@ -136,8 +147,8 @@ def program(
 class _Draft:
     """Build a program without its objective: tasks, cores, and use of space over time.
 
-    ``intervals`` and ``amounts`` are the products and the space that running tasks
-    take, ``hints`` values of variables by their index.
+    ``intervals`` and ``amounts`` say when and how much space is taken, by products and
+    by running tasks. ``hints`` holds start values, keyed by the index of the variable.
     """
 
     def __init__(
@@ -167,7 +178,9 @@ class _Draft:
             self._task(k, spans[k])
 
     def _spans(self) -> list[IntervalVar]:
-        """Return the interval of each task; constrain the cores."""
+        """Return the interval of each task, and limit the cores that running tasks
+        use.
+        """
         spans = [
             self.model.new_fixed_size_interval_var(at, long, "")
             for at, long in zip(self._starts, self._seconds, strict=True)
@@ -182,8 +195,8 @@ class _Draft:
         return spans
 
     def _task(self, k: int, span: IntervalVar) -> None:
-        """Let task *k* start after its predecessors; add its scratch bytes and
-        outputs.
+        """Let task *k* start after its predecessors, and add the space of its scratch
+        and outputs.
         """
         for p in self._problem.predecessors[k]:
             self.model.add(self._starts[k] >= self._starts[p] + self._seconds[p])
@@ -196,9 +209,10 @@ class _Draft:
             self.amounts.append(self._sizes.loose[k])
 
     def _held(self, writer: int, product: int) -> IntervalVar:
-        """Return the interval in which *product*, written by *writer*, occupies space.
+        """Return the interval in which *product*, an output of task *writer*, takes
+        space.
 
-        It ends no earlier than the writer and all readers; a product to be kept stays
+        It ends no earlier than the writer and all readers. A product that is kept stays
         until the horizon, by which all tasks end.
         """
         kept = self._problem.products[product].keep
@@ -216,7 +230,9 @@ class _Draft:
         return self.model.new_interval_var(self._starts[writer], size, end, "")
 
     def minimise_peak(self, bound: int, most: int) -> None:
-        """Minimise the bytes in use at once, from *bound* to *most*."""
+        """Minimise the largest number of bytes in use at once, between *bound* and
+        *most*.
+        """
         unit = self._sizes.unit
         least = bound // unit
         if self._sizes.exact:
@@ -227,7 +243,9 @@ class _Draft:
         self.model.minimize(peak)
 
     def minimise_makespan(self, bound: int, quota: int | None) -> None:
-        """Minimise the last end of a task, no earlier than *bound*, under *quota*."""
+        """Minimise the end of the last task under *quota*; the end is *bound* or
+        later.
+        """
         makespan = self.model.new_int_var(bound, self._horizon, "")
         ends = [at + long for at, long in zip(self._starts, self._seconds, strict=True)]
         self.model.add_max_equality(makespan, ends or [0])
@@ -242,5 +260,7 @@ class _Draft:
 
 
 def in_order(starts: Sequence[int], topological: Sequence[int]) -> list[int]:
-    """Order the tasks by start; of equal starts, predecessors come first."""
+    """Return the tasks in order of their *starts*; of equal starts, predecessors come
+    first.
+    """
     return sorted(topological, key=lambda k: starts[k])

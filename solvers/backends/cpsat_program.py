@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 
 NAME = "CP-SAT"
 CLOCK_SHARE = 0.95
-"""Share of its time limit from which on a run counts as ended by the clock: CP-SAT
-itself does not say why it ended.
+"""Share of the time limit after which a run counts as ended by the limit.
+
+CP-SAT itself does not say why it ended.
 """
 
 
 def load_cp_model() -> Any:
-    """Import ``ortools.sat.python.cp_model``; BackendMissingError if it is not
-    installed.
+    """Import and return ``ortools.sat.python.cp_model``.
+
+    Raise BackendMissingError if OR-Tools is not installed.
     """
     try:
         from ortools.sat.python import cp_model
@@ -55,8 +57,9 @@ def solve_by_cpsat(
     on_solution: Notify | None = None,
     cancel: threading.Event | None = None,
 ) -> BackendAnswer:
-    """Write *program* for CP-SAT and solve it, both within *limits*
-    (:func:`solve_cpsat`).
+    """Write *program* for CP-SAT and solve it with :func:`solve_cpsat`.
+
+    The time for both together is limited by *limits*.
     """
     begun = time.monotonic()
     model = to_cpsat(program, start, objective=objective)
@@ -73,8 +76,9 @@ def to_cpsat(
     *,
     objective: bool = True,
 ) -> CpModel:
-    """Return the program as a ``CpModel`` with the same positions; *start* is its
-    hint.
+    """Return *program* as a ``CpModel`` whose variables have the same positions.
+
+    *start* becomes the hint; it is keyed by position.
     """
     cp_model = load_cp_model()
     total = cp_model.LinearExpr.weighted_sum
@@ -114,11 +118,11 @@ def solve_cpsat(
 ) -> BackendAnswer:
     """Run CP-SAT on *model* and return what the run proves.
 
-    ``parameters`` are further SatParameters by name (such as
-    ``symmetry_level``). ``on_solution`` is called with the solution callback at
-    every improvement. Values are by variable index. ``cancel``, once set, ends
-    the run early. Raises BackendFailureError for an invalid model and
-    KeyboardInterrupt after stopping the run.
+    *parameters* are further SatParameters, keyed by name (such as ``symmetry_level``).
+    *on_solution* is called with the solution callback at every improvement. Once
+    *cancel* is set, the run ends early. Values of the answer are keyed by the index of
+    the variable. Raise BackendFailureError for an invalid model, and KeyboardInterrupt
+    after stopping the run.
     """
     cp_model = load_cp_model()
     import ortools
@@ -167,15 +171,15 @@ def solve_cpsat(
 
 
 def _limit_met(limits: BackendLimits, seconds: float) -> StopReason:
-    """Return the limit that ended a run of *seconds*."""
+    """Return the reason why a run ended that took *seconds* and has no proof."""
     if limits.seconds is not None and seconds >= CLOCK_SHARE * limits.seconds:
         return StopReason.TIME
     return StopReason.ITERATIONS
 
 
 def _has_bound(solver: Any, status: Status) -> bool:
-    """Return whether a run that ended with *status* proved the bound that it
-    reports.
+    """Return whether the bound that *solver* reports is proven, given the *status* of
+    its run.
     """
     if status is Status.INFEASIBLE:
         return False
@@ -187,7 +191,7 @@ def _has_bound(solver: Any, status: Status) -> bool:
 
 
 def _watcher(cp_model: Any, notify: Notify) -> CpSolverSolutionCallback:
-    """Return a callback of CP-SAT that calls *notify* at every solution."""
+    """Return a callback for CP-SAT that calls *notify* at every solution."""
 
     class Watcher(cp_model.CpSolverSolutionCallback):
         def on_solution_callback(self) -> None:
@@ -199,7 +203,7 @@ def _watcher(cp_model: Any, notify: Notify) -> CpSolverSolutionCallback:
 def _configure(
     parameters: Any, limits: BackendLimits, more: Mapping[str, object]
 ) -> None:
-    """Set the parameters of a run from its limits, then those in *more*."""
+    """Set the parameters of a run from its *limits*, then those in *more*."""
     parameters.num_workers = limits.threads
     parameters.random_seed = limits.seed
     # run_interruptibly handles Ctrl-C, so that the caller learns of it.

@@ -1,16 +1,16 @@
-"""Bound the makespan by a relaxation of the replay, written for CP-SAT.
+"""Bound the makespan of replication plans by a relaxation of the replay, on CP-SAT.
 
-Every replay of every plan is a point of the relaxation. Copy entries, dispatches and
-evictions are covered: an arrival is the first one of a file on a node, whatever its
-reason. Times are whole ticks of a common divisor or, if these would be too many,
-rounded down. A replay with all times rounded down is still a point: a constraint says
-only that one event follows another by a fixed time, or that intervals do not overlap.
+Every replay of every plan is a solution of the relaxation. Copies in plans, dispatches
+and evictions are covered: an arrival is the first one of a file on a node, whatever its
+reason. Times are whole ticks of a common divisor. If these would be too many, times are
+rounded down. A replay stays a solution then, because a constraint only says that one
+event follows another by a fixed time, or that intervals do not overlap.
 
 Proofs stand next to the constraints (docs/replication-models.md has them in formulas).
-The relaxation ignores how the link is shared, which node sends a copy and what else it
-sends, repeated fetches, and disks. The bound does not hold for
-``sources=least-loaded``, nor for plans with transfers to carry out: in both, nodes
-fetch files that others have.
+The relaxation ignores several things: how the link is shared, which node sends a copy
+and what else it sends, repeated fetches, and disks. The bound is not valid for
+``sources=least-loaded``, nor for plans that prescribe transfers. In both cases, nodes
+may fetch files that other nodes have.
 """
 
 from __future__ import annotations
@@ -39,33 +39,42 @@ if TYPE_CHECKING:
     )
 
 MOST_TICKS = 10**12
-"""Most ticks of a makespan. Rounding down loses less than one tick for each time on a
-path. All of that is less than 1e-9 of the makespan, within which a bound proves a plan.
+"""Largest number of ticks of a makespan.
+
+Rounding down loses less than one tick for each time on a path. All of this is less than
+1e-9 of the makespan, within which a bound proves a plan.
 """
 FLOAT_ERROR = Fraction(1, 10**10)
-"""Relative error of times that are given as floats."""
+"""Relative error of times that were computed as floats."""
 MOST_PAIRS = 4000
-"""Most pairs of a task or a file with a node; larger models take too long to build."""
+"""Largest number of pairs of a task or file with a node; larger models take too long to
+build.
+"""
 MOST_SECONDS = 20.0
-"""Wall-clock seconds for all searches."""
+"""Limit of all searches together, in wall-clock seconds."""
 WORK = 3.0
-"""Seconds of CP-SAT's deterministic time for all searches, so that runs repeat."""
+"""Limit of all searches together in seconds of CP-SAT's deterministic time, so that
+runs can be repeated.
+"""
 SEARCHES: tuple[tuple[float, dict[str, object]], ...] = (
     (0.3, {"optimize_with_core": True}),
     (1.0, {"optimize_with_lb_tree_search": True}),
 )
-"""Share of the time and parameters of each search. The first search ends soon if the
-other bounds are near the optimum; the second one raises the bound most.
+"""For each search, its share of the time and its parameters.
+
+The first search ends soon if the other bounds are near the optimum. The second one
+raises the bound most.
 """
 
 
 def relaxed_seconds(
     problem: ReplicationProblem, upper: float, request: SolveRequest, seconds: float
 ) -> float:
-    """Return a lower bound of the makespan of all plans; 0 for large problems.
+    """Return a lower bound of the makespan of all plans, in seconds; 0 for large
+    problems.
 
-    *upper* is the makespan of a known plan. The call takes at most *seconds* of
-    wall-clock time, including the building of the model.
+    *upper* is the makespan of a known plan. Building the model and all searches take at
+    most *seconds* of wall-clock time.
     """
     deadline = request.deadline.within(min(seconds, MOST_SECONDS))
     pairs = len(problem.nodes) * (len(problem.tasks) + len(problem.files))
@@ -92,10 +101,10 @@ def relaxed_seconds(
 
 
 class Ticks:
-    """Choose a unit of time that divides all *times*; *upper* has ``MOST_TICKS`` at
-    most.
+    """Unit of time that divides all *times*, so that they are whole ticks.
 
-    If there is no such unit, times are rounded down.
+    If *upper* would have more than ``MOST_TICKS`` such ticks, a coarser unit is taken,
+    and times are rounded down.
     """
 
     def __init__(self, times: Iterable[Fraction], upper: float) -> None:
@@ -104,22 +113,23 @@ class Ticks:
         fine = Fraction(base, math.gcd(*(int(time * base) for time in some)) or 1)
         self.per_second = min(fine, MOST_TICKS / exact(upper))
         self.slack = int(self.per_second < fine)
-        """Most ticks by which rounding may exchange the order of two ends."""
+        """Ticks by which rounding may exchange the order of two ends, at most."""
 
     def of(self, seconds: Fraction) -> int:
         """Return *seconds* in ticks, rounded down."""
         return int(seconds * self.per_second)
 
     def near(self, seconds: float) -> int:
-        """Return *seconds*, a computed float, in ticks; ignore its error, then round
-        down.
+        """Return a computed float of *seconds* in ticks, rounded down.
+
+        A float just below a whole number of ticks counts as this number.
         """
         return int(exact(seconds) * self.per_second * (1 + FLOAT_ERROR))
 
     def seconds(self, ticks: float) -> float:
-        """Return the nearest float to a bound in *ticks*.
+        """Return a bound in *ticks* as seconds.
 
-        The bound is a whole number but for errors of floats.
+        The bound is a whole number except for errors of floats, so it is rounded first.
         """
         return float(round(ticks) / self.per_second)
 
@@ -127,7 +137,7 @@ class Ticks:
 class Relaxation:
     """Build the relaxation of *problem* for plans that end by *upper* seconds.
 
-    It minimises ``makespan``.
+    ``model`` minimises ``makespan``, in ticks.
     """
 
     def __init__(self, problem: ReplicationProblem, upper: float) -> None:
@@ -167,14 +177,13 @@ class Relaxation:
         return self.model.new_int_var(min(least, self.end), self.end, "")
 
     def _after(self, late: LinearExprT, early: LinearExprT, *where: BoolVarT) -> None:
-        """Constrain *late* to be no earlier than *early* if all conditions *where* are
-        true.
-        """
+        """Require *late* >= *early* if all conditions in *where* are true."""
         self.model.add(late - early >= 0).only_enforce_if(*where)
 
     def _tasks(self) -> None:
-        """Put each task on one node after its producers; use starts and tails of
-        workflow rule 18.
+        """Put each task on one node, after its producers.
+
+        The starts and tails of workflow rule 18 limit the variables.
         """
         problem = self.problem
         model = self.model
@@ -193,10 +202,11 @@ class Relaxation:
                 self._after(self.start[k], self.stop[p])
 
     def _equals(self) -> None:
-        """Break symmetries: order equal tasks by start, and equal nodes by first use.
+        """Break symmetries: order equal tasks by start, and equal nodes by their first
+        task.
 
-        No constraint distinguishes them: exchanging two gives another point of the same
-        value.
+        No constraint distinguishes equal tasks or nodes. Exchanging two of them gives
+        another solution of the same value.
         """
         last: dict[object, int] = {}
         for k, task in enumerate(self.problem.tasks):
@@ -215,7 +225,7 @@ class Relaxation:
             before[key] = i
 
     def _file(self, f: int) -> None:
-        """Add the first arrival of *f* on any node, and on each other node with a
+        """Add the first arrival of file *f* on any node, and that on each node with a
         reader.
         """
         problem = self.problem
@@ -243,15 +253,17 @@ class Relaxation:
             for k in readers:
                 model.add(comes + has.get(i, 0) >= self.on[k, i])
                 self._after(self.start[k], begun + wire, self.on[k, i], comes)
-        # Copies that complete before first + 2 wire began before first + wire, when
-        # only the first holders had the file; the interface of each sends one in that
-        # time. If all of them have lost the file, one node fetches it, which takes at
-        # least a wire, and the others wait for that.
+        # A copy takes at least `wire` ticks. So a copy that ends before first + 2 wire
+        # began before first + wire, when only the first holders had the file. Until
+        # first + 2 wire the interface of each holder sends only one such copy. If all
+        # holders have lost the file, one node fetches it, which takes at least `wire`
+        # ticks too, and the other nodes wait for that node.
         model.add(sum(early) <= max(1, len(holders)))
 
     def _first_arrivals(self, f: int) -> dict[int, BoolVarT]:
-        """Let one node fetch *f* first from remote storage; return that choice by
-        node.
+        """Let exactly one node be the first to fetch file *f* from remote storage.
+
+        Return, for each node, the variable that says whether it is that node.
         """
         rate = min(self.remote, self.replica)
         storage = self.problem.files[f].storage
@@ -272,8 +284,10 @@ class Relaxation:
         return arrives
 
     def _arrives(self, i: int, begun: IntVar, long: int) -> BoolVarT:
-        """Return a variable: whether a transfer of *long* ticks from *begun* on arrives
-        on node *i*.
+        """Add an optional transfer to node *i*, which takes *long* ticks from *begun*
+        on.
+
+        Return the variable that says whether it takes place.
         """
         comes = self.model.new_bool_var("")
         span = self.model.new_optional_fixed_size_interval_var(begun, long, comes, "")
@@ -281,8 +295,10 @@ class Relaxation:
         return comes
 
     def _nodes(self) -> None:
-        """Limit each node's cores, and allow one arrival at a time while no task
-        starts.
+        """Limit the cores of each node, and the arrivals on nodes that stage one task
+        at a time.
+
+        On such a node arrivals do not overlap, and no task starts during an arrival.
         """
         optional = self.model.new_optional_fixed_size_interval_var
         for i, node in enumerate(self.problem.nodes):
@@ -297,12 +313,14 @@ class Relaxation:
                 self.model.add_no_overlap([*self.arrivals[i], *starts])
 
     def _links(self) -> None:
-        """Add that transfers over a shared link or from a storage do not overlap.
+        """Require that transfers over a shared link, or from one storage, do not
+        overlap.
 
-        Any replay can be reordered so that they follow one another. First come first
-        arrivals in the order of their ends: the bytes of all up to one of them have
-        crossed by its end. Then come saves in the order of their producers' ends: those
-        of one and of all later ones cross after it, and all together by the makespan.
+        Any replay can be reordered so that they follow one another. First come the
+        first arrivals, in the order of their ends: by the end of one, the bytes of all
+        up to it have crossed. Then come the saves, in the order in which their
+        producers end: those of one producer and of all later ones cross after its end,
+        and all cross by the makespan.
         """
         problem = self.problem
         shared = []

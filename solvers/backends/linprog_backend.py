@@ -1,4 +1,4 @@
-"""Solve small programs of continuous variables by ``scipy.optimize.linprog``."""
+"""Solve small linear programs by ``scipy.optimize.linprog``."""
 
 import math
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendAnswer
 
 _STATUS = {0: Status.OPTIMAL, 2: Status.INFEASIBLE}
-"""Status by scipy's code; any other code means: nothing found, nothing proven."""
+"""Status for each code of scipy; with any other code nothing is found or proven."""
 
 
 @dataclass
 class _Rows:
-    """Store rows as scipy takes them: *upper* x <= *limits* and *equal* x = *right*.
+    """Rows in the form of scipy: *upper* x <= *limits* and *equal* x = *right*.
 
-    ``names`` are the names of the rows with one limit.
+    ``names`` are the names of the rows in *upper*.
     """
 
     upper: list[list[float]] = field(default_factory=list)
@@ -49,9 +49,10 @@ class _Rows:
 
 
 def solve_by_linprog(program: Program, seconds: float = math.inf) -> BackendAnswer:
-    """Solve *program* within *seconds*, with all variables taken as continuous.
+    """Solve *program* within *seconds*, with every variable taken as continuous.
 
-    Values are by position, ``prices`` by the name of each row that has one limit.
+    Values are keyed by position. ``prices`` are the dual prices, keyed by the names of
+    the rows that are not equations.
     """
     from scipy.optimize import linprog
 

@@ -1,8 +1,8 @@
 """Run programs of :mod:`ioopt.models.program` on HiGHS and SCIP by MathOpt of OR-Tools.
 
-MathOpt cannot stop HiGHS, which looks at its clock only between certain steps, on large
-models seconds apart. So a large model with a time limit runs in a process of its own,
-``python -m ioopt.solvers.backends.mathopt_program JOB ANSWER`` with pickled files.
+MathOpt cannot stop HiGHS. On large models HiGHS looks at its clock only every few
+seconds. So a large model with a time limit runs in a process of its own: ``python -m
+ioopt.solvers.backends.mathopt_program JOB ANSWER`` with pickled files.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     )
 
 APART_TERMS = 30_000
-"""Most coefficients of a program that HiGHS solves in this process under a time
-limit.
+"""Largest number of coefficients of a program that HiGHS solves in this process when
+there is a time limit.
 """
 
 _STATUS = {
@@ -50,13 +50,13 @@ _STATUS = {
     "FEASIBLE": Status.FEASIBLE,
     "NO_SOLUTION_FOUND": Status.UNKNOWN,
 }
-"""Status by MathOpt's reason of termination."""
+"""Status for each reason of termination that MathOpt gives."""
 _STOP = {
     None: StopReason.FINISHED,
     "TIME": StopReason.TIME,
     "INTERRUPTED": StopReason.INTERRUPTED,
 }
-"""Stop reason by the limit that was met; other limits are counts."""
+"""Stop reason for each limit that a run met; every other limit is a count."""
 
 
 def solve_by_mathopt(
@@ -65,7 +65,7 @@ def solve_by_mathopt(
     limits: BackendLimits,
     start: Mapping[int, float],
 ) -> BackendAnswer:
-    """Solve *program*, which is in seconds, by ``HiGHS`` or ``SCIP``."""
+    """Solve *program*, which must be in seconds, by ``HiGHS`` or ``SCIP``."""
     large = limits.seconds is not None and program.size > APART_TERMS
     if solver == "HiGHS" and large:
         return _apart(program, solver, limits, start)
@@ -78,7 +78,7 @@ def _apart(
     limits: BackendLimits,
     start: Mapping[int, float],
 ) -> BackendAnswer:
-    """Call :func:`run` in another process, which searches modules in the same
+    """Call :func:`run` in another process, which imports modules from the same
     places.
     """
     begun = time.time()
@@ -98,7 +98,10 @@ def _apart(
 
 
 def main(job: str, answer: str) -> None:
-    """Read a job, solve it, and write the answer; its file appears once complete."""
+    """Read a job from file *job*, solve it, and write the answer to file *answer*.
+
+    The answer file appears only when it is complete.
+    """
     begun, program, solver, limits, start = pickle.loads(Path(job).read_bytes())
     found = run(program, solver, limits.after(time.time() - begun), start)
     Path(f"{answer}.part").write_bytes(pickle.dumps(found))
@@ -108,8 +111,8 @@ def main(job: str, answer: str) -> None:
 def run(
     program: Program, solver: str, limits: BackendLimits, start: Mapping[int, float]
 ) -> BackendAnswer:
-    """Run the solver on *program* in this process; building the model counts as run
-    time.
+    """Solve *program* in this process; building the model counts against the time
+    limit.
     """
     begun = time.monotonic()
     try:
@@ -160,7 +163,10 @@ def run(
 
 
 def _bound(program: Program, result: SolveResult) -> float | None:
-    """Return the bound of a run on a program of whole numbers, or None."""
+    """Return the bound that a run proved.
+
+    Return None if it is not finite or if the program has no whole numbers.
+    """
     bound = float(result.termination.objective_bounds.dual_bound)
     if not math.isfinite(bound):
         return None
@@ -172,7 +178,11 @@ def _bound(program: Program, result: SolveResult) -> float | None:
 def _solved(
     model: Model, solver: str, *, params: SolveParameters, **more: Any
 ) -> SolveResult:
-    """Run *solver* on *model*; run it again if the first run leaves its status open."""
+    """Run *solver* on *model*.
+
+    If the run cannot say whether the model is infeasible or unbounded, run again
+    without presolve.
+    """
     from ortools.math_opt.python import mathopt
 
     kind = mathopt.SolverType.GSCIP
@@ -189,7 +199,7 @@ def _solved(
 
 
 def _parameters(solver: str, limits: BackendLimits) -> SolveParameters:
-    """Return the parameters of a run; without a gap it runs until a proof."""
+    """Return the parameters of a run; without a gap only a proof or a limit ends it."""
     from ortools.math_opt.python import mathopt
     from ortools.math_opt.solvers import highs_pb2
 
@@ -209,7 +219,7 @@ def _parameters(solver: str, limits: BackendLimits) -> SolveParameters:
 
 @collector_paused()
 def to_mathopt(program: Program) -> tuple[Model, list[Variable]]:
-    """Return the program as a MathOpt model without names, and its variables by
+    """Return *program* as a MathOpt model without names, and its variables by
     position.
     """
     from ortools.math_opt.python import mathopt
@@ -245,9 +255,9 @@ def _or(limit: float | None, none: float) -> float:
 def mathopt_status(
     solver: str, reason: str, limit: str | None, detail: str
 ) -> tuple[Status, StopReason]:
-    """Translate how a run ended into status and stop reason.
+    """Translate how a run ended into a status and a stop reason.
 
-    Raises BackendFailureError for errors and for endings not in the tables.
+    Raise BackendFailureError for an error or an unknown reason.
     """
     if reason not in _STATUS:
         raise BackendFailureError(f"{solver} answered {reason}: {detail}")

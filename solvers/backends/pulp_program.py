@@ -1,8 +1,8 @@
 """Write programs of :mod:`ioopt.models.program` as PuLP models, and run CBC on them.
 
 PuLP's own driver of CBC waits for the child process without a limit and leaves it
-running after Ctrl-C. Here PuLP only writes the model and reads the solution; the
-child process and its status line are handled in this module.
+running after Ctrl-C. Here PuLP only writes the model and reads the solution. This
+module runs the child process and reads its status line.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FOUND = (Status.OPTIMAL, Status.FEASIBLE)
 
 @collector_paused()
 def to_pulp(program: Program) -> tuple[LpProblem, list[LpVariable]]:
-    """Return *program*, which is in seconds, for PuLP, and its variables by
+    """Return *program*, which must be in seconds, for PuLP, and its variables by
     position.
     """
     import pulp
@@ -52,7 +52,10 @@ def to_pulp(program: Program) -> tuple[LpProblem, list[LpVariable]]:
 
 
 def _sides(row: Row) -> list[tuple[str, int, Number]]:
-    """Yield one or two constraints of PuLP for a row: name, sense, right-hand side."""
+    """Return the one or two PuLP constraints of a row: (name, sense, right-hand side).
+
+    The list is empty for a row without limits.
+    """
     if row.most is None:
         if row.least is None:
             return []
@@ -67,8 +70,9 @@ def _sides(row: Row) -> list[tuple[str, int, Number]]:
 def _by_position(
     columns: list[LpVariable], named: Mapping[str, float]
 ) -> dict[int, float]:
-    """Return values by position; a variable that is in no row takes one of its
-    limits.
+    """Return the values of *columns* by position, from values by name.
+
+    A variable that is in no row has no value, and takes its lower limit.
     """
     return {
         at: named.get(column.name, column.lowBound) for at, column in enumerate(columns)
@@ -76,8 +80,8 @@ def _by_position(
 
 
 def _last(pattern: str, text: str) -> str:
-    """Return the group of *pattern* in the last line of *text* that matches, or
-    empty text.
+    """Return the group of *pattern* in the last match in *text*; an empty string
+    without one.
     """
     return (re.findall(pattern, text, re.M) or [""])[-1]
 
@@ -102,7 +106,7 @@ _CBC_STOP = {
 
 
 def cbc_path() -> str | None:
-    """Return the path of CBC: on the PATH, else the one that PuLP ships; None if
+    """Return the path of CBC, from the PATH or else as shipped with PuLP; None if
     missing.
     """
     from pulp.apis import coin_api
@@ -113,7 +117,10 @@ def cbc_path() -> str | None:
 def solve_cbc(
     program: Program, limits: BackendLimits, start: Mapping[int, float]
 ) -> BackendAnswer:
-    """Run CBC; when minimising, read the bound from the last lines of its log."""
+    """Run CBC on *program* and return its answer.
+
+    The bound is read from the log, and only when minimising.
+    """
     path = cbc_path()
     if path is None:
         raise BackendMissingError(
@@ -154,7 +161,7 @@ def solve_cbc(
 
 
 class _CbcFiles:
-    """Manage the files of one run of CBC in a folder: model, solution and start."""
+    """Handle the files of one run of CBC in a folder: model, solution and start."""
 
     def __init__(self, program: Program, path: str, folder: Path) -> None:
         import pulp
@@ -170,7 +177,9 @@ class _CbcFiles:
         self._reader = pulp.COIN_CMD(path=path, msg=False)
 
     def command(self, limits: BackendLimits, start: Mapping[int, float]) -> list[str]:
-        """Write *start* if given; return the command that runs CBC."""
+        """Write the file of start values, if *start* is given, and return the command
+        line of CBC.
+        """
         command = [self._path, str(self._model)]
         if self._maximise:
             command.append("-max")
@@ -185,19 +194,24 @@ class _CbcFiles:
         return command
 
     def first_line(self) -> str:
-        """Return the first line of the solution file, or empty text."""
+        """Return the first line of the solution file; an empty string if there is no
+        file.
+        """
         if not self._solution.exists():
             return ""
         return self._solution.read_text("utf-8").partition("\n")[0]
 
     def values(self) -> dict[int, float]:
-        """Return the values of the solution by position."""
+        """Return the values of the solution, keyed by the position of the variable."""
         named = self._reader.readsol_MPS(str(self._solution), *self._mps)[1]
         return _by_position(self._columns, named)
 
 
 def _bound(text: str) -> float | None:
-    """Return the bound in the log of a run; None if *text* is not a number."""
+    """Return the bound printed in the log of a run.
+
+    Return None if *text* is not a number or stands for infinity.
+    """
     try:
         bound = float(text)
     except ValueError:
@@ -208,7 +222,7 @@ def _bound(text: str) -> float | None:
 
 
 def _cbc_options(limits: BackendLimits) -> list[str]:
-    """Return the options of CBC for *limits*."""
+    """Return the command-line options of CBC that apply *limits*."""
     options = ["-timeMode", "elapsed", "-randomCbcSeed", str(limits.seed + 1)]
     if limits.seconds is not None:
         options += ["-sec", str(limits.seconds)]
@@ -220,14 +234,14 @@ def _cbc_options(limits: BackendLimits) -> list[str]:
 
 
 def cbc_status(line: str) -> tuple[Status, StopReason]:
-    """Return status and stop reason from the first line of CBC's solution file.
+    """Return the status and the stop reason from the first line of CBC's solution file.
 
-    Raises BackendFailureError for words not in the tables.
+    Raise BackendFailureError for unknown words.
     """
     words = line.split()
     if words[0] not in _CBC_STATUS:
         raise BackendFailureError(
-            f"CBC answered {line.strip()!r}, which is not in its table"
+            f"CBC gave an answer that ioopt does not know: {line.strip()!r}"
         )
     status = _CBC_STATUS[words[0]]
     if status is Status.OPTIMAL and "gap" in words:
@@ -239,7 +253,7 @@ def cbc_status(line: str) -> tuple[Status, StopReason]:
         reason = words[2].lower()
     if reason not in _CBC_STOP:
         raise BackendFailureError(
-            f"CBC stopped for a reason not in its table: {line.strip()!r}"
+            f"CBC stopped for a reason that ioopt does not know: {line.strip()!r}"
         )
     if "(no" in words:
         status = Status.UNKNOWN

@@ -16,7 +16,9 @@ BACKENDS = ("HiGHS", "CBC", "SCIP")
 
 
 def available() -> tuple[str, ...]:
-    """Return the backends that can run here, in the order of preference."""
+    """Return the names of the backends that can run on this machine, the preferred
+    first.
+    """
     from ioopt.solvers.backends import pulp_program
 
     ortools = find_spec("ortools") is not None
@@ -36,10 +38,11 @@ def solve_program(
 ) -> BackendAnswer:
     """Solve *program* by one of :data:`BACKENDS` (None: HiGHS) within *limits*.
 
-    Without ``limits.gap`` only a proof ends a run. *start* is by position. A solution
-    counts only if its values satisfy every row. Values of times are in seconds,
-    objective and bound in the program's units. Raises BackendMissingError, and
-    BackendFailureError for statuses not in the tables.
+    Without ``limits.gap`` only a proof ends a run. *start* is keyed by position. A
+    solution counts only if its values satisfy every row. Values of times are in
+    seconds; objective and bound are in the units of the program. Raise
+    BackendMissingError if the backend is not installed, and BackendFailureError if it
+    ends with an unknown status.
     """
     name = backend or "HiGHS"
     if name not in BACKENDS:
@@ -64,7 +67,7 @@ def solve_program(
     answer = judged(written, answer)
 
     def units(seconds: float | None) -> float | None:
-        """Return *seconds* in units of the program."""
+        """Convert *seconds* to units of the program."""
         if seconds is None or unit == 1:
             return seconds
         return float(Fraction(seconds) / unit)

@@ -1,1 +1,1 @@
-"""Solvers of the batch_io family."""
+"""Solvers of the batch I/O family."""

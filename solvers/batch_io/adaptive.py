@@ -1,15 +1,18 @@
-"""ADAPTIVE (Zhou et al., Algorithm 1; rule 15).
+"""Grant by ADAPTIVE (Zhou et al., Algorithm 1; rule 15).
 
-A request that does not fit is admitted if sharing lowers the mean finish time. With S
-chosen so far and f_j(S) the remaining time of j when exactly S shares (rules 7, 25),
+Requests are considered in FCFS order. A request i that does not fit beside the set S
+chosen so far is admitted if sharing lowers the mean finish time. For j in S, f_j(S) is
+the remaining time of request j when exactly the requests in S share the storage
+(rules 7 and 25). R_i are the bytes left of request i and r_i its peak rate. Compared
+are
 
-    T_FCFS = (sum_j f_j(S) + T_i + R_i / r_i) / (|S| + 1)
-    T_Adaptive = mean of f over S + i
+T_FCFS = (sum over j in S of f_j(S) + T_i + R_i / r_i) / (|S| + 1) T_Adaptive = mean of
+f_j(S + i) over the j in S + i
 
-where T_i is the earliest f_j(S) after which the rest of S leaves room for r_i. Two
-functions compute the same decisions: :func:`share_played` simulates every set to its
-end, event by event; :func:`share_chosen` is faster and needs every peak rate to be that
-of the nodes.
+T_i is the earliest f_j(S) after which the rest of S leaves room for r_i. Two functions
+make the same decisions. :func:`share_played` simulates every set to its end, event by
+event. :func:`share_chosen` is faster, but every peak rate must be the rate of the job's
+nodes.
 """
 
 from bisect import bisect_right
@@ -20,14 +23,15 @@ from ioopt.decisions.ordering import Number
 from ioopt.solvers.batch_io.settings import Settings
 
 PAYS = 1 - 1e-9
-"""Factor by which sharing must win in floats, so that rounding decides no tie (rule
-2).
+"""Factor by which sharing must be better in floats, so that rounding decides no tie
+(rule 2).
 """
 
 
 def adaptive(view: KernelView, rates: Box) -> None:
-    """Decide by Algorithm 1: O(|S|) per request, O(|S|^2) if jobs have own peak
-    rates.
+    """Grant by Algorithm 1.
+
+    It takes O(|S|) per request, or O(|S|^2) if requests have peak rates of their own.
     """
     if view.limits.own_peaks:
         share_played(view, rates)
@@ -36,12 +40,13 @@ def adaptive(view: KernelView, rates: Box) -> None:
 
 
 def share_chosen(view: KernelView, rates: Box) -> None:
-    """Choose S in FCFS order and let it share.
+    """Choose the set S in FCFS order and let it share the storage.
 
-    All nodes transfer at one rate, so the members of S finish in ascending order of
-    d = R / N. While M nodes remain, d grows by g in g max(M, BW/b) / BW seconds. The
-    arrays hold S in that order: ``depths`` d, ``sizes`` N, ``finishes`` f times BW.
-    ``full`` is BW/b, the nodes that saturate the storage.
+    All nodes transfer at one rate, so the members of S finish in ascending order of d =
+    R / N, the bytes left per node. While the members left have M nodes, d grows by g in
+    g max(M, BW/b) / BW seconds, where BW is the storage's rate and b that of a node.
+    Three arrays hold S in this order: ``depths`` has d, ``sizes`` N, ``finishes`` f
+    times BW. ``full`` is BW/b, the number of nodes that saturate the storage.
     """
     jobs = view.jobs
     out = view.out
@@ -95,14 +100,19 @@ def share_chosen(view: KernelView, rates: Box) -> None:
 
 
 def insert_at(values: Box, place: int, size: int, value: Number) -> None:
-    """Insert *value* at *place* into *values*, of which the first *size* are in use."""
+    """Insert *value* at *place* into *values*, whose first *size* entries are in
+    use.
+    """
     for k in range(size, place, -1):
         values[k] = values[k - 1]
     values[place] = value
 
 
 def sum_of_finishes(view: KernelView, size: int, nodes: int, full: Number) -> Number:
-    """Compute ``finishes`` of a set of *nodes* in finish order; return their sum."""
+    """Write ``finishes`` of the set S and return their sum.
+
+    The set has *size* members in finish order, with *nodes* nodes together.
+    """
     depths = view.depths
     sizes = view.sizes
     finishes = view.finishes
@@ -131,9 +141,10 @@ def sum_with(
     place: int,
     most: Number,
 ) -> Number:
-    """Return the sum of finishes if a request of depth *joining* joins S at *place*.
+    """Return the sum of the finishes of S with one more request.
 
-    The request has *own* nodes. Summation may stop once the sum reaches *most*.
+    The request has depth *joining* and *own* nodes, and joins at *place* of the finish
+    order. The summation may stop once the sum reaches *most*.
     """
     depths = view.depths
     sizes = view.sizes
@@ -172,8 +183,9 @@ def sum_with(
 
 
 def members_to_wait_for(sizes: Box, size: int, nodes: int, room: Number) -> int:
-    """Return how many members must finish until at most *room* of *nodes* are in
-    use.
+    """Return how many members of S must finish before at most *room* nodes are in use.
+
+    *nodes* is the number of nodes in use at first.
     """
     k = 0
     while k < size and nodes > room:
@@ -185,7 +197,8 @@ def members_to_wait_for(sizes: Box, size: int, nodes: int, room: Number) -> int:
 def share_played(view: KernelView, rates: Box) -> None:
     """Run Algorithm 1 as printed, for peak rates of any kind (rule 25).
 
-    Every set is simulated to its end. Tests compare :func:`share_chosen` with it.
+    Every set is simulated to its end. Tests compare :func:`share_chosen` with this
+    function.
     """
     size = 0
     room = view.limits.storage
@@ -212,9 +225,10 @@ def share_played(view: KernelView, rates: Box) -> None:
 def play(
     view: KernelView, size: int, without: int, peak: Number, slack: Number
 ) -> tuple[Number, Number]:
-    """Simulate the first *size* requests of ``order``, except the request *without*.
+    """Simulate the first *size* requests of ``order``, without the request *without*.
 
-    Return the sum of f_j, and T_i for a request of rate *peak*.
+    Return the sum of their finish times f_j, and the time T_i at which a request of
+    rate *peak* first fits beside the others.
     """
     order = view.order
     left = view.depths
@@ -269,5 +283,5 @@ def play(
 
 
 def policy(how: Settings) -> IoPolicy:
-    """Return ADAPTIVE, which has no settings of its own."""
+    """Return the policy ADAPTIVE, which has no settings of its own."""
     return IoPolicy("adaptive", adaptive)

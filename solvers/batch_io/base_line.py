@@ -1,8 +1,8 @@
 """Define the reference policies NO_CONGESTION (rule 6) and BASE_LINE (rule 16).
 
-Zhou et al., Sections III.A.4 and IV.D. One section shares the storage per node (rules 7
-and 25), the other "evenly among applications". Sharing per node is the default; two
-readings of the second wording are settings (rule 27).
+Zhou et al. describe BASE_LINE twice. Section III.A.4 shares the storage per node
+(rules 7 and 25); this is the default. Section IV.D shares it "evenly among
+applications"; two readings of these words are settings (rule 27).
 """
 
 from ioopt.compiled import Box
@@ -17,16 +17,19 @@ from ioopt.solvers.batch_io.settings import Settings, SharingSettings
 
 
 def per_application(view: KernelView, rates: Box) -> None:
-    """Share evenly among applications up to their peak rates (Section IV.D)."""
+    """Share the storage evenly among applications, up to their peak rates
+    (Section IV.D).
+    """
     for k in range(view.size):
         place_by_level(view, k, k, 1)
     share_out(view, rates, view.size, view.limits.storage)
 
 
 def even_split(view: KernelView, rates: Box) -> None:
-    """Give each application an equal part, also beyond its peak rate (rule 27).
+    """Give each application the same part of the storage (rule 27).
 
-    This takes Section IV.D literally.
+    What an application cannot use is not given to others. This takes Section IV.D
+    literally.
     """
     part = view.limits.storage / max(1, view.size)
     for k in range(view.size):
@@ -40,9 +43,7 @@ SHARED = {
     "per-application": IoPolicy("base-line", per_application),
     "even-split": IoPolicy("base-line", even_split, full_when_fits=False),
 }
-"""Grant function of Grant function of BASE_LINE for each value of its setting
-``share``.
-"""
+"""BASE_LINE for each value of its setting ``share``."""
 
 
 def policy(how: Settings) -> IoPolicy:

@@ -1,9 +1,10 @@
-"""Define conservative policies: grants never exceed the storage's rate.
+"""Define the conservative policies, whose grants never exceed the storage's rate.
 
 Zhou et al., Section III.C.2. Each policy sorts the requests and grants the peak rate to
-those that still fit (first fit, rule 11); they differ in the order. Bandwidth left over
-is wasted, as in the paper. The ``+top`` variants (ours) give it to the skipped requests
-in the same order, the last one partially.
+each one that still fits (first fit, rule 11). The policies differ in the order.
+Bandwidth left over stays unused, as in the paper. The ``+top`` variants (ours) give it
+to the requests that were skipped, in the same order; the last one may get part of its
+peak rate.
 """
 
 import math
@@ -45,11 +46,13 @@ def kept_fcfs(view: KernelView, rates: Box) -> None:
 
 
 def cons_min_inst_sld(view: KernelView, rates: Box) -> None:
-    """Grant by Cons-MinInstSld: least r_i (t - t_request) / W first (rule 13).
+    """Grant by Cons-MinInstSld: the request with the least instantaneous slowdown first
+    (rule 13).
 
-    A suspended request that has moved nothing has W = 0, so its slowdown is infinite
-    and it comes last: it starves while other requests use the whole storage. The paper
-    defines the policy so.
+    The slowdown is r_i (t - t_request) / W: peak rate r_i, time t, time t_request of
+    the request, bytes W moved so far. A request that has moved nothing has an infinite
+    slowdown and comes last, so it starves while other requests use the whole storage.
+    The paper defines the policy so.
     """
     instant_slowdowns(view)
     by_key(view)
@@ -57,8 +60,8 @@ def cons_min_inst_sld(view: KernelView, rates: Box) -> None:
 
 
 def most_inst_sld(view: KernelView, rates: Box) -> None:
-    """Grant like Cons-MinInstSld, but the most slowed request first (rules 13 and
-    52).
+    """Grant like Cons-MinInstSld, but the request with the largest slowdown first
+    (rules 13 and 52).
     """
     instant_slowdowns(view)
     by_key_down(view)
@@ -66,21 +69,27 @@ def most_inst_sld(view: KernelView, rates: Box) -> None:
 
 
 def cons_min_aggr_sld(view: KernelView, rates: Box) -> None:
-    """Grant by Cons-MinAggrSld: least slowdown of the whole job first (rule 14)."""
+    """Grant by Cons-MinAggrSld: the job with the least aggregate slowdown first
+    (rule 14).
+    """
     aggregate_slowdowns(view)
     by_key(view)
     first_fit(view, rates)
 
 
 def most_aggr_sld(view: KernelView, rates: Box) -> None:
-    """Grant like Cons-MinAggrSld, but the most slowed job first (rules 14 and 52)."""
+    """Grant like Cons-MinAggrSld, but the job with the largest slowdown first (rules 14
+    and 52).
+    """
     aggregate_slowdowns(view)
     by_key_down(view)
     first_fit(view, rates)
 
 
 def instant_slowdowns(view: KernelView) -> None:
-    """Write the slowdown of equation (1) of every request into ``keys``."""
+    """Write into ``keys`` the instantaneous slowdown of every request, equation (1) of
+    the paper.
+    """
     for k in range(view.size):
         request = view.jobs[view.out[k]]
         waited = view.now - request.requested
@@ -91,7 +100,9 @@ def instant_slowdowns(view: KernelView) -> None:
 
 
 def aggregate_slowdowns(view: KernelView) -> None:
-    """Write the slowdown of equation (2) of every request's job into ``keys``."""
+    """Write into ``keys`` the aggregate slowdown of every request's job, equation (2)
+    of the paper.
+    """
     for k in range(view.size):
         request = view.jobs[view.out[k]]
         passed = view.now - request.start
@@ -103,7 +114,9 @@ def aggregate_slowdowns(view: KernelView) -> None:
 
 
 def by_key_down(view: KernelView) -> None:
-    """Sort the requests by ``view.keys``, descending, ties in FCFS order (rule 52)."""
+    """Sort the requests by ``view.keys``, largest first; equal ones in FCFS order
+    (rule 52).
+    """
     for k in range(view.size):
         if view.keys[k] > 0:
             view.keys[k] = 1 / view.keys[k]
@@ -113,8 +126,9 @@ def by_key_down(view: KernelView) -> None:
 
 
 def of_nothing(view: KernelView, waited: Number) -> float:
-    """Return the slowdown of a request that has moved nothing: 1 at first, then
-    infinity.
+    """Return the slowdown of a request that has moved nothing.
+
+    It is 1 at the instant of the request and infinite afterwards.
     """
     tolerance = 0.0
     if not view.limits.exact:
@@ -132,11 +146,11 @@ GRANTS: dict[tuple[str, str], GrantFunction] = {
     ("cons-min-aggr-sld", "ascending"): cons_min_aggr_sld,
     ("cons-min-aggr-sld", "descending"): most_aggr_sld,
 }
-"""Grant functions by policy and order."""
+"""The grant function for each policy and order."""
 
 
 def policy(how: Settings) -> IoPolicy:
-    """Return the conservative policy that *how* names."""
+    """Return the conservative policy that the settings *how* name."""
     order = "ascending"
     if isinstance(how, OrderedSettings):
         order = how.order

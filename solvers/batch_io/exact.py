@@ -1,10 +1,10 @@
-"""Find the best I/O of a small trace with given starts (ours).
+"""Find the best I/O of a small trace whose job starts are given (ours).
 
 The result shows how much online policies lose. An integer program
-(:mod:`ioopt.models.batch_io.io_order`) on HiGHS or CBC searches the orders of all
-issues and finishes. The plan stores the rates for every set of outstanding requests, so
-it is replayed like a policy. If the search finds nothing, the plan of the best policy
-is returned.
+(:mod:`ioopt.models.batch_io.io_order`) on HiGHS or CBC searches over the orders of all
+issues and finishes of requests. The plan stores the rates for every set of outstanding
+requests, so it is replayed like a policy. If the search finds nothing, the answer is
+the plan of the best policy.
 """
 
 import math
@@ -29,23 +29,28 @@ from ioopt.solvers.batch_io.run import run_trace, simulate
 from ioopt.solvers.batch_io.settings import Settings
 
 MOST_REQUESTS = 30
-"""Most requests of a trace that is solved."""
+"""Largest number of requests of a trace that can be solved."""
 MANY_JOBS = 1000
-"""Most jobs of a trace whose simulation needs no check of the time limit."""
+"""Largest number of jobs of a trace that is simulated without checking the time
+limit.
+"""
 PRICE_ROUNDS = 60
-"""Rounds in which prices are raised to improve the bound."""
+"""Number of rounds in which prices are adjusted to improve the bound."""
 SHORT_SECONDS = 5.0
-"""Time limits below this (seconds) also bound the work of these rounds."""
+"""Time limit in seconds below which the work of these rounds is limited too."""
 TOLERANCE = 1e-6
-"""Relative distance from a proven optimum at which a replay counts as optimal."""
+"""Relative distance from a proven optimum within which a replay counts as optimal."""
 
 Rows = Sequence[Sequence[tuple[int, float, float]]]
-"""Sets of outstanding requests: (rank of the job, uncongested seconds of I/O so far,
-bytes per second) of each."""
+"""For each set of outstanding requests, (rank of the job, I/O so far, rate) of each
+request.
+
+The I/O so far is in seconds at the peak rate; the rate is in bytes per second.
+"""
 
 
 class ExactSettings(Settings):
-    """Configure ``io-exact``: starts are given (``loop=open``).
+    """Configure ``io-exact``, for which job starts are given (``loop=open``).
 
     ``rows`` are the rates of a plan.
     """
@@ -55,7 +60,7 @@ class ExactSettings(Settings):
 
 
 def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
-    """Find the least mean response for the starts of the uncongested run."""
+    """Find the least mean response, with the job starts of the uncongested run."""
     settings = request.settings
     _require_small(problem, settings)
     trace = Trace.of(problem, settings.ef)
@@ -115,7 +120,9 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
 
 
 def _require_small(problem: BatchIoProblem, settings: ExactSettings) -> None:
-    """Raise NotApplicableError for a trace that the program cannot represent."""
+    """Raise NotApplicableError for a trace that the integer program cannot
+    represent.
+    """
     asked = 0
     for job in problem.jobs:
         for phase in job.phases:
@@ -124,11 +131,11 @@ def _require_small(problem: BatchIoProblem, settings: ExactSettings) -> None:
     reasons = {
         "needs given starts: --set loop=open": settings.loop == "closed",
         "cannot kill jobs (options.kill)": problem.options.kill,
-        "knows no interference": problem.machine.interference > 0,
-        "works in floats": settings.arithmetic == "exact",
-        f"takes at most {MOST_REQUESTS} requests, there are {asked}": asked
+        "cannot represent interference": problem.machine.interference > 0,
+        "computes with floats only": settings.arithmetic == "exact",
+        f"takes at most {MOST_REQUESTS} requests; the trace has {asked}": asked
         > MOST_REQUESTS,
-        "has no jobs to order": not problem.jobs,
+        "needs at least one job": not problem.jobs,
     }
     for reason, holds in reasons.items():
         if holds:
@@ -136,7 +143,7 @@ def _require_small(problem: BatchIoProblem, settings: ExactSettings) -> None:
 
 
 def _delay(trace: Trace, run: Run) -> float:
-    """Return the total I/O delay of a run, in seconds."""
+    """Return the total I/O delay of all jobs in a run, in seconds."""
     return float(
         sum(run.end[j] - run.start[j] - trace.ideal[j] for j in range(len(trace)))
     )
@@ -148,7 +155,10 @@ def _rows(
     problem: BatchIoProblem,
     spans: Sequence[Mapping[tuple[int, int], float]],
 ) -> list[list[tuple[int, float, float]]]:
-    """Translate the model's *spans* into rows of rates by requests of the trace."""
+    """Translate the *spans* of a solution into rows of a plan.
+
+    A span has the share of the storage of each outstanding request.
+    """
     places = {name: j for j, name in enumerate(trace.ids)}
     keys = []
     for job in problem.jobs:
@@ -171,8 +181,8 @@ def _rows(
 def replay(rows: Rows) -> IoPolicy:
     """Return the policy that grants the rates of a plan.
 
-    A set of requests is identified by its jobs and their I/O so far. FILL decides for
-    sets that occur only by rounding.
+    A set of requests is recognised by its jobs and their I/O so far. FILL decides for
+    sets that are not in *rows*; they occur only through rounding.
     """
     table = {
         frozenset((rank, nine_digits(so_far)) for rank, so_far, _ in row): {
@@ -195,5 +205,5 @@ def replay(rows: Rows) -> IoPolicy:
 
 
 def policy(how: ExactSettings) -> IoPolicy:
-    """Return the policy of a plan; FILL without a plan."""
+    """Return the policy that replays the rates in *how*; without rates it is FILL."""
     return replay(how.rows)

@@ -1,11 +1,13 @@
-"""Choose by Cons-MaxUtil the requests that keep the most nodes busy (rule 12).
+"""Grant by Cons-MaxUtil: choose the requests that keep the most nodes busy (rule 12).
 
-Zhou et al., Section III.C.2: a knapsack with weights r_i, values N_i and capacity
-BW_max. Below saturation the value is proportional to the weight, so the knapsack is a
-subset sum in allocation units, solved exactly by a dynamic program with a table of
-bits. A saturating request (r_i = BW_max) can only be alone. If requests have peak rates
-of their own, a dynamic program over the undominated pairs of weight and value solves
-the general knapsack (rule 26). An integer program checks both.
+Zhou et al., Section III.C.2: a knapsack whose weights are the peak rates r_i, whose
+values are the numbers of nodes N_i, and whose capacity is the storage's rate BW_max. If
+all nodes have the same rate, the value of a request is proportional to its weight. The
+knapsack is then a subset sum in allocation units, which a dynamic program solves
+exactly with a table of bits. A saturating request (r_i = BW_max) can only be granted
+alone. If requests have peak rates of their own, a dynamic program over the undominated
+pairs of weight and value solves the general knapsack (rule 26). An integer program
+checks both.
 """
 
 from functools import partial
@@ -32,7 +34,7 @@ class MaxUtilSettings(Settings):
 
 
 def cons_max_util(view: KernelView, rates: Box) -> None:
-    """Grant by Cons-MaxUtil; with ``top`` grant the remainder in FCFS order."""
+    """Grant by Cons-MaxUtil; with ``top`` also grant what is left, in FCFS order."""
     if view.limits.own_peaks:
         mark_by_value(view, rates, view.limits.storage * view.limits.slack)
     else:
@@ -46,11 +48,13 @@ def cons_max_util(view: KernelView, rates: Box) -> None:
 
 
 def mark_by_value(view: KernelView, rates: Box, room: Number) -> None:
-    """Grant the subset with the most units whose peak rates fit *room* (rule 26).
+    """Grant the subset of requests with the most units whose peak rates fit into *room*
+    (rule 26).
 
-    Among equal subsets take the first. The states ``rows[j]`` to ``rows[j + 1]`` belong
-    to the last j requests: sums of peak rates (``loads``) and of units (``values``)
-    that no lighter state reaches, in ascending order.
+    Of equal subsets the first is taken. A state is a subset of the last requests: the
+    sum of its peak rates (``loads``) and of its units (``values``). ``rows[j]`` to
+    ``rows[j + 1]`` hold the states of the last j requests, by ascending load. Only
+    states are kept whose value no lighter state reaches.
     """
     loads = view.loads
     values = view.values
@@ -88,10 +92,11 @@ def mark_by_value(view: KernelView, rates: Box, room: Number) -> None:
 def add_states(
     view: KernelView, j: int, peak: Number, units: int, room: Number
 ) -> None:
-    """Write the states of the last j + 1 requests from those of the last j.
+    """Write the states of the last j + 1 requests, given those of the last j.
 
-    The new request has rate *peak* and so many *units*. ``one`` walks the old states
-    without it, ``other`` the same states with it; both are merged by load.
+    The new request has the rate *peak* and *units* allocation units. ``one`` visits the
+    old states without the new request, ``other`` the same states with it. Both are
+    merged in order of load.
     """
     loads = view.loads
     values = view.values
@@ -122,9 +127,10 @@ def add_states(
 
 
 def mark_best(view: KernelView, rates: Box) -> None:
-    """Grant the better of the fullest subset and the largest saturating request.
+    """Grant the better of two: the fullest subset, or the largest saturating request.
 
-    If both are equally good, the earliest request in FCFS order decides (rule 12).
+    If both have the same value, the one with the earlier request in FCFS order is
+    granted (rule 12).
     """
     total = 0
     alone = -1
@@ -152,9 +158,9 @@ def mark_best(view: KernelView, rates: Box) -> None:
 def mark_subset(view: KernelView, rates: Box, total: int) -> None:
     """Grant the fullest subset of the requests that do not saturate the storage.
 
-    They have *total* units. Among equal subsets take the lexicographically first. Bit c
-    of row k of the table says whether some subset of the requests from k on has c
-    units.
+    These have *total* units together. Of equal subsets the lexicographically first is
+    taken. Bit c of row k of the table says whether some subset of the requests from k
+    on has c units.
     """
     rest = view.limits.capacity_units
     whole = total <= rest
@@ -175,7 +181,9 @@ def mark_subset(view: KernelView, rates: Box, total: int) -> None:
 
 
 def reaches(view: KernelView, k: int, units: int) -> bool:
-    """Return whether some subset of the requests from *k* on has *units*."""
+    """Return whether some subset of the requests from *k* on has exactly *units*
+    units.
+    """
     return (view.bits[k][units // view.width] >> (units % view.width)) & 1 == 1
 
 
@@ -203,10 +211,11 @@ def subset_sums(view: KernelView) -> None:
 
 
 def by_program(view: View, top: bool) -> Rates:
-    """Return the rates of Cons-MaxUtil from the integer program.
+    """Return the rates of Cons-MaxUtil, found by the integer program.
 
-    CP-SAT breaks ties in its own way. Raises UsageError for own peaks that are not
-    whole numbers, BackendFailureError without an answer.
+    Of equal subsets CP-SAT takes any. With *top* the bandwidth left is granted too.
+    Raise UsageError if requests have peak rates of their own that are not whole
+    numbers, and BackendFailureError if CP-SAT finds no answer.
     """
     # Imported here, because the cache key of compiled kernels includes a module's
     # imports.
@@ -248,7 +257,9 @@ def by_program(view: View, top: bool) -> Rates:
 
 
 def policy(how: MaxUtilSettings) -> IoPolicy:
-    """Return Cons-MaxUtil with the chosen solver of its knapsack."""
+    """Return Cons-MaxUtil with the solver of its knapsack that the settings *how*
+    name.
+    """
     name = policy_name(how)
     if how.knapsack == "bitset":
         return IoPolicy(name, cons_max_util, top=how.top, tabulates=True)

@@ -1,4 +1,4 @@
-"""Run the I/O policies: simulate a trace, or decide a snapshot once."""
+"""Run the I/O policies: simulate a trace, or make the decision of a snapshot."""
 
 from typing import Literal
 
@@ -26,22 +26,25 @@ from ioopt.solvers.batch_io.settings import Engine, Recording, Settings
 from ioopt.timeline import jobs_timeline
 
 RATES_UP_TO_PHASES = 100_000
-"""Most phases of a trace whose rates ``rates=auto`` records, as rates make results
-large.
+"""Largest number of phases of a trace whose rates are recorded with ``rates=auto``,
+because rates make results large.
 """
 PLAIN_SECONDS_PER_JOB = 4.5e-4
 """Estimated seconds to simulate a job in plain Python; long queues take longer."""
 PLAIN_SECONDS_PER_PHASE = 3e-5
 """Estimated seconds to simulate a phase in plain Python."""
 SECONDS_PER_RECORDED_PHASE = 1e-4
-"""Seconds to record and check the rates of a phase; if the limit is shorter, none
-are.
+"""Seconds to record and check the rates of a phase.
+
+With ``rates=auto`` a shorter time limit means that no rates are recorded.
 """
 SECONDS_PER_PHASE = 2.5e-5
-"""Seconds to write and check a phase of a schedule on a busy machine."""
+"""Seconds to write and check a phase of a schedule without rates, on a busy machine."""
 TIMELINE_UP_TO_PHASES = 20_000
 MOST_STATES = 1 << 27
-"""Most cells of a knapsack table (rule 26) for compiled code: two arrays of 1 GB."""
+"""Largest number of cells of a knapsack table (rule 26) in compiled code: two arrays of
+1 GB.
+"""
 
 ONE_A_SET = (
     "set-10 lets one job of each order of magnitude transfer at a time, so the "
@@ -53,7 +56,7 @@ ONE_A_SET = (
 def solve(
     problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest
 ) -> Outcome:
-    """Run the request's policy on *problem*: a trace, or the snapshot of one
+    """Run the policy of *request* on *problem*: a trace, or a snapshot with one
     decision.
     """
     settings = request.settings
@@ -120,8 +123,8 @@ def simulate(
 ) -> Simulation:
     """Replay *plan* with its *policy*; the options are those of :class:`Settings`.
 
-    A timeline is made only if the answer is to be *drawn*. Raises what
-    :func:`run_trace` raises.
+    A timeline is made only if the answer will be *drawn*. The exceptions are those of
+    :func:`run_trace`.
     """
     deadline = deadline or Deadline(None)
     trace = Trace.of(problem, plan.ef, arithmetic == "exact")
@@ -151,7 +154,7 @@ def simulate(
 
 
 def _most_recorded(deadline: Deadline) -> int:
-    """Return the most phases of a trace whose rates are recorded."""
+    """Return the largest number of phases of a trace whose rates are recorded."""
     if deadline.limit_seconds is None:
         return RATES_UP_TO_PHASES
     fitting = int(deadline.limit_seconds / SECONDS_PER_RECORDED_PHASE)
@@ -159,9 +162,9 @@ def _most_recorded(deadline: Deadline) -> int:
 
 
 def _end_of_run(deadline: Deadline, record: bool, phases: int) -> Deadline:
-    """Return when a run must end to leave time for writing and checking its schedule.
+    """Return the deadline of a run that leaves time to write and check its schedule.
 
-    The run has at least half of what is left of *deadline*.
+    The run gets at least half of the time left until *deadline*.
     """
     seconds = SECONDS_PER_RECORDED_PHASE / 2 if record else SECONDS_PER_PHASE
     until = deadline.with_overtime(seconds * phases)
@@ -183,8 +186,8 @@ def run_trace(
 ) -> Run:
     """Simulate *trace* under *policy* on the chosen engine.
 
-    *starts* fixes when and where jobs start. Raises UsageError when the compiled engine
-    is asked for what it cannot do, OutOfTime when the deadline passes.
+    *starts* fixes when and where jobs start. Raise UsageError if the compiled engine is
+    asked for something that it cannot do, and OutOfTime if the deadline passes.
     """
     unable = _not_compiled(trace, policy, loop)
     if engine == "compiled" and unable:
@@ -201,7 +204,7 @@ def run_trace(
 
 
 def _not_compiled(trace: Trace, policy: IoPolicy, loop: Loop) -> str:
-    """Return why the compiled engine cannot run *trace*; empty text if it can."""
+    """Return why the compiled engine cannot run *trace*; an empty string if it can."""
     if trace.limits.exact:
         return "arithmetic=exact"
     if not policy.compilable:
@@ -210,7 +213,7 @@ def _not_compiled(trace: Trace, policy: IoPolicy, loop: Loop) -> str:
     if trace.limits.own_peaks and policy.tabulates:
         states = trace.most_states(loop == "closed")
     if states > MOST_STATES:
-        return "own peaks on a machine of so many units"
+        return "peak rates of single jobs on a machine of so many allocation units"
     return ""
 
 
@@ -241,7 +244,7 @@ def _run(
 def _decide_once(
     problem: IoRequestsProblem, policy: IoPolicy, settings: Settings
 ) -> Outcome:
-    """Make the single decision of a snapshot."""
+    """Return the outcome of a snapshot: the grants of *policy* at one instant."""
     for key in ("ef", "loop", "engine", "rates"):
         default = Settings.model_fields[key].default
         if getattr(settings, key) != default:
@@ -261,9 +264,10 @@ def _decide_once(
 def view_of(
     problem: IoRequestsProblem, use_exact: bool = False, policy: IoPolicy | None = None
 ) -> View:
-    """Return the policy's view of a snapshot; requests in FCFS order (rule 10).
+    """Return what a policy sees of a snapshot, with the requests in FCFS order
+    (rule 10).
 
-    Raises InstanceError if *policy* needs the start of a job and its request has none.
+    Raise InstanceError if *policy* needs job starts and a request has none.
     """
     limits = Limits.of(problem.machine, use_exact)
     for item in problem.requests:

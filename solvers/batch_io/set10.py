@@ -1,10 +1,10 @@
-"""Grant by Set-10, the heuristic of IO-Sets (rule 16).
+"""Grant bandwidth by Set-10, the heuristic of IO-Sets (rule 16).
 
 Boito et al., TPDS 2023, doi 10.1109/TPDS.2023.3305028. A job belongs to the set
-round(log10 w_iter), where w_iter is the mean of a phase's compute and uncongested I/O
-in seconds. In each set the earliest request transfers alone. The sets share the
-bandwidth in proportion to 10^-set; no request gets more than its peak rate, and the
-remainder is shared again.
+round(log10 w_iter), where w_iter is the mean duration of its phases in seconds, without
+congestion: computing plus I/O. In each set the earliest request transfers alone. The
+sets share the bandwidth in proportion to 10^-set. No request gets more than its peak
+rate, and what it leaves is shared among the others.
 """
 
 import math
@@ -17,16 +17,19 @@ from ioopt.decisions.ordering import Number
 from ioopt.solvers.batch_io.settings import Settings
 
 FARTHEST = 150
-"""Largest set number; larger ones count as this, as floats cannot represent their
-squares.
+"""Largest set number, positive or negative.
+
+Sets farther out count as this one, because floats cannot represent the squares of their
+durations.
 """
 
 
 @lru_cache(maxsize=1 << 16, typed=True)
 def set_of(iteration: Number) -> int:
-    """Return round(log10(iteration)), by squares, so that no logarithm is rounded.
+    """Return the set round(log10(iteration)) of a job, *iteration* in seconds
+    (rule 28).
 
-    See rule 28.
+    Squares are compared instead of logarithms, so that no rounding decides.
 
     >>> set_of(300.0), set_of(Fraction(320))
     (2, 3)
@@ -48,7 +51,7 @@ def set_of(iteration: Number) -> int:
 
 
 def _ten(number: Number) -> Number:
-    """Return 10 in the arithmetic of *number*."""
+    """Return 10 in the number type of *number*."""
     if isinstance(number, Fraction):
         return Fraction(10)
     return 10.0
@@ -57,9 +60,9 @@ def _ten(number: Number) -> Number:
 def set_10(view: KernelView, rates: Box) -> None:
     """Grant by Set-10; the ``weight`` of a request is 10^-set.
 
-    Sets are listed by peak rate over weight, as rule 25 shares the storage: ``order``
-    sorts them, ``positions`` are their first requests, ``behind`` the sums of the
-    weights from each place of the order to its end.
+    ``positions`` are the first requests of the sets. ``order`` sorts the sets by peak
+    rate over weight, because rule 25 shares the storage in this order. ``behind`` has,
+    for each place in the order, the sum of the weights from there to the end.
     """
     positions = view.sizes
     weights = view.depths
@@ -96,12 +99,14 @@ def set_10(view: KernelView, rates: Box) -> None:
 
 
 def weigh(nodes: int, iteration: Number) -> Number:
-    """Return 10^-set; 0 for a job with empty phases only, which makes no request."""
+    """Return the weight 10^-set of a job; 0 if all its phases are empty, so it makes no
+    request.
+    """
     if not iteration:
         return iteration
     return _ten(iteration) ** -set_of(iteration)
 
 
 def policy(how: Settings) -> IoPolicy:
-    """Return Set-10, which has no settings of its own."""
+    """Return the policy Set-10, which has no settings of its own."""
     return IoPolicy("set-10", set_10, full_when_fits=False, weigh=weigh)

@@ -13,17 +13,17 @@ from ioopt.problems.batch_io import Loop, Share
 Engine = Literal["auto", "python", "compiled"]
 Recording = Literal["auto", "yes", "no"]
 LEAST_EF = 1e-9
-"""The least expansion factor above 0."""
+"""Least expansion factor apart from 0."""
 
 
 class Settings(Record):
     """Configure any I/O policy (``--set``).
 
-    ``ef`` is the expansion factor of rule 23. ``loop=open`` fixes every job's start and
-    nodes to those of an uncongested run. ``arithmetic=exact`` computes with rationals.
-    ``engine`` is the simulator in pure Python or the compiled one (auto: compiled for
-    long runs). ``rates`` says whether the schedule records the rate of every request
-    over time (auto: unless the trace is large).
+    ``ef`` is the expansion factor of rule 23. ``loop=open`` fixes the start and the
+    nodes of every job to those of an uncongested run. ``arithmetic=exact`` computes
+    with rationals. ``engine`` is the simulator: pure Python or compiled (auto: compiled
+    for long runs). ``rates`` says whether the schedule records the rate of every
+    request over time (auto: unless the trace is large).
     """
 
     policy: str
@@ -39,27 +39,29 @@ class Settings(Record):
     def _keeps_digits(cls, ef: float) -> float:
         if 0 < ef < LEAST_EF:
             raise ValueError(
-                f"volumes lose their digits below {LEAST_EF:g}; give 0, or at "
-                "least that value"
+                f"I/O volumes lose digits if ef is below {LEAST_EF:g}; give 0, or at "
+                "least this value"
             )
         return ef
 
 
 def policy_name(how: Settings) -> str:
-    """Return the name of a policy, with ``+top`` at its end if that is set."""
+    """Return the name of the policy that *how* configures, with ``+top`` if that is
+    set.
+    """
     if how.top:
         return how.policy + "+top"
     return how.policy
 
 
 class SharingSettings(Settings):
-    """Configure BASE_LINE: ``share`` says how requests share it (rules 7 and 27)."""
+    """Configure BASE_LINE: how requests ``share`` the storage (rules 7 and 27)."""
 
     share: Share = "per-node"
 
 
 class FirstComeSettings(Settings):
-    """Configure Cons-FCFS: with ``preempt=no`` a transfer that began continues."""
+    """Configure Cons-FCFS: with ``preempt=no`` a transfer that has begun continues."""
 
     preempt: bool = True
 

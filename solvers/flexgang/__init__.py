@@ -1,1 +1,1 @@
-"""Solvers of the flexgang family."""
+"""Solvers of the flexible gang family."""

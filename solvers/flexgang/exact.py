@@ -1,7 +1,8 @@
-"""Assign flexible gangs exactly: solve a model of every pattern, simulate the plans.
+"""Assign flexible gangs exactly: solve a program for every pattern and simulate the
+plans.
 
-Strict, filled and greedy plans are warm starts and stay candidates, so that the answer
-is never worse than a baseline (F5 and F6). The deadline covers all steps
+The strict, filled and greedy plans start the search and remain candidates, so the
+answer is never worse than a baseline (F5 and F6). The deadline covers all steps
 (docs/flexgang-assignment.md).
 """
 
@@ -31,12 +32,16 @@ SELECTION_SEEDS = tuple(range(10_001, 10_007))
 """Simulation seeds on which plans are chosen; reports use other seeds."""
 SELECTION_SECONDS = 40.0
 CERTAIN = 2.0
-"""Standard errors by which a candidate must beat the best baseline."""
+"""Number of standard errors by which a candidate must beat the best baseline."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Record a plan, the method that made it, and its objective in the model."""
+    """Represent a plan that may be the answer.
+
+    ``label`` names the method that made it; ``model_objective`` is its objective in the
+    model.
+    """
 
     label: str
     plan: FlexibleGangPlan
@@ -46,18 +51,18 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Record a candidate and its simulated objective under each selection seed."""
+    """Represent a candidate with its simulated objective for each selection seed."""
 
     candidate: Candidate
     values: tuple[float, ...]
 
     @property
     def mean(self) -> float:
-        """Return the mean simulated objective."""
+        """Return the mean of the simulated objectives."""
         return fmean(self.values)
 
     def row(self) -> Json:
-        """Return the line of a candidate in a report."""
+        """Return the entry of the candidate in the metric ``ranking``."""
         return {
             "candidate": self.candidate.label,
             "k": self.candidate.plan.k,
@@ -74,7 +79,8 @@ def rerank(
     seconds: float = SELECTION_SECONDS,
     deadline: Deadline | None = None,
 ) -> list[Ranked]:
-    """Order the candidates: first the winner, then by falling simulated objective.
+    """Return the simulated candidates: first the winner, then the others by mean
+    objective, largest first.
 
     Baselines and the model's best plan are simulated first, the others while *deadline*
     leaves time. The list is empty if there is no time for the first group. The best
@@ -102,10 +108,10 @@ def _simulated(
     seconds: float,
     clock: Deadline,
 ) -> list[Ranked]:
-    """Simulate the candidates of *order* as long as *clock* leaves time.
+    """Simulate the candidates in *order* as long as *clock* leaves time.
 
-    The first *needed* of them must all be simulated: no run is started that would leave
-    too little time for the rest of these.
+    The first *needed* candidates must all be simulated. So none is started that would
+    leave too little time for the others of these.
     """
     ranked: list[Ranked] = []
     bursts = num_bursts_drawn(problem, seconds)
@@ -131,7 +137,7 @@ def _simulated(
 
 
 def _prefer_baseline(ranked: list[Ranked]) -> None:
-    """Put the best baseline first unless the winner beats it with certainty."""
+    """Put the best baseline first unless the winner is better with certainty."""
     baseline = next((item for item in ranked if item.candidate.baseline), None)
     if baseline is None:
         return
@@ -144,17 +150,17 @@ def _prefer_baseline(ranked: list[Ranked]) -> None:
 
 
 GREEDY_RESERVE = 0.1
-"""Share of the time limit in which no further greedy plan is begun."""
+"""Share of the time limit, at its end, in which no further greedy plan is begun."""
 RESERVE_FRACTION = 0.2
-"""Share of the time limit reserved for simulation."""
+"""Share of the time limit that is reserved for simulation."""
 
 
 class Settings(Record):
     """Configure ``exact``.
 
-    ``rerank``: choose the plan by simulation; ``auto`` does unless the instance brings
-    its own surface, whose numbers the simulator does not follow. ``patterns``: ``all``,
-    or ``strict`` for k = 0 alone.
+    ``rerank`` says whether the plan is chosen by simulation. With ``auto`` it is,
+    unless the instance has a surface of its own, because the simulator does not follow
+    its numbers. ``patterns`` is ``all``, or ``strict`` for the pattern k = 0 alone.
     """
 
     rerank: Literal["auto", "true", "false"] = "auto"
@@ -164,7 +170,9 @@ class Settings(Record):
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[Settings, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """Solve all patterns within the deadline; return the plan that simulates best."""
+    """Solve all patterns until the deadline; return the plan with the best simulated
+    objective.
+    """
     settings = request.settings or Settings()
     begun = request.deadline.elapsed()
     # The greedy plans come first, so that they get as much time as in the greedy
@@ -204,7 +212,9 @@ def solve(
 def _patterns(
     problem: FlexibleGangProblem, settings: Settings
 ) -> tuple[list[Pattern], list[str]]:
-    """Return the patterns to solve, and notes on patterns missing from the surface."""
+    """Return the patterns to solve, and a note on patterns that the surface does not
+    cover.
+    """
     wanted = list(problem.patterns())
     if settings.patterns == "strict":
         wanted = [item for item in wanted if item.k == 0]
@@ -218,7 +228,7 @@ def _patterns(
 
 
 def _metrics(search: PatternSearch) -> Json:
-    """Return the results of the search by pattern, and the best objective."""
+    """Return the result of each pattern, and the best objective in the model."""
     per_pattern = {state.pattern.key: state.row() for state in search.states}
     best = None
     if math.isfinite(search.best):
@@ -227,15 +237,17 @@ def _metrics(search: PatternSearch) -> Json:
 
 
 def _simulates(problem: FlexibleGangProblem, settings: Settings) -> bool:
-    """Return whether *settings* choose the plan by simulation."""
+    """Return whether the plan is chosen by simulation, according to *settings*."""
     if settings.rerank == "auto":
         return problem.surface is None
     return settings.rerank == "true"
 
 
 def _ranking_notes(ranked: list[Ranked], count: int, model_best: float) -> list[str]:
-    """Return notes: how many of *count* candidates were simulated, and which one
+    """Return notes on the ranking: which candidates were not simulated, and which one
     won.
+
+    *count* is the number of candidates.
     """
     if not ranked:
         return [
@@ -256,7 +268,11 @@ def _ranking_notes(ranked: list[Ranked], count: int, model_best: float) -> list[
 
 
 def _forget_better(request: SolveRequest, objective: float) -> None:
-    """Remove plans above *objective* from the trace: simulation ranked them lower."""
+    """Remove plans with a model objective above *objective* from the trace of
+    incumbents.
+
+    The simulation ranked them lower than the answer.
+    """
     trace = request.incumbents.trace
     trace[:] = [row for row in trace if row[1] <= objective * (1 + 1e-9)]
 
@@ -266,10 +282,10 @@ def _baselines(
     search: PatternSearch,
     greedy: list[tuple[PatternData, FlexibleGangPlan]],
 ) -> dict[str, FlexibleGangPlan]:
-    """Return the strict, strict + fill and best *greedy* plans, if they reach all
-    floors.
+    """Return the plans of strict, strict + fill and the best of *greedy*, as far as
+    they are valid.
 
-    *search* starts from them and from the request's plan.
+    They and the request's plan are offered to *search* as start plans.
     """
     found: dict[str, FlexibleGangPlan] = {}
     for name, fill in (("strict", False), ("strict-fill", True)):
@@ -296,8 +312,9 @@ def _baselines(
 def _candidates(
     search: PatternSearch, plans: dict[str, FlexibleGangPlan]
 ) -> list[Candidate]:
-    """Return the baselines, including the strict model's plan, then the models'
-    plans.
+    """Return the candidates: first the baselines, then the best plan of each pattern.
+
+    The best plan of the strict pattern counts as a baseline.
     """
     found: list[Candidate] = []
     for name, plan in plans.items():

@@ -1,4 +1,6 @@
-"""Assign flexible gangs greedily (F6): fill every pattern, return the best plan."""
+"""Assign flexible gangs greedily (F6): make a plan for every pattern, and return the
+best.
+"""
 
 from collections.abc import Iterator
 
@@ -16,17 +18,21 @@ from ioopt.solvers.flexgang.linear import plan_with_best_tau
 from ioopt.solvers.flexgang.strict import try_strict
 
 LOOSE_GAMMA = 0.5
-"""Gangedness below which a compute job gets no row of its own before idle rows are
-given away.
+"""Gangedness below which a compute job gets no strict row of its own.
+
+It may still get idle cells of rows afterwards.
 """
 SIMULATION_FRACTION = 0.2
-"""Share of the time limit that the greedy reserves for simulating its plan."""
+"""Share of the time limit that is reserved to simulate the plan."""
 
 
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[None, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """Return the best plan over all patterns; without one, strict + fill and a note."""
+    """Return the best greedy plan over all patterns.
+
+    If no pattern has one, return the plan of strict + fill and a note.
+    """
     per_pattern: dict[str, float] = {}
     plans: list[tuple[PatternData, FlexibleGangPlan]] = []
     for data, plan in greedy_plans(problem, request.deadline):
@@ -50,7 +56,9 @@ def solve(
 
 
 def best_of(plans: list[tuple[PatternData, FlexibleGangPlan]]) -> FlexibleGangPlan:
-    """Return the plan with the highest objective; among equals the first pattern's."""
+    """Return the plan with the highest objective; of equals, that of the first
+    pattern.
+    """
     in_order = sorted(plans, key=lambda item: item[0].pattern)
     return max(in_order, key=lambda item: model_objective(*item))[1]
 
@@ -65,12 +73,12 @@ def greedy_plans(
     deadline: Deadline | None = None,
     reserve: float = SIMULATION_FRACTION,
 ) -> Iterator[tuple[PatternData, FlexibleGangPlan]]:
-    """Yield the greedy plan of every pattern that has one, widely spread patterns
-    first.
+    """Yield the greedy plan of every pattern that has one.
 
-    Start no new pattern once less than *reserve* of the deadline is left, which is for
-    simulating the plan. Neighbouring patterns give similar plans: when time is short, a
-    few from the whole range do better than the first ones.
+    Patterns come in an order that soon covers the whole range: neighbouring patterns
+    give similar plans, so when time is short a few patterns from the whole range do
+    better than the first ones. Start no new pattern once less than *reserve* of the
+    deadline is left; this time is for simulating the plan.
     """
     patterns = problem.patterns()
     width = len(patterns).bit_length()
@@ -87,8 +95,9 @@ def greedy_plans(
 
 
 def greedy_plan(data: PatternData) -> FlexibleGangPlan | None:
-    """Return the greedy plan of one pattern; None if it lacks rows or misses a
-    floor.
+    """Return the greedy plan of one pattern.
+
+    Return None if a job finds no strict row, or if a floor is missed.
     """
     placement = Placement()
     strict = _place_loose_io(data, placement)
@@ -112,7 +121,7 @@ def greedy_plan(data: PatternData) -> FlexibleGangPlan | None:
 
 
 def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
-    """Put I/O jobs into the loose windows, the least loaded block first.
+    """Place I/O jobs in the loose windows, each on the block that is least loaded.
 
     Return the I/O jobs that need a strict row.
     """
@@ -139,7 +148,11 @@ def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
 
 
 def _roomiest(data: PatternData, placement: Placement, job: int) -> int:
-    """Return the block whose fullest column has the most free time per home job."""
+    """Return the block of *job* with the most room.
+
+    The room of a block is that of its fullest column: its free time, divided by the
+    number of home jobs with *job*.
+    """
     problem = data.problem
     capacity = column_capacity(data, placement)
     homes = [0] * problem.machine.num_columns
@@ -155,9 +168,10 @@ def _roomiest(data: PatternData, placement: Placement, job: int) -> int:
 
 
 def _replicate(data: PatternData, cells: list[set[int]], placement: Placement) -> None:
-    """Give the idle cells of every row to compute jobs with their home there.
+    """Give the idle cells of every strict row to compute jobs with their home there.
 
-    Jobs with the greatest weight come first, then those with the fewest rows.
+    *cells* has the occupied columns of each row. Jobs with the largest weight come
+    first, then those with the fewest rows.
     """
     problem = data.problem
     jobs = data.problem.jobs

@@ -1,4 +1,6 @@
-"""Solve linear programs of flexible gangs: loose CPU, and bounds of patterns (F5)."""
+"""Solve the linear programs of flexible gangs: loose CPU, and bounds of patterns
+(F5).
+"""
 
 import math
 
@@ -13,9 +15,9 @@ from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 def plan_with_best_tau(
     data: PatternData, placement: Placement, slack: float = 0.0
 ) -> FlexibleGangPlan | None:
-    """Return the plan of *placement* with the best tau.
+    """Return the plan of *placement* with the best division of the loose CPU, tau.
 
-    None if a floor cannot be kept within *slack*.
+    Return None if a floor is missed by more than *slack*.
     """
     model = TauModel(data, placement, slack)
     if not model.feasible:
@@ -27,9 +29,9 @@ def plan_with_best_tau(
 
 
 def relaxed_bound(data: PatternData) -> float:
-    """Return a bound on the objective of every plan of a pattern.
+    """Return an upper bound of the objective of every plan of a pattern.
 
-    Minus infinity: the pattern has no plan. Infinity: no bound was found.
+    It is minus infinity if the pattern has no plan, and infinity if no bound was found.
     """
     model = RelaxedModel(data)
     if not model.feasible:
@@ -45,9 +47,10 @@ def relaxed_bound(data: PatternData) -> float:
 def upper_bound(
     problem: FlexibleGangProblem, deadline: Deadline | None = None
 ) -> float | None:
-    """Return a bound on the model objective of every plan, or None.
+    """Return an upper bound of the model's objective for every plan, or None if none is
+    found.
 
-    Past the *deadline* the bound is weaker.
+    If the *deadline* passes, a weaker bound is returned.
     """
     bounds = []
     for pattern in problem.patterns():

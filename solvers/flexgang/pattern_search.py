@@ -1,6 +1,7 @@
-"""Solve the models of all patterns under one deadline, the most promising first.
+"""Solve the programs of all patterns under one deadline, the most promising pattern
+first.
 
-The promise of a pattern is its bound minus the value of the best plan so far.
+The promise of a pattern is its upper bound minus the objective of the best plan so far.
 """
 
 import math
@@ -24,17 +25,17 @@ from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.flexgang.linear import plan_with_best_tau, relaxed_bound
 
 FLOOR_SLACK = 5e-7
-"""Progress by which a plan may miss a floor through a backend's tolerance.
+"""Progress by which a plan may miss a floor because of a backend's tolerance.
 
 The checker allows 1e-6.
 """
 LEAST_SECONDS = 0.2
-"""No backend is started with fewer seconds than this."""
+"""Least number of seconds for which a backend is started."""
 
 
 @dataclass
 class PatternState:
-    """Record the best plan and bound of one pattern, and how its last run ended."""
+    """Store the best plan and the bound of one pattern, and how its last run ended."""
 
     problem: FlexibleGangProblem
     pattern: Pattern
@@ -45,25 +46,25 @@ class PatternState:
 
     @cached_property
     def data(self) -> PatternData:
-        """Return the responses of the I/O jobs, looked up when first needed."""
+        """Return the responses of the I/O jobs; they are looked up at the first use."""
         found = PatternData.of(self.problem, self.pattern)
         assert found is not None, "the surface does not cover a pattern"
         return found
 
     @cached_property
     def model(self) -> AssignmentModel:
-        """Return the program, built when first needed."""
+        """Return the program of the pattern; it is built at the first use."""
         return AssignmentModel(self.data)
 
     def offer(self, plan: FlexibleGangPlan) -> None:
-        """Record *plan* if it is the best one of this pattern so far."""
+        """Store *plan* if it is the best plan of this pattern so far."""
         value = model_objective(self.data, plan)
         if value > self.value:
             self.plan = plan
             self.value = value
 
     def row(self) -> Json:
-        """Return the line of the pattern in ``per_pattern``."""
+        """Return the entry of the pattern in the metric ``per_pattern``."""
         row: Json = {"objective": None, "bound": None, "gap": None}
         if self.plan is not None:
             row["objective"] = self.value
@@ -75,7 +76,10 @@ class PatternState:
 
 
 class PatternSearch:
-    """Search all patterns of one instance; :meth:`run` solves them."""
+    """Search all patterns of one instance.
+
+    :meth:`relax` bounds them, :meth:`run` solves their programs.
+    """
 
     def __init__(
         self,
@@ -92,25 +96,25 @@ class PatternSearch:
 
     @property
     def best(self) -> float:
-        """Return the objective of the best plan so far, minus infinity without one."""
+        """Return the objective of the best plan so far; minus infinity if there is
+        none.
+        """
         return max((state.value for state in self.states), default=-math.inf)
 
     @property
     def bound(self) -> float | None:
-        """Return a bound that covers every pattern; None while a pattern has no
-        bound.
-        """
+        """Return an upper bound for all patterns; None if some pattern has no bound."""
         bound = max((state.bound for state in self.states), default=math.inf)
         if math.isfinite(bound):
             return bound
         return None
 
     def offer(self, plan: FlexibleGangPlan) -> None:
-        """Give *plan* to its pattern as a start."""
+        """Give *plan* to its pattern as a start plan."""
         self.by_key[f"{plan.k},{plan.d}"].offer(plan)
 
     def relax(self) -> None:
-        """Bound every pattern by its linear relaxation, while there is time."""
+        """Bound the patterns by their linear relaxations until the deadline."""
         for state in self.states:
             if self.request.deadline.expired():
                 return
@@ -119,11 +123,12 @@ class PatternSearch:
                 state.status = "infeasible"
 
     def run(self, gap: float, reserve: float) -> None:
-        """Solve every pattern that may still win to within *gap*; prune the others.
+        """Solve every pattern that may still win, to within *gap*, and prune the
+        others.
 
-        *reserve* seconds are left unused for later steps. Patterns get time in
-        proportion to their promise. A program is not built if building it may take all
-        remaining time.
+        *reserve* seconds of the deadline are left for later steps. Patterns get time in
+        proportion to their promise. No program is built if building it might take all
+        the time left.
         """
         waiting = sorted(self.states, key=lambda s: (-s.bound, s.pattern))
         deadline = self.request.deadline
@@ -146,17 +151,18 @@ class PatternSearch:
             self._solve(waiting.pop(0), gap, min(left, seconds))
 
     def _promise(self, state: PatternState) -> float:
-        """Return by how much the pattern may still beat the best plan.
+        """Return by how much a plan of the pattern may still beat the best plan.
 
-        Return at least a thousandth of that plan's objective.
+        It is at least a thousandth of the best plan's objective.
         """
         best = max(self.best, -1e9)
         least = 1e-3 * max(abs(best), 1e-3)
         return max(least, min(state.bound, 1e9) - best)
 
     def _solve(self, state: PatternState, gap: float, seconds: float) -> None:
-        """Run the backend on one pattern for at most *seconds* and record its
-        answer.
+        """Run the backend on the program of one pattern, for at most *seconds*.
+
+        The bound, the status and the plan of the answer are stored in *state*.
         """
         start = None
         if state.plan is not None:
@@ -184,7 +190,7 @@ class PatternSearch:
         state.bound = max(state.bound, state.value)
 
     def stop_reason(self, gap: float) -> StopReason:
-        """Return why the search as a whole ended."""
+        """Return why the whole search ended; *gap* is the requested gap."""
         bound = self.bound
         if bound is not None and self.best >= bound - 1e-9 * max(1.0, abs(bound)):
             return StopReason.FINISHED
@@ -197,7 +203,7 @@ class PatternSearch:
         return StopReason.TIME
 
     def _settled(self, state: PatternState) -> bool:
-        """Return whether no plan of the pattern can beat the best plan."""
+        """Return whether no plan of the pattern can beat the best plan so far."""
         if state.status in ("optimal", "pruned", "infeasible"):
             return True
         return state.bound <= self.best
@@ -206,9 +212,9 @@ class PatternSearch:
 def plan_of_answer(
     model: AssignmentModel, answer: BackendAnswer
 ) -> FlexibleGangPlan | None:
-    """Return the plan of a solution with the best tau of its placement.
+    """Return the plan of a solution, with the best loose CPU for its placement.
 
-    None if a floor that the backend met only within its tolerance cannot be kept.
+    Return None if the plan misses a floor by more than the tolerance of backends.
     """
     placement = model.placement(answer.values)
     exact = plan_with_best_tau(model.data, placement)

@@ -1,8 +1,9 @@
-"""Select quanta greedily: the best uniform quantum, then coordinate descent (F4).
+"""Select quanta greedily: start from the best uniform quantum, then improve job by job
+(F4).
 
-The surface assumes evenly spaced slots, but slots of different lengths are not. So
-plans are simulated, and a plan with several visits per cycle is kept only if its
-realised cost is at most 5 % above the predicted one.
+The predicted cost assumes that the visits of a job are evenly spaced, but visits of
+different lengths are not. So plans are simulated, and a plan with several visits per
+cycle is kept only if its realised cost is at most 5 % above the predicted one.
 """
 
 import math
@@ -16,20 +17,21 @@ from ioopt.result import StopReason
 from ioopt.sim.flexgang.quantum_selection import simulate
 
 PASSES = 6
-"""Most passes of the descent over all jobs."""
+"""Largest number of passes of the descent over all jobs."""
 
 
 def greedy_options(
     costs: QuantumCosts, found: Incumbents | None = None
 ) -> list[Option] | None:
-    """Return one option per job, or None if the descent ends below a floor.
+    """Return one option for each job, or None if the descent ends with a job below its
+    floor.
 
     The descent begins with the best uniform quantum, which every job gets once per
-    cycle. Up to six passes over the jobs in their order give each the option with the
-    least total cost; the cycle length L = sum f q follows. Ties keep the present
-    option, then the first of the menu. Plans that keep the floors are reported to
-    *found*. Past its deadline, which is checked between quanta and between jobs, return
-    the best options so far.
+    cycle. Up to six passes over the jobs give each the option with the least total
+    cost. The cycle length L, the sum of f q over all jobs, changes with it. Of equal
+    options the present one is kept, then the first of the menu is taken. Plans that
+    keep all floors are reported to *found*. Once its deadline has passed, the best
+    options so far are returned.
     """
     problem = costs.problem
     found = found or Incumbents(Deadline(None))
@@ -66,10 +68,10 @@ def _if_floors_kept(
 def cycle_grid(
     costs: QuantumCosts, deadline: Deadline | None = None
 ) -> tuple[int, ...]:
-    """Return the cycle lengths in ticks for the program: the instance's and the
-    greedy's.
+    """Return the cycle lengths of the program, in ticks.
 
-    Without the greedy's length, the greedy could beat the program.
+    They are those of the instance and of the greedy's plans. Without the latter, the
+    greedy could find a better plan than the program.
     """
     lengths = set(costs.problem.default_cycles())
     menus = [costs]
@@ -86,11 +88,12 @@ def cycle_grid(
 def _least_uniform(
     costs: QuantumCosts, found: Incumbents | None = None
 ) -> list[Option] | None:
-    """Return the best plan with one quantum for all jobs once per cycle.
+    """Return the options of the best plan in which all jobs get one quantum once per
+    cycle.
 
-    It may break floors. None if no quantum is on all menus; ties go to the first
-    quantum. Each plan that is the best so far is reported to *found*; once its deadline
-    has expired no other is tried.
+    The plan may miss floors. Of equal quanta the first is taken. Return None if no
+    quantum is on all menus. Each plan that is the best so far is reported to *found*;
+    once its deadline has passed, no further quantum is tried.
     """
     found = found or Incumbents(Deadline(None))
     menus = [costs.problem.options(job) for job in range(len(costs.problem.jobs))]
@@ -117,15 +120,17 @@ def _report(
     key: tuple[int, float],
     found: Incumbents,
 ) -> None:
-    """Report *options* as the best plan so far if all jobs reach their floors."""
+    """Report *options* as the best plan so far, if their *key* says that all floors are
+    kept.
+    """
     below_floor, cost = key
     if below_floor == 0:
         found.report(costs.plan(options), cost)
 
 
 def _key(costs: QuantumCosts, options: Sequence[Option]) -> tuple[int, float]:
-    """Return the key to compare plans by: (jobs below their floor, cost of other
-    jobs).
+    """Return the key by which plans are compared: (number of jobs below their floor,
+    cost of the other jobs).
     """
     cycle = costs.cycle(options)
     each = [costs.cost(job, option, cycle) for job, option in enumerate(options)]
@@ -134,7 +139,10 @@ def _key(costs: QuantumCosts, options: Sequence[Option]) -> tuple[int, float]:
 
 
 AGREEMENT = 0.05
-"""Largest accepted (realised - predicted) / predicted of a plan with several visits."""
+"""Largest accepted excess of the realised cost of a plan with several visits.
+
+It is relative to the predicted cost.
+"""
 
 Chooser = Callable[[QuantumSelectionProblem], Sequence[Option] | None]
 
@@ -147,12 +155,14 @@ def realised_outcome(
     stop: StopReason = StopReason.FINISHED,
     deadline: Deadline | None = None,
 ) -> Outcome:
-    """Simulate several plans; return the outcome with the least realised cost.
+    """Simulate several plans; return the outcome of the one with the least realised
+    cost.
 
-    The plans are *options*; the options of *again*, which solves the one-visit problem,
-    if several visits per cycle cost much more than predicted; and the best uniform
-    quantum. Notes compare them. Plans not simulated before the *deadline* are left out;
-    if even the first is not, its plan is returned.
+    The plans are *options*, and the best uniform quantum. If several visits per cycle
+    cost much more than predicted, the options that *again* returns for the one-visit
+    problem are tried too. Notes compare the plans. A plan that cannot be simulated
+    before the *deadline* is left out. If *options* cannot be simulated either, their
+    plan is returned.
     """
     told: list[str] = []
     simulation = simulate(costs.problem, costs.plan(options), deadline=deadline)
@@ -165,8 +175,9 @@ def realised_outcome(
     tried = [(realised, options, simulation)]
 
     def attempt(other: Sequence[Option]) -> float | None:
-        """Simulate *other*, record it as tried, and return its cost; None if time is
-        up.
+        """Simulate *other*, add it to the plans tried, and return its realised cost.
+
+        Return None if the time is up.
         """
         found = simulate(costs.problem, costs.plan(other), deadline=deadline)
         if "realised" not in found.metrics:
@@ -218,7 +229,7 @@ def realised_outcome(
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
-    """Solve by greedy descent; return no plan if it ends below a floor."""
+    """Select quanta by greedy descent; return no plan if a job ends below its floor."""
     costs = QuantumCosts(problem)
     options = greedy_options(costs, request.incumbents)
     late = request.deadline.expired()

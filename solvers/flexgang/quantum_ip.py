@@ -18,9 +18,9 @@ from ioopt.solvers.flexgang.quantum_greedy import (
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
-    """Solve the program from the greedy plan as start; simulate the solution.
+    """Solve the program with the greedy plan as start, and simulate the solution.
 
-    If the deadline expires before the program is built, the start is the answer.
+    If the deadline passes before the program is built, the start is the answer.
     """
     costs = QuantumCosts(problem)
     begun = request.deadline.elapsed()
@@ -57,9 +57,9 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
 def _costs_in_time(
     costs: QuantumCosts, lengths: Iterable[int], deadline: Deadline
 ) -> bool:
-    """Compute the cost of every option in cycles of these *lengths*.
+    """Compute the cost of every option in cycles of these *lengths*, in ticks.
 
-    Return False if the *deadline* passes first.
+    Return False if the *deadline* passes before all are computed.
     """
     for length in lengths:
         for job in range(len(costs.problem.jobs)):
@@ -77,7 +77,10 @@ def _realised(
     stop: StopReason,
     bound: float | None = None,
 ) -> Outcome:
-    """Simulate *options*; if one visit per cycle is needed, solve the program again."""
+    """Simulate *options*, compare them with simpler plans, and return the best outcome.
+
+    If one visit per cycle is tried, the program is solved again with such options only.
+    """
 
     def again(once: QuantumSelectionProblem) -> Sequence[Option] | None:
         single = QuantumCosts(once)
@@ -95,8 +98,8 @@ def _realised(
 
 
 def _start(costs: QuantumCosts, request: SolveRequest) -> Sequence[Option] | None:
-    """Return the options of the greedy or of the request's plan, whichever cost
-    less.
+    """Return the options to start from: the greedy's, or those of the request's plan if
+    they cost less.
     """
     start: Sequence[Option] | None = greedy_options(costs, request.incumbents)
     if request.start is None:
@@ -111,7 +114,9 @@ def _start(costs: QuantumCosts, request: SolveRequest) -> Sequence[Option] | Non
 def run(
     model: QuantumModel, start: Sequence[Option] | None, request: SolveRequest
 ) -> BackendAnswer:
-    """Run the backend that the request names (default HiGHS) on *model*."""
+    """Solve *model* by the backend that *request* names (default HiGHS), from
+    *start*.
+    """
     values = None
     if start is not None:
         values = model.start_values(start)

@@ -1,6 +1,5 @@
-"""Schedule gangs strictly, with or without filled fragments: the baselines.
-
-See rule F6.
+"""Schedule gangs strictly, with or without filled fragments: the baselines (rule
+F6).
 """
 
 from ioopt.checks.flexgang.flexible_gang import check
@@ -11,7 +10,9 @@ from ioopt.protocols import Outcome, SolveRequest
 
 
 class Settings(Record):
-    """Configure ``fill``: whether the compute jobs of a column share its fragments."""
+    """Configure ``fill``: whether compute jobs share the fragments in the columns of
+    their home.
+    """
 
     fill: bool = False
 
@@ -30,10 +31,12 @@ def solve(
 def try_strict(
     problem: FlexibleGangProblem, fill: bool
 ) -> tuple[FlexibleGangPlan | None, str]:
-    """Return the strict plan, or None and the reason.
+    """Return the strict plan and an empty string, or None and the reason why there is
+    none.
 
-    With *fill* the fragments are shared equally. There is no plan with too few rows, no
-    entry in the surface, a broken floor, or I/O beyond its fragments.
+    With *fill* the fragments of a column are shared equally. There is no plan if the
+    packing needs too many rows, the surface has no entry for strict rows, a floor is
+    missed, or I/O exceeds its fragments.
     """
     rows = 1 + max(row for row, _ in problem.strict_packing)
     if rows > problem.num_rows:
@@ -63,9 +66,9 @@ def try_strict(
 
 
 def equal_shares(data: PatternData, placement: Placement) -> dict[int, list[float]]:
-    """Share the free seconds of each column equally between the jobs that can use them.
+    """Share the free seconds of each column equally among the jobs that can use them.
 
-    Return, by job, the seconds in each column of its block.
+    Return, for each job, its seconds in each column of its block.
     """
     problem = data.problem
     fillers = [

@@ -1,4 +1,4 @@
-"""Bound the value of one gang decision for every policy, by the row-free model."""
+"""Bound the value of one gang decision by the row-free model, for every policy."""
 
 from dataclasses import replace
 
@@ -14,26 +14,24 @@ from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
 """Parameters of CP-SAT.
 
-The full linear relaxation proves most programs at the root; without symmetry detection
-hints are kept.
+The full linear relaxation proves most programs at the root of the search. Symmetry
+detection would drop hints.
 """
 WORK = 0.25
-"""Limit of CP-SAT in deterministic seconds; if it does not suffice, the bound is
-weaker.
-"""
+"""Limit of CP-SAT in deterministic seconds; if it is too short, the bound is weaker."""
 LOADING_SECONDS = 1.0
-"""Seconds of a time limit reserved for loading CP-SAT."""
+"""Seconds of the time limit that are reserved to load CP-SAT."""
 
 
 def upper_bound(
     problem: GangMatrixProblem, weight: Weight = "las", deadline: Deadline | None = None
 ) -> float:
-    """Return a bound on the value under *weight* of every matrix for *problem*.
+    """Return an upper bound of the value of every matrix for *problem*, under *weight*.
 
-    The bound is valid for every policy: the whole queue may start in any order, and
-    jobs that start away from their files may have up to M rows
-    (:class:`ioopt.models.gang.row_free.ReplicatedModel`). Close to the *deadline* it is
-    weaker.
+    The bound is valid for every policy. The whole queue may start, in any order. A job
+    that starts away from its files may have up to M rows, which are all rows
+    (:class:`ioopt.models.gang.row_free.ReplicatedModel`). Close to the *deadline* the
+    bound is weaker.
     """
     question = ask(state_of(problem), weight)
     if not question.options:

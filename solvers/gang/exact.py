@@ -1,11 +1,11 @@
-"""Solve an integer program for every decision: exact-iogs (ours).
+"""Decide every scheduling event of gangs by an integer program: exact-iogs (ours).
 
 The row-free model (:mod:`ioopt.models.gang.row_free`) gives a bound. Its answer is laid
-out in rows by colouring, which usually gives a matrix that meets the bound; otherwise
-the row model (:mod:`ioopt.models.gang.assignment`) is solved. Remaining cells are
-filled by weight x speed. Both models start from the matrix of the greedy, index-iogs
-with the same guard and without age term; if that matrix is worth more, it is the
-answer.
+out in rows by colouring. This usually gives a matrix that meets the bound; otherwise
+the row model (:mod:`ioopt.models.gang.assignment`) is solved. Cells left empty are
+filled in order of weight x speed. Both models start from the matrix of the greedy,
+which is index-iogs with the same guard and without its age term. If that matrix is
+worth more, it is the answer.
 """
 
 import math
@@ -53,10 +53,11 @@ from ioopt.units import exact
 
 
 def urgent_rows_first(state: State, kind: Weight) -> State:
-    """Renumber the rows so that the most urgent one runs at this instant (rule 1).
+    """Renumber the rows so that the most urgent row runs at this instant (rule 1).
 
-    The urgency of a row is the sum over its jobs of weight x speed / number of rows of
-    the job: a job with a single row depends on it. Ties go to the lowest old index.
+    The urgency of a row is a sum over its jobs: weight x speed of the job, divided by
+    its number of rows, because a job with a single row depends on it. Of equal rows the
+    one with the lowest old index comes first.
     """
     levels = len(state.rows)
     urgency: list[Number] = [0] * levels
@@ -86,28 +87,35 @@ def urgent_rows_first(state: State, kind: Weight) -> State:
 
 
 EVENT_LIMIT = 0.1
-"""Deterministic seconds of CP-SAT for a program at an event of a workload."""
+"""Limit of CP-SAT for each program of an event of a workload, in deterministic
+seconds.
+"""
 SNAPSHOT_LIMIT = 2.0
-"""Deterministic seconds of CP-SAT for a program of a single decision."""
+"""Limit of CP-SAT for each program of a snapshot, in deterministic seconds."""
 GREEDY_SECONDS_PER_JOB = 2e-3
-"""Seconds of the time limit that are reserved for the greedy to finish the workload."""
+"""Seconds per job that are reserved for the greedy to finish the workload."""
 PROVEN = 1e-9
-"""Relative distance from the bound that counts as proven; covers rounding of worths."""
+"""Relative distance from the bound within which a value counts as proven; it covers the
+rounding of worths.
+"""
 
 
 class Settings(run.Settings):
     """Configure exact-iogs.
 
-    ``weight`` and ``queue`` as for index-iogs (``fcfs``: a job starts only if the one
-    before it does). ``guard``: running jobs and remote starts may have this share of
-    all slots, as for guarded-iogs (1: no guard). ``limit`` is the CP-SAT deterministic
-    time of each of a decision's two programs (default 0.1; 2 for a snapshot).
-    ``window`` is the number of waiting jobs, first come first, that the program
-    contains, which keeps it small at high load; later jobs start when the queue has
-    moved up, or if the greedy, which sees them all, is better. ``row_order``:
-    ``urgent`` renumbers the rows of every matrix so that the most urgent runs now.
-    ``exact_events``: after this many events the greedy decides; use it to repeat a run
-    that its deadline stopped.
+    - ``weight`` and ``queue`` are those of index-iogs; with ``fcfs`` a job starts only
+      if the one before it does.
+    - ``guard`` is the share of all slots that running jobs and remote starts may take
+      together, as for guarded-iogs (1: no guard).
+    - ``limit`` is the deterministic time of CP-SAT for each of the two programs of a
+      decision (default 0.1; 2 for a snapshot).
+    - ``window`` is the number of waiting jobs, first come first, in the program; it
+      keeps the program small at high load. Later jobs start when the queue has moved
+      up, or if the greedy, which sees all jobs, is better.
+    - ``row_order=urgent`` renumbers the rows of every matrix so that the most urgent
+      row runs now.
+    - ``exact_events`` is the number of events after which the greedy decides. Use it to
+      repeat a run that its deadline stopped.
     """
 
     weight: Weight = "las"
@@ -120,11 +128,11 @@ class Settings(run.Settings):
 
 
 class Decision(NamedTuple):
-    """Record one decision: the value of the chosen matrix and the bound of the models.
+    """Store one decision: the value of the chosen matrix and the bound of the models.
 
-    Both are in weight units. The bound is for matrices in which jobs that start remote
-    have one row; cells filled afterwards may exceed it. ``rows_solved``: the row model
-    was needed. ``seconds`` are measured.
+    Both are in units of weight. The bound is for matrices in which a job that starts
+    remote has one row; cells filled afterwards may exceed it. ``rows_solved`` says that
+    the row model was needed. ``seconds`` are measured.
     """
 
     value: float
@@ -141,15 +149,15 @@ class Decision(NamedTuple):
 
     @property
     def proven(self) -> bool:
-        """Return whether the decision is optimal in the models."""
+        """Return whether the matrix is optimal in the models."""
         return self.gap <= PROVEN
 
 
 class ExactPolicy:
-    """Decide by exact-iogs; ``log`` records every decision.
+    """Decide every event by exact-iogs; ``log`` stores every decision.
 
-    After *deadline* the greedy decides; ``stopped_at`` is the first event (from 0) that
-    it decided, None until then.
+    After *deadline* the greedy decides. ``stopped_at`` is the number of the first
+    event, counted from 0, that the greedy decides; None if there is none yet.
     """
 
     name = "exact-iogs"
@@ -172,7 +180,7 @@ class ExactPolicy:
         self.greedy = index(IndexSettings(**alike, age_seconds=0.0, pack_ratio=1.0))
 
     def update(self, state: State) -> State:
-        """Decide one scheduling event; return the next matrix."""
+        """Return the next matrix: the decision at one scheduling event."""
         after = self._chosen(state)
         if self.settings.row_order == "kept" or not after.jobs:
             return after
@@ -213,10 +221,11 @@ class ExactPolicy:
     def _search(
         self, question: Question, state: State, greedy: State
     ) -> tuple[State, float, bool]:
-        """Return the models' best matrix, their bound, and whether the row model was
-        solved.
+        """Return the best matrix of the models, their bound, and whether the row model
+        was solved.
 
-        The bound is in worths.
+        The bound is in scaled worths. The matrix is *greedy* if the models find none
+        better.
         """
         spans = spans_of(question, state, greedy)
         free = RowFreeModel(question)
@@ -241,9 +250,11 @@ class ExactPolicy:
         counts: dict[int, int],
         bound: float,
     ) -> tuple[Placed | None, float]:
-        """Solve the row model from the better of two matrices.
+        """Solve the row model; return the options placed, or None, and the better
+        bound.
 
-        One is the greedy's, the other the part of *counts* that can be laid out.
+        The model starts from the better of two matrices: that of the greedy (*spans*),
+        and the part of *counts* that can be laid out.
         """
         rows = AssignmentModel(question)
         value = rows.program.value
@@ -265,7 +276,10 @@ class ExactPolicy:
     def _solve(
         self, program: Program, start: list[int]
     ) -> tuple[list[int] | None, float]:
-        """Return the best point found (or None) and the bound of the objective."""
+        """Solve *program* from *start*.
+
+        Return the values of the best solution, or None, and the bound of the objective.
+        """
         left = self.deadline.remaining()
         begin = dict(enumerate(start))
         limits = BackendLimits()
@@ -288,12 +302,12 @@ class ExactPolicy:
 
 
 def policy(settings: Settings) -> ExactPolicy:
-    """Return the exact policy of *settings*, without a deadline."""
+    """Return the exact policy with these *settings* and no deadline."""
     return ExactPolicy(settings)
 
 
 def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Outcome:
-    """Simulate a workload under the exact policy, or decide on one snapshot."""
+    """Simulate a workload under the exact policy, or decide on a snapshot."""
     settings: Settings = request.settings or Settings()
     if settings.phase != "all":
         raise UsageError("exact-iogs has no phases: leave out phase, or give phase=all")
@@ -341,7 +355,7 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
 def _decide(
     problem: GangMatrixProblem, chosen: ExactPolicy, deadline: Deadline
 ) -> Outcome:
-    """Decide on one snapshot."""
+    """Return the outcome of the decision on a snapshot."""
     after = chosen.update(state_of(problem))
     weight = chosen.settings.weight
     log = chosen.log
@@ -370,8 +384,9 @@ def _decide(
 
 
 def summary(log: list[Decision]) -> Json:
-    """Summarise the exact decisions of a run in figures, among them measured
-    seconds.
+    """Return figures that summarise the exact decisions of a run.
+
+    The median of the seconds is measured, so it differs between runs.
     """
     if not log:
         return {"exact_decisions": 0}

@@ -1,4 +1,6 @@
-"""Turn answers of gang models into rows and columns, and a matrix into a start."""
+"""Convert solutions of the gang models to rows and columns, and a matrix to a start of
+them.
+"""
 
 from collections.abc import Mapping
 
@@ -8,20 +10,23 @@ from ioopt.problems.gang import mask_of, nodes_of
 from ioopt.sim.gang.phases import choose_nodes
 
 Placed = dict[int, tuple[int, int]]
-"""Column mask and row mask by option."""
+"""For each option that is taken, the mask of its columns and the mask of its rows."""
 
 
 def lay_out(
     question: Question, counts: Mapping[int, int], partial: bool = False
 ) -> Placed | None:
-    """Return rows and columns for an answer of the row-free model.
+    """Return rows and columns for a solution of the row-free model.
 
-    First, remote jobs get contiguous nodes that fewer than M rows use, the tightest
-    such gap, large jobs first; then all instances of jobs are coloured by left
-    endpoint: each gets the free row whose last job ends nearest to it, which never
-    fails for intervals of a line. If there is no such gap, or columns have holes, the
-    other jobs are packed into the lowest rows, and remote jobs take free nodes of a
-    row. Return None if a job finds no room; with *partial* leave it out.
+    *counts* has the number of rows of each option taken. First, remote jobs get
+    contiguous nodes that fewer than M rows use: large jobs first, each the tightest
+    gap. Then the options get rows in order of the left end of their columns. Each takes
+    the free rows whose last job ends nearest to it; this never fails for intervals of a
+    line.
+
+    If a remote job finds no gap, or columns have holes, the other jobs are packed into
+    the lowest rows, and remote jobs take free nodes of a row. Return None if a job
+    finds no room; with *partial* such a job is left out.
     """
     fixed = {
         o: question.options[o].columns for o in counts if question.options[o].columns
@@ -40,7 +45,7 @@ def lay_out(
 def _in_gaps(
     question: Question, counts: Mapping[int, int], masks: dict[int, int]
 ) -> dict[int, int] | None:
-    """Add contiguous columns for the remote options of *counts* to *masks*.
+    """Add contiguous columns to *masks* for the remote options in *counts*.
 
     Return None if one of them finds no gap.
     """
@@ -66,10 +71,12 @@ def colour(
     levels: int,
     nearest: bool = False,
 ) -> dict[int, int] | None:
-    """Return rows for *counts* of every mask, taken by left endpoint, or None.
+    """Return, for each of *masks*, its rows as a mask; None if a mask finds too few
+    rows.
 
-    A mask gets the lowest free rows, or with *nearest* those whose last mask ends
-    nearest to it.
+    *counts* has the number of rows of each. Masks are placed in order of their left
+    ends. Each takes the lowest free rows, or with *nearest* the rows whose last mask
+    ends nearest to it.
     """
     rows = [0] * levels
     spans = {}
@@ -89,8 +96,9 @@ def colour(
 def _in_rows(
     question: Question, counts: Mapping[int, int], spans: dict[int, int], partial: bool
 ) -> Placed | None:
-    """Put remote jobs, large ones first, into rows with the fewest sufficient free
-    nodes.
+    """Put each remote job into a row; large jobs choose first.
+
+    A job takes the row with the fewest free nodes among those with enough of them.
     """
     rows = _rows(
         question, {o: (question.options[o].columns, s) for o, s in spans.items()}
@@ -111,7 +119,7 @@ def _in_rows(
 
 
 def _rows(question: Question, placed: Placed) -> list[int]:
-    """Return the mask of occupied nodes of each row."""
+    """Return, for each row, the mask of its occupied nodes."""
     rows = [0] * question.levels
     for columns, span in placed.values():
         for r in nodes_of(span):
@@ -120,22 +128,25 @@ def _rows(question: Question, placed: Placed) -> list[int]:
 
 
 def _add(covered: list[int], mask: int) -> None:
-    """Count *mask*; ``covered[k]`` are the nodes that at least k masks cover."""
+    """Add *mask* to the counts; ``covered[k]`` are the nodes that at least k masks
+    cover.
+    """
     for k in range(len(covered) - 1, 1, -1):
         covered[k] |= covered[k - 1] & mask
     covered[1] |= mask
 
 
 def _largest_first(question: Question, chosen: Mapping[int, int]) -> list[int]:
-    """Return the remote options among *chosen*, options of the largest jobs first."""
+    """Return the remote options in *chosen*, those of the largest jobs first."""
     remote = [o for o in chosen if not question.options[o].columns]
     return sorted(remote, key=lambda o: (-question.options[o].size, o))
 
 
 def tightest_run(free: int, size: int) -> int | None:
-    """Return *size* contiguous bits at the start of the shortest run that holds them.
+    """Return a mask of *size* contiguous bits in the shortest run of *free* that holds
+    them.
 
-    The runs are those of *free*; None if all are too short.
+    They are the lowest bits of the run. Return None if all runs are too short.
 
     >>> bin(tightest_run(0b1101111, 2))
     '0b1100000'
@@ -155,10 +166,10 @@ def tightest_run(free: int, size: int) -> int | None:
 
 
 def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
-    """Add columns for the remote options to *spans*, their rows.
+    """Return rows and columns of all options in *spans*, which has their rows.
 
-    The columns are the tightest gap that fits in the row, else the nodes that are free
-    in most rows.
+    A remote option takes the tightest gap that fits in its row. If there is none, it
+    takes the nodes that are free in most rows.
     """
     placed = {o: (question.options[o].columns, span) for o, span in spans.items()}
     rows = _rows(question, placed)
@@ -177,11 +188,11 @@ def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
 
 
 def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
-    """Return the row mask of every option that the greedy update chose.
+    """Return, for each option that the greedy update chose, the mask of its rows.
 
-    A job that stays on its columns, or starts on its file nodes, has taken the first of
-    its options, any other job the second. Jobs without options in the question are left
-    out.
+    *before* and *after* are the matrices of the update. A job that stays on its columns
+    or starts on its file nodes has taken the first of its options, any other job the
+    second. Jobs without options in the question are left out.
     """
     position = {job.key: j for j, job in enumerate(question.jobs)}
     spans = {}
@@ -200,9 +211,10 @@ def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
 
 
 def state_with(before: State, question: Question, placed: Placed) -> State:
-    """Return the matrix in which the options have the places *placed*.
+    """Return the matrix in which the options have the rows and columns *placed*.
 
-    A job keeps its home row if it still has that row; otherwise the lowest is its home.
+    A job keeps its home row if it still has that row. Otherwise its lowest row is its
+    home.
     """
     by_job = {question.options[o].job: o for o in placed}
     order = sorted(by_job)

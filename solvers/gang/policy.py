@@ -26,10 +26,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class Settings(Record):
     """Configure any gang policy (``--set``).
 
-    ``recompute=boundary`` holds matrix updates to slice boundaries (rule 2). ``engine``
-    and ``arithmetic`` choose how the simulator computes (``auto``: compiled code for
-    long runs); ``history`` whether the schedule lists every change of the matrix. On a
-    gang-matrix, ``phase`` runs one phase alone.
+    ``recompute=boundary`` delays updates of the matrix to slice boundaries (rule 2).
+    ``engine`` and ``arithmetic`` choose how the simulator computes (``auto``: compiled
+    code for long runs). ``history`` says whether the schedule lists every change of the
+    matrix. On a gang-matrix, ``phase`` runs one phase alone.
     """
 
     recompute: Literal["event", "boundary"] = "event"
@@ -41,15 +41,19 @@ class Settings(Record):
 
 @dataclass(frozen=True)
 class Policy:
-    """Pair a name with rules for the phases; simulations and live runs both use it."""
+    """A policy: a name, and rules for the phases of an update.
+
+    Simulations and live runs both use it.
+    """
 
     name: str
     rules: Rules
 
     def update(self, state: State, phase: str = "all") -> State:
-        """Run all phases once (a scheduling event), or one *phase* alone.
+        """Run all phases of a scheduling event once, or only one *phase*; return the
+        matrix.
 
-        Raises UsageError if the policy has no such phase.
+        Raise UsageError if the policy has no such phase.
         """
         phases = phases_of(self.rules)
         chosen = list(phases.values())
@@ -64,7 +68,7 @@ class Policy:
 
 
 GS = Policy("gs", Rules(BEST_FIT))
-"""Plain gang scheduling, blind to where the files are (Section 3.2)."""
+"""Plain gang scheduling, which ignores where the files are (Section 3.2)."""
 IOGS = Policy("iogs", Rules(FILE_NODES))
 """A job starts on its file nodes or waits (Section 3.3)."""
 ADAPTIVE_IOGS = Policy("adaptive-iogs", Rules(ADAPTIVE, local_first=True))
@@ -74,7 +78,7 @@ MIGRATE_IOGS = Policy("migrate-iogs", Rules(ADAPTIVE, migrate=True, local_first=
 
 
 def _fixed(policy: Policy) -> Callable[[Settings], Policy]:
-    """Return a factory for a policy without settings of its own."""
+    """Return a factory that returns *policy*, which has no settings of its own."""
     return lambda settings: policy
 
 
@@ -87,9 +91,10 @@ migrate_iogs = _fixed(MIGRATE_IOGS)
 class GuardedSettings(Settings):
     """Configure guarded-iogs.
 
-    ``guard``: share of all M P slots that home instances may fill after a remote start
-    (or L/R of the job, if larger). ``patience``: a job that has waited this many times
-    R - L may start remote in any case.
+    ``guard`` is the share of all M P slots (M rows, P nodes) that home instances of
+    jobs may fill after a remote start. It is replaced by L/R of the job, its local over
+    its remote run time, if that is larger. ``patience``: a job that has waited this
+    many times R - L may start remote in any case.
     """
 
     guard: Share = 0.7
@@ -99,11 +104,12 @@ class GuardedSettings(Settings):
 def guarded(settings: GuardedSettings) -> Policy:
     """Return guarded-iogs (ours): Migrate-IOGS without remote starts on a full machine.
 
-    A remote job holds its slots R/L times as long, which causes more remote starts; the
-    guard keeps the matrix empty enough for migration to undo them. A refused job does
-    not block the queue, and is refused only until its wait reaches a multiple of the
-    cost of remote reading. A start that leaves the matrix below the share L/R is not
-    refused: slots kept empty would cost more work than remote reading.
+    A remote job holds its slots R/L times as long as a local one (R and L are its
+    remote and local run times). That causes more remote starts. The guard keeps the
+    matrix empty enough for migration to undo them. A refused job does not block the
+    queue; it is refused only until its wait reaches a multiple of the cost of remote
+    reading. A start that leaves the matrix below the share L/R is not refused, because
+    slots kept empty would cost more work than remote reading.
     """
     rules = MIGRATE_IOGS.rules._replace(
         guard=exact(settings.guard), patience=exact(settings.patience), break_even=True
@@ -112,17 +118,22 @@ def guarded(settings: GuardedSettings) -> Policy:
 
 
 class IndexSettings(Settings):
-    """Configure index-iogs: weights of jobs, and the queue.
+    """Configure index-iogs: the weights of jobs, and the queue.
 
-    ``guard``: share of all M P slots that home instances may fill after a remote start.
-    ``weight``: ``las`` 1/(attained + T)^2 needs no run times; ``hdf`` 1/(max(L, T)
-    max(remaining, 50)) is clairvoyant; ``one`` gives all jobs the same weight.
-    ``queue=fcfs`` stops at the first job that does not fit. Jobs that have waited
-    longer than ``age_seconds`` go first, in FCFS order, and the first of them that does
-    not fit stops admission (0: no age term; the default was chosen on the seeds that
-    the benchmark reports). Jobs whose remote time is at most ``pack_ratio`` times their
-    local time gain little from their files: they start, unguarded, where their rate
-    (speed times the rows that have the columns free) is highest, and never migrate.
+    - ``guard`` is the share of all M P slots (M rows, P nodes) that home instances of
+      jobs may fill after a remote start.
+    - ``weight``: ``las`` is 1/(attained + T)^2, with the attained service and the slice
+      T, and needs no run times. ``hdf`` is 1/(max(L, T) max(remaining, 50)), with the
+      local run time L and the remaining time, so it is clairvoyant. ``one`` gives all
+      jobs the same weight.
+    - ``queue=fcfs`` stops at the first job that does not fit.
+    - ``age_seconds``: jobs that have waited longer go first, in FCFS order, and the
+      first of them that does not fit stops admission (0: no age term). The default was
+      chosen on the seeds that the benchmark reports.
+    - ``pack_ratio``: jobs whose remote time is at most this multiple of their local
+      time gain little from their files. They start without the guard, where their rate
+      is highest (speed x number of rows in which the columns are free), and never
+      migrate.
     """
 
     guard: Share = 0.7
@@ -133,11 +144,12 @@ class IndexSettings(Settings):
 
 
 def index(settings: IndexSettings) -> Policy:
-    """Return index-iogs (ours): in all phases the job with the least service is first.
+    """Return index-iogs (ours): in all phases, jobs with the largest weight go first.
 
-    Weights give the order of jobs in admission, migration and FillMatrix; a job gets at
-    once as many replicas as fit. The queue is free (a job that does not fit is passed
-    over) under the guard of :func:`guarded`; the age term keeps big jobs from starving.
+    This is the order of admission, migration and FillMatrix. With the default weight it
+    prefers jobs with the least attained service. A job gets as many replicas at once as
+    fit. The queue is free (a job that does not fit is passed over) and has the guard of
+    :func:`guarded`; the age term keeps big jobs from starving.
     """
     rules = Rules(
         ADAPTIVE,

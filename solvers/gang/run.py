@@ -1,4 +1,4 @@
-"""Run a policy as a solver: simulate a workload, or decide on one snapshot."""
+"""Run a gang policy as a solver: simulate a workload, or decide on a snapshot."""
 
 from ioopt.compiled.choice import use_machine_code
 from ioopt.decisions.gang.rules import HDF
@@ -20,17 +20,21 @@ from ioopt.sim.pace import Pace
 from ioopt.solvers.gang.policy import GS, Policy, Settings
 
 PLAIN_SECONDS_PER_JOB = 2e-4
-"""Seconds per job to simulate a workload in plain Python."""
+"""Seconds to simulate a job of a workload in plain Python."""
 SECONDS_PER_JOB = 1.5e-5
-"""Seconds per job to write and check a schedule without history."""
+"""Seconds to write and check a job of a schedule without history."""
 RECORD_UP_TO_JOBS = 2_000
-"""Most jobs for which ``history=auto`` writes the history of the matrix."""
+"""Largest number of jobs for which ``history=auto`` writes the history of the
+matrix.
+"""
 RECORD_UP_TO_CELLS = 4_000_000
-"""Most jobs x nodes for which ``history=auto`` writes the history of the matrix."""
+"""Largest number jobs x nodes for which ``history=auto`` writes the history of the
+matrix.
+"""
 
 
 def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Outcome:
-    """Simulate a workload under the request's policy, or decide on one snapshot."""
+    """Simulate a workload under the policy of *request*, or decide on a snapshot."""
     policy: Policy = request.policy
     settings: Settings = request.settings
     if isinstance(problem, GangMatrixProblem):
@@ -51,7 +55,8 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
 def cheapest(
     problem: GangProblem, request: SolveRequest, slow: GangPolicy, error: OutOfTime
 ) -> Outcome:
-    """Answer with ``gs`` in place of a policy that cannot be simulated in time.
+    """Answer with ``gs`` in place of the policy *slow*, which cannot be simulated in
+    time.
 
     There is no answer if ``gs`` is too slow as well.
     """
@@ -77,16 +82,17 @@ def simulate_policy(
     settings: Settings,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Simulate a workload by the engine of *settings*; ``auto``: by the faster one.
+    """Simulate a workload with the engine of *settings*; ``auto`` takes the faster one.
 
-    Raises OutOfTime at the *deadline*.
+    Raise UsageError if the compiled engine is asked for something that it cannot do,
+    and OutOfTime at the *deadline*.
     """
     deadline = deadline or Deadline(None)
     deadline = deadline.with_overtime(SECONDS_PER_JOB * len(problem.jobs))
     timing = Timing.of(problem.machine, settings.arithmetic, settings.recompute)
     obstacle = _obstacle(policy, timing, settings)
     if settings.engine == "compiled" and obstacle:
-        raise UsageError(f"engine=compiled cannot be used: {obstacle}; say engine=auto")
+        raise UsageError(f"engine=compiled cannot be used: {obstacle}; use engine=auto")
     seconds = PLAIN_SECONDS_PER_JOB * len(problem.jobs)
     record = _records_history(problem, settings)
     compiled = settings.engine == "compiled"
@@ -107,7 +113,7 @@ def simulate_policy(
 
 
 def _records_history(problem: GangProblem, settings: Settings) -> bool:
-    """Return whether the schedule is to list every change of the matrix."""
+    """Return whether the schedule lists every change of the matrix."""
     if settings.history != "auto":
         return settings.history == "yes"
     jobs = len(problem.jobs)
@@ -117,20 +123,22 @@ def _records_history(problem: GangProblem, settings: Settings) -> bool:
 
 
 def _obstacle(policy: GangPolicy, timing: Timing, settings: Settings) -> str | None:
-    """Return why the compiled engine cannot run, or None."""
+    """Return why the compiled engine cannot run *policy*; None if it can."""
     if policy.rules is None or policy.rules.weight == HDF:
         return f"{policy.name} has no compiled form"
     if settings.arithmetic == "exact":
-        return "exact arithmetic needs Python numbers"
+        return "arithmetic=exact needs the Python engine"
     if settings.history == "yes":
         return "only the Python engine records the history of the matrix"
     if timing.levels > 62:
-        return "more than 62 rows"
+        return "the matrix has more than 62 rows"
     return None
 
 
 def plan_of_state(problem: GangMatrixProblem, state: State) -> GangMatrixPlan:
-    """Return the matrix of *state* as a plan of the snapshot that it came from."""
+    """Return the matrix of *state* as a plan of *problem*, the snapshot that it came
+    from.
+    """
     ids = [job.id for job in (*problem.running, *problem.waiting)]
     rows = zip(state.jobs, state.columns, state.homes, state.spans)
     placed = [

@@ -1,1 +1,1 @@
-"""Solvers of work directories."""
+"""Solvers of the work directory family."""

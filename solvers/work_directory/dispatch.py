@@ -40,16 +40,18 @@ NEEDS = {
     "through": "while task {task} runs, the directory holds at least {size}",
     "end": "while the last task runs, the directory holds at least {size}",
 }
-"""Sentence for each reason of the bound of the peak (rule B10)."""
+"""For each reason of the peak bound (rule B10), the sentence that explains it."""
 TASK_SECONDS = 5e-5
 """Seconds per task for reading, planning, replaying, checking and writing.
 
-Measured on a machine of 2020.
+They were measured on a machine of 2020.
 """
 
 
 def require_time(problem: WorkDirectoryProblem, deadline: Deadline) -> None:
-    """Raise OutOfTime if the limit of the whole run is too short for any answer."""
+    """Raise OutOfTime if the time limit of the whole run is too short for any
+    answer.
+    """
     needed = TASK_SECONDS * len(problem.tasks)
     if needed > (1 + OVERTIME) * deadline.run_seconds + OVERTIME_SECONDS:
         raise OutOfTime(
@@ -60,12 +62,16 @@ def require_time(problem: WorkDirectoryProblem, deadline: Deadline) -> None:
 
 
 def first_answer(problem: WorkDirectoryProblem, deadline: Deadline) -> Deadline:
-    """Return the deadline of a search that leaves time for replay and check."""
+    """Return a *deadline* for the search that leaves time to replay and check its
+    plan.
+    """
     return deadline.within(deadline.remaining() - TASK_SECONDS * len(problem.tasks))
 
 
 def one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Starts:
-    """Return the earliest starts if the tasks run one by one in *order*."""
+    """Return the earliest starts, in ticks, of tasks that run one after the other in
+    *order*.
+    """
     ticks = problem.ticks
     tasks = problem.tasks
     starts: Starts = []
@@ -78,8 +84,9 @@ def one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Starts:
 
 
 def too_small(need: str, bound: int, quota: int) -> str:
-    """Return the fault that *bound* bytes exceed the *quota*; *need* says what needs
-    them.
+    """Return the note that *bound* bytes exceed the *quota*.
+
+    *need* is a sentence that says what takes these bytes.
     """
     wanted = quantity("bytes", quota)
     missing = counted(bound - quota, "byte")
@@ -89,8 +96,8 @@ def too_small(need: str, bound: int, quota: int) -> str:
 class Settings(Record):
     """Configure a policy.
 
-    ``safe``: start a task only if the rest can still end afterwards (rule B6).
-    ``in_flight``: the most samples open at once (rule B7).
+    ``safe``: start a task only if all other tasks can still end afterwards (rule B6).
+    ``in_flight``: the largest number of samples that may be open at once (rule B7).
     """
 
     safe: bool = True
@@ -99,11 +106,12 @@ class Settings(Record):
 
 @dataclass(frozen=True)
 class Question:
-    """State the quota that plans must respect, and what is known before a search.
+    """State the quota that a plan must respect, and what is known before the search.
 
     With ``peak`` (the measure is ``peak_bytes``) the quota is the least that is known
-    to suffice. ``order`` needs ``found`` bytes when its tasks run one at a time. Bounds
-    are those for which the ``deadline`` leaves time.
+    to suffice. ``order`` is an order of the tasks that needs ``found`` bytes if they
+    run one after the other. ``least`` is the lower bound of the peak. Bounds are as
+    good as the ``deadline`` allows.
     """
 
     problem: WorkDirectoryProblem
@@ -122,12 +130,11 @@ class Question:
         order: list[int] | None = None,
         deadline: Deadline | None = None,
     ) -> Question:
-        """Return the question for the problem's quota, or with *peak* for the needs of
-        *order*.
+        """Return the question for the quota of *problem*.
 
-        Without *order* take the reference order, or with *peak* the order with the
-        least known peak. Past the *deadline* fewer orders are tried, and the bounds are
-        weaker.
+        With *peak* the quota is the peak of *order* instead. The default *order* is the
+        reference order, or with *peak* the order with the least known peak. Past the
+        *deadline* fewer orders are tried, and the bounds are weaker.
         """
         if order is None:
             known = least_order if peak else reference_order
@@ -139,14 +146,14 @@ class Question:
 
     @property
     def no_order_known(self) -> bool:
-        """Return whether ``order`` needs more than the quota."""
+        """Return whether no known order respects the quota: ``order`` needs more."""
         return self.quota is not None and self.found > self.quota
 
     @cached_property
     def walk(self) -> Walk | None:
-        """Return the object that admits tasks in safe runs.
+        """Return the object that decides which tasks a safe run may start.
 
-        None without a quota, or if no order is known to respect it.
+        Return None without a quota, or if no known order respects it.
         """
         if self.quota is None or self.no_order_known:
             return None
@@ -154,14 +161,18 @@ class Question:
 
     @classmethod
     def asked(cls, problem: WorkDirectoryProblem, request: SolveRequest) -> Question:
-        """Return the question of a *request*; OutOfTime if its limit is too short."""
+        """Return the question of a *request*; raise OutOfTime if its time limit is too
+        short.
+        """
         require_time(problem, request.deadline)
         deadline = first_answer(problem, request.deadline)
         with collector_paused():
             return cls.of(problem, request.measure == "peak_bytes", deadline=deadline)
 
     def refused(self) -> Answer | None:
-        """Return the answer if no plan can exist, otherwise None."""
+        """Return the answer "infeasible" if the bound of the peak exceeds the quota,
+        otherwise None.
+        """
         if self.quota is None or self.least.bound <= self.quota:
             return None
         least = self.least
@@ -171,31 +182,38 @@ class Question:
         return Outcome(None, infeasible=True, notes=(note,))
 
     def no_order(self) -> Fault:
-        """Return the fault that no order of the tasks is known to respect the quota."""
+        """Return the fault that no known order of the tasks respects the quota."""
         return Fault(
             "no order found", least=self.found, over=self.found - (self.quota or 0)
         )
 
     @cached_property
     def bound(self) -> Fraction:
-        """Return the lower bound of the makespan under the quota, in seconds."""
+        """Return the lower bound of the makespan under the quota, in seconds, as an
+        exact fraction.
+        """
         return makespan_bounds(self.problem, self.quota, self.deadline).bound
 
     @property
     def seconds(self) -> float:
-        """Return the lower bound of the makespan in seconds as the nearest float."""
+        """Return the lower bound of the makespan, in seconds, as the nearest float."""
         return float(self.bound)
 
     def one_by_one(self) -> Starts | None:
-        """Return the starts of the tasks one by one in ``order``; None if that exceeds
-        the quota.
+        """Return the starts of the tasks one after the other in ``order``.
+
+        Return None if they exceed the quota.
         """
         if self.no_order_known:
             return None
         return one_by_one(self.problem, self.order)
 
     def plan(self, starts: Starts) -> WorkDirectoryPlan:
-        """Return the plan of a run; add a note if it exceeds the quota."""
+        """Return the plan with these *starts*.
+
+        For the measure ``peak_bytes`` it is marked to ignore the quota of the instance
+        if it needs more.
+        """
         plan = named(self.problem, self.problem.ticks, starts)
         own = self.problem.quota_bytes
         if self.peak and own is not None and (self.quota or 0) > own:
@@ -203,7 +221,9 @@ class Question:
         return plan
 
     def answer(self, starts: Starts, stop: StopReason = StopReason.FINISHED) -> Answer:
-        """Return the outcome of a run."""
+        """Return the outcome for the *starts* of a run, with the bound of the
+        measure.
+        """
         told: Json = {"bound": self.seconds}
         if self.peak:
             told = {"bound": float(self.least.bound), "objective_name": "peak_bytes"}
@@ -211,7 +231,11 @@ class Question:
 
 
 class Runs:
-    """Run policies and ranks repeatedly on one question; the runs share its data."""
+    """Run policies and ranks on one question, again and again.
+
+    A rank is a function that returns the priority of a task; the least goes first. What
+    all runs need is computed once.
+    """
 
     def __init__(self, question: Question) -> None:
         self.question = question
@@ -235,10 +259,11 @@ class Runs:
         until: int | None = None,
         deadline: Deadline | None = None,
     ) -> Starts:
-        """Return the starts of one run.
+        """Return the starts of one run, in ticks.
 
-        *delays* are the instants before which the tasks of each sample are not ready.
-        Raises Fault, also if the run would end after *until*, and OutOfTime past the
+        *in_flight* is the largest number of samples open at once. *delays* has, for
+        each sample, the instant before which its tasks are not ready. Raise Fault if
+        the run gets stuck, or would end after *until*; raise OutOfTime past the
         *deadline*.
         """
         question = self.question
@@ -259,12 +284,12 @@ class Runs:
         )
 
     def makespan(self, starts: Starts) -> int:
-        """Return the last end, in ticks."""
+        """Return the end of the last task, in ticks."""
         return max((at + self.length[k] for at, k in starts), default=0)
 
     def sequential(self) -> Starts:
-        """Return the starts of the tasks one by one; Fault if that exceeds the
-        quota.
+        """Return the starts of the tasks one after the other; raise Fault if they
+        exceed the quota.
         """
         starts = self.question.one_by_one()
         if starts is None:
@@ -272,11 +297,13 @@ class Runs:
         return starts
 
     def in_flight(self) -> Iterator[tuple[int, Policy]]:
-        """Return every pair of a cap of samples in flight and a policy."""
+        """Return all pairs (number of samples that may be open at once, policy)."""
         return product(range(1, max(self.problem.samples, default=0) + 2), POLICIES)
 
 
 def _policy(name: Policy) -> Callable[[WorkDirectoryProblem, SolveRequest], Answer]:
+    """Return the solver that runs policy *name* once."""
+
     def solve(
         problem: WorkDirectoryProblem,
         request: SolveRequest[Settings, WorkDirectoryPlan],
@@ -303,7 +330,7 @@ solve_depth_first = _policy("depth-first")
 
 
 def solve_in_flight(problem: WorkDirectoryProblem, request: SolveRequest) -> Answer:
-    """Return the best safe run over all caps of samples in flight and both policies."""
+    """Return the best safe run over both policies and all limits of open samples."""
     question = Question.asked(problem, request)
     if refused := question.refused():
         return refused
@@ -321,8 +348,9 @@ def solve_in_flight(problem: WorkDirectoryProblem, request: SolveRequest) -> Ans
 
 @dataclass(frozen=True)
 class Quickest:
-    """Record the best safe run, its cap and policy; cap None: the tasks run one by
-    one.
+    """Store the best safe run, with its limit of open samples ``cap`` and its policy.
+
+    ``cap`` is None if the tasks run one after the other.
     """
 
     starts: Starts
@@ -332,7 +360,10 @@ class Quickest:
 
 
 def quickest(runs: Runs, deadline: Deadline) -> Quickest:
-    """Return the best safe run until the *deadline*; Fault if none completes."""
+    """Return the safe run with the least makespan that is found until the *deadline*.
+
+    Raise Fault if no order of the tasks is known to respect the quota.
+    """
     best = None
     until: int | None = None
     for cap, policy in runs.in_flight():

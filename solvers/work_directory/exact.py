@@ -1,8 +1,8 @@
 """Solve work directories by constraint programming (rule B12).
 
-It proves small ones optimal and finds least peaks. The program is a relaxation if times
-or bytes are rounded, or if tasks take 0 seconds: a plan counts only once its replay
-under the requested quota has found no fault.
+This proves plans of small instances optimal and finds least peaks. The program is only
+a relaxation if times or bytes are rounded, or if tasks take 0 seconds. So a plan counts
+only if its replay under the requested quota has no fault.
 """
 
 from __future__ import annotations
@@ -25,25 +25,29 @@ from ioopt.solvers.work_directory.search import solve as search_alone
 from ioopt.units import exact, quantity
 
 SEARCH_SHARE = 0.3
-"""Share of the time that the search before the proof takes."""
+"""Share of the time limit for the search that precedes the proof."""
 EVALUATIONS = 300
-"""Number of runs of the search before the proof."""
+"""Number of runs of the search that precedes the proof."""
 QUICK = 12
-"""Most tasks for which ``auto`` tries a proof before its search has ended.
+"""Largest number of tasks for which ``auto`` tries a proof before its search has ended.
 
-With more tasks a proof may take long, and ``auto`` would be behind ``search`` where
-time is short.
+With more tasks a proof may take long. Under a short time limit ``auto`` would then find
+worse plans than ``search``.
 """
 PROOF_SHARE = 0.2
-"""Share of the time that this early proof may take."""
+"""Share of the time limit for this early proof."""
 SMALL = 60
-"""Most tasks for which ``auto`` tries a proof."""
+"""Largest number of tasks for which ``auto`` tries a proof."""
 PROGRAM_SECONDS = 5e-4
-"""Seconds per task to write the program; with less time none is written."""
+"""Seconds per task that writing the program takes.
+
+No program is written if less time is left.
+"""
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
 """Parameters of CP-SAT.
 
-Without the energy of the intervals in its relaxation four tasks may take minutes.
+At a lower linearization level its linear relaxation omits the energy of the intervals,
+and four tasks may take minutes.
 """
 
 
@@ -53,14 +57,18 @@ def solve(problem: WorkDirectoryProblem, request: Asked) -> Answer:
 
 
 def solve_auto(problem: WorkDirectoryProblem, request: Asked) -> Answer:
-    """Run ``search``; on small instances also ``exact``."""
+    """Run ``search``, and on small instances also ``exact``."""
     if len(problem.tasks) > SMALL:
         return search_alone(problem, request)
     return _solve(problem, request, thorough=True)
 
 
 def _solve(problem: WorkDirectoryProblem, request: Asked, thorough: bool) -> Answer:
-    """Answer *request* by search and proof; if *thorough*, with the complete search."""
+    """Answer *request* by a search and a proof.
+
+    If *thorough*, the search makes all its evaluations; otherwise it only prepares the
+    proof.
+    """
     question = Question.asked(problem, request)
     refused = question.refused()
     if refused:
@@ -81,9 +89,11 @@ def _solve(problem: WorkDirectoryProblem, request: Asked, thorough: bool) -> Ans
 
 
 def _least_peak(question: Question, request: Asked) -> tuple[list[int], int]:
-    """Return the order with the least peak found, and a lower bound of the peak.
+    """Return the order with the least peak found, and a lower bound of the peak in
+    bytes.
 
-    Times do not matter, so all are 1 here.
+    Every task takes one unit of time in the program, because times do not matter for
+    the peak.
     """
     problem = question.problem
     order = question.order
@@ -107,13 +117,17 @@ def _least_peak(question: Question, request: Asked) -> tuple[list[int], int]:
 
 
 def _worth_writing(problem: WorkDirectoryProblem, deadline: Deadline) -> bool:
-    """Return whether the program can be written before the *deadline*."""
+    """Return whether enough time is left before the *deadline* to write the program."""
     return deadline.remaining() > PROGRAM_SECONDS * len(problem.tasks)
 
 
 @dataclass
 class Proof:
-    """Collect what CP-SAT has proven and found for one question in one or more runs."""
+    """Collect what one or more runs of CP-SAT have proven and found for one question.
+
+    ``seconds`` is the best lower bound of the makespan. ``closed`` says that the last
+    run proved its program optimal or infeasible.
+    """
 
     question: Question
     request: Asked
@@ -124,7 +138,9 @@ class Proof:
     infeasible: bool = False
 
     def run(self, search: Search, deadline: Deadline) -> None:
-        """Solve the program from the best plan of *search* until the *deadline*."""
+        """Solve the program until the *deadline*, with the best plan of *search* as its
+        hint.
+        """
         question = self.question
         problem = self.question.problem
         if not _worth_writing(problem, deadline):
@@ -147,7 +163,7 @@ class Proof:
 
 
 def _least_makespan(question: Question, request: Asked, thorough: bool) -> Answer:
-    """Return the better plan of search and program, and the proven bound."""
+    """Return the better of the plans of search and program, with the proven bound."""
     deadline = request.deadline
     most = (request.settings or Settings()).evaluations
     search = Search(question, request)
@@ -166,7 +182,11 @@ def _least_makespan(question: Question, request: Asked, thorough: bool) -> Answe
 
 
 def _better(search: Search, proof: Proof) -> Answer:
-    """Return the shorter of the two plans, with the proven bound."""
+    """Return the plan with the shorter makespan, from *search* or *proof*, with the
+    proven bound.
+
+    Return "infeasible" if the proof shows that no plan respects the quota.
+    """
     found = search.answer(proof.stop)
     if not proof.plans and not proof.infeasible:
         if found.plan:
@@ -187,8 +207,10 @@ def _better(search: Search, proof: Proof) -> Answer:
 
 
 def _hint(search: Search, scale: Scale) -> dict[int, int]:
-    """Return the best starts of *search* in the program's units; empty without a
-    plan.
+    """Return the start of each task in the best plan of *search*, in units of the
+    program.
+
+    Return an empty dictionary if the search has no plan.
     """
     if search.best is None:
         return {}
@@ -202,9 +224,10 @@ def _hint(search: Search, scale: Scale) -> dict[int, int]:
 def _carried_out(
     question: Question, scale: Scale, answer: BackendAnswer
 ) -> list[WorkDirectoryPlan]:
-    """Turn the starts in a program's *answer* into a plan.
+    """Return the plan for the starts in *answer*, as a list with at most one plan.
 
-    If the program is only a relaxation, run the tasks in the order of the starts.
+    If the starts are rounded, or their replay has a fault, the tasks run in the order
+    of the starts instead.
     """
     problem = question.problem
     begun = [int(answer.values[k]) for k in range(len(problem.tasks))]

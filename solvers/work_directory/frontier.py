@@ -1,4 +1,6 @@
-"""Find the least makespan for each of several quotas (rule B14)."""
+"""Compute a frontier (rule B14): the least makespan found for each of several
+quotas.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,11 @@ from ioopt.solvers.work_directory.dispatch import Question
 from ioopt.solvers.work_directory.search import Asked, Settings, search
 
 SHARES = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10))
-"""Default quotas, as shares of the peak of ``submission`` without a quota."""
+"""Default quotas, as shares of the peak that ``submission`` has without a quota."""
 
 
 def unlimited(problem: WorkDirectoryProblem) -> Json:
-    """Return the metrics of the order of submission without a quota."""
+    """Return the metrics of a run in the order of submission, without a quota."""
     free = problem.model_copy(update={"quota_bytes": None})
     return carried_out(free, dispatch(free, Dispatcher(free))).metrics
 
@@ -31,11 +33,12 @@ def unlimited(problem: WorkDirectoryProblem) -> Json:
 def frontier(
     problem: WorkDirectoryProblem, request: Asked, quotas: Sequence[int] | None = None
 ) -> list[Json]:
-    """Return rows {quota_bytes, makespan_seconds, peak_bytes, bound, status} by quota.
+    """Return one row for each quota, in rising order of the quota.
 
-    Makespan and peak are those of a plan that was replayed under the quota of its row.
-    The quotas share the time equally. A plan also counts for every larger quota, and a
-    bound for every smaller one.
+    A row has quota_bytes, makespan_seconds, peak_bytes, bound and status. Makespan and
+    peak are those of a plan that was replayed under the quota of its row. The quotas
+    share the time equally. A plan also counts for every larger quota, and a bound for
+    every smaller one.
     """
     if quotas is None:
         peak = unlimited(problem)["peak_bytes"]
@@ -75,10 +78,10 @@ def frontier(
 
 
 def no_worse(row: Json, run: Json) -> bool:
-    """Put the metrics of a *run* into *row* if the run respects its quota and is
-    quicker.
+    """Put the metrics of a *run* into *row*, and return True, if the run improves the
+    row.
 
-    Return whether they were put there.
+    It must respect the quota of the row and have a shorter makespan.
     """
     if run["peak_bytes"] > row["quota_bytes"]:
         return False
@@ -92,7 +95,9 @@ def no_worse(row: Json, run: Json) -> bool:
 
 
 def judge(row: Json) -> None:
-    """Set the status of a *row* with a plan: optimal if its bound proves it."""
+    """Set the status of a *row* with a plan: optimal if the bound proves it, else
+    feasible.
+    """
     makespan = row["makespan_seconds"]
     if makespan is None:
         return

@@ -1,9 +1,9 @@
-"""Search over orders, delays of samples and caps of samples in flight (rule B13).
+"""Search over orders of tasks, delays and caps of samples in flight (rule B13).
 
-The search begins with the runs of ``in-flight``, and with runs whose samples start in
-groups, one group after the other in equal steps. Then it changes the best point at
+The search begins with the runs of ``in-flight`` and with runs in which groups of
+samples start one after the other, at equal steps. Then it changes the best point at
 random; the changed point replaces it if it is not worse. A point is first run without
-the admission of safe runs, which is quicker, and as good if the run completes.
+the admission control of safe runs. This is quicker, and as good if the run completes.
 """
 
 from __future__ import annotations
@@ -28,25 +28,29 @@ from ioopt.solvers.work_directory.dispatch import Answer, Question, Runs, first_
 from ioopt.units import exact
 
 STARTS_SHARE = 0.5
-"""Share of the time that the first runs may take."""
+"""Share of the time limit for the first runs."""
 STAGGERS = 150
-"""Number of first runs in which samples start in groups, one group after the other."""
+"""Number of first runs in which groups of samples start one after the other."""
 LONGEST = 1.5
-"""Longest step between two groups, as a multiple of the bound per sample."""
+"""Longest step between two samples, as a multiple of (makespan bound / number of
+samples).
+"""
 POLICIES: tuple[Policy, ...] = ("depth-first", "submission", "newest-first")
 MOVES = ("few", "sample", "tail", "delay", "swap", "scale", "cap")
 BASIC: tuple[Policy, ...] = ("depth-first", "submission")
 LARGE = 5_000
-"""Number of tasks above which the policies are first run without admission.
+"""Number of tasks above which the policies are first run without admission control.
 
-A run without admission takes a small part of the time of a safe run.
+A run without admission control takes a small part of the time of a safe run.
 """
 SPREAD = 0.15
-"""Standard deviation of a move's shift of a task, as a share of the makespan."""
+"""Standard deviation by which a move shifts a task, as a share of the makespan."""
 
 
 class Settings(Record):
-    """Configure ``evaluations``: the most runs after the first ones."""
+    """Configure the search: ``evaluations`` is the largest number of runs after the
+    first ones.
+    """
 
     evaluations: int = Field(default=20_000, ge=0)
 
@@ -56,10 +60,12 @@ Asked = SolveRequest[Settings, WorkDirectoryPlan]
 
 @dataclass(frozen=True)
 class Point:
-    """Represent a point of the search and its run.
+    """Represent a point of the search and the run of it.
 
-    ``begins`` ranks the tasks (ticks), ``delays`` hold back the samples (ticks), and
-    ``cap`` is the most samples in flight.
+    ``begins`` has the rank of each task, in ticks: the least goes first. ``delays``
+    has, for each sample, the instant before which it cannot start, in ticks. ``cap`` is
+    the largest number of samples in flight (None: no limit). ``starts`` and
+    ``makespan`` are those of the run.
     """
 
     begins: list[int]
@@ -70,7 +76,7 @@ class Point:
 
 
 def part_of(ticks: int, share: float) -> int:
-    """Return the *share* of *ticks*, rounded toward 0, without rounding to a float.
+    """Return *share* times *ticks*, rounded toward 0; all digits of *ticks* count.
 
     >>> part_of(7, 0.5), part_of(-7, 0.5)
     (3, -3)
@@ -83,14 +89,25 @@ def part_of(ticks: int, share: float) -> int:
 
 
 def rank_by(numbers: Sequence[int]) -> Rank:
-    """Return the rank that puts the task with the least of *numbers* first."""
+    """Return the rank by which the task with the least of *numbers* goes first."""
     return lambda now, k: numbers[k]
+
+
+def tasks_of_samples(problem: WorkDirectoryProblem) -> list[list[int]]:
+    """Return, for each sample, its tasks; some tasks may belong to no sample."""
+    groups: list[list[int]] = [[] for _ in range(max(problem.samples, default=-1) + 1)]
+    for k, sample in enumerate(problem.samples):
+        if sample >= 0:
+            groups[sample].append(k)
+    return groups
 
 
 class Search:
     """Search for the best point of one question.
 
-    ``advance`` may be called again: it continues where it stopped.
+    ``first`` are the runs that the search begins with, ``runs`` the one that carries
+    out all other points. ``groups`` has the tasks of each sample. ``advance`` may be
+    called again: it continues where it stopped.
     """
 
     def __init__(self, question: Question, request: Asked) -> None:
@@ -99,30 +116,37 @@ class Search:
         self.runs = Runs(question)
         self.deadline = first_answer(question.problem, request.deadline)
         self.rng = random.Random(request.options.seed)
+        self.groups = tasks_of_samples(question.problem)
         self.evaluated = 0
-        self.first = [self.runs]
-        if not question.peak and (
-            question.no_order_known or not self.deadline.expired()
-        ):
-            order = least_order(question.problem, self.deadline)
-            if sequential_peak(question.problem, order) < question.found:
-                other = Question.of(
-                    question.problem, order=order, deadline=self.deadline
-                )
-                self.runs = Runs(other)
-                self.first.append(self.runs)
-        self.groups: list[list[int]] = [
-            [] for _ in range(max(question.problem.samples, default=-1) + 1)
-        ]
-        for k, number in enumerate(question.problem.samples):
-            if number >= 0:
-                self.groups[number].append(k)
         self.best: Point | None = None
         self.fault: Fault | OutOfTime | None = None
+        self.first = [self.runs]
+        other = self._question_with_lower_peak()
+        if other is not None:
+            self.runs = Runs(other)
+            self.first.append(self.runs)
         request.incumbents.objective_name = "makespan_seconds"
 
+    def _question_with_lower_peak(self) -> Question | None:
+        """Return the same question with an order of the tasks that has a lower peak.
+
+        It becomes the reference order of safe runs, which can then start more tasks.
+        Return None if no such order is found. For the measure ``peak_bytes`` none is
+        sought, because the question already has the best one. Past the deadline none is
+        sought if the question's order respects the quota.
+        """
+        question = self.question
+        if question.peak:
+            return None
+        if not question.no_order_known and self.deadline.expired():
+            return None
+        order = least_order(question.problem, self.deadline)
+        if sequential_peak(question.problem, order) >= question.found:
+            return None
+        return Question.of(question.problem, order=order, deadline=self.deadline)
+
     def begin(self) -> None:
-        """Run the first points, and record the best of them."""
+        """Run the first points, and keep the best of them."""
         part = self.deadline.within(self.deadline.remaining() * STARTS_SHARE)
         quiet = [0] * len(self.groups)
         for runs in self.first:
@@ -142,15 +166,18 @@ class Search:
             self.stagger()
 
     def _begins_of(self, plan: WorkDirectoryPlan) -> list[int]:
-        """Return the starts of *plan* by task in ticks; 0 for a task without one."""
+        """Return the start of each task in *plan*, in ticks; 0 for a task that the plan
+        omits.
+        """
         per_second = self.runs.ticks.per_second
         at = {name: int(exact(seconds) * per_second) for seconds, name in plan.starts}
         return [at.get(task.id, 0) for task in self.question.problem.tasks]
 
     def _run_policies(self, quiet: list[int], until: Deadline) -> None:
-        """Run the policies with every cap of samples in flight.
+        """Run the policies as safe runs, with every limit of samples in flight.
 
-        *quiet* are delays of 0. Large instances are first run without admission.
+        *quiet* are delays of 0. Large instances are first run without admission control
+        and without such a limit.
         """
         if len(self.runs.length) > LARGE:
             for policy in BASIC:
@@ -162,7 +189,8 @@ class Search:
                     break
 
     def advance(self, evaluations: int, deadline: Deadline) -> StopReason:
-        """Change the best point until *evaluations* are made or it is proven optimal.
+        """Change the best point until *evaluations* runs are made or it is proven
+        optimal.
 
         Return why the search ended.
         """
@@ -178,23 +206,23 @@ class Search:
         return StopReason.FINISHED
 
     def proven(self) -> bool:
-        """Return whether the bound proves the best point."""
+        """Return whether the lower bound proves the best point optimal."""
         return self.best is not None and self.best.makespan <= self.bound
 
     @cached_property
     def bound(self) -> int:
-        """Return the lower bound of the makespan in ticks."""
+        """Return the lower bound of the makespan, in ticks, rounded up."""
         return ceil(self.question.bound * self.runs.ticks.per_second)
 
     def answer(self, stop: StopReason) -> Answer:
-        """Return the outcome: the best plan, or the reason why there is none."""
+        """Return the outcome: the best plan, or a note that says why there is none."""
         if self.best is None:
             why = self.fault or self.question.no_order()
             return Outcome(None, stop=stop, notes=(str(why),))
         return self.question.answer(self.best.starts, stop)
 
     def stagger(self) -> None:
-        """Run the samples in groups of a random size, one group after the other."""
+        """Run a random point in which groups of samples start one after the other."""
         rng = self.rng
         count = len(self.groups)
         size = min(rng.randint(1, count), rng.randint(1, count))
@@ -208,10 +236,11 @@ class Search:
 
     @cached_property
     def ranks(self) -> tuple[Policy | list[int], ...]:
-        """Return the policies, and three ranks of the tasks.
+        """Return the policies, and three other ranks of the tasks.
 
-        These are the place in the order of least peak, the place within the sample, and
-        the longest path from the task to an end, longest first.
+        The three ranks are: the place in the order of least peak; the place among the
+        tasks of the same sample in this order; the longest path from the task to an
+        end, longest first.
         """
         by_order = [0] * len(self.runs.length)
         within = [0] * len(self.runs.length)
@@ -232,10 +261,12 @@ class Search:
         modes: tuple[bool, ...] = (False, True),
         until: Deadline | None = None,
     ) -> None:
-        """Simulate one point without admission control, and with it if that run gets
-        stuck; keep the point as the best unless the best so far is better.
+        """Simulate one point, and keep it as the best unless the best so far is better.
 
-        The run is given up at the search's deadline, or earlier at *until*.
+        *rank* orders the tasks, *delays* holds back the samples, *cap* limits the
+        samples in flight. *modes* says for each attempt whether the run has admission
+        control; a further attempt is made only if the one before gets stuck. A run is
+        given up at *until* (by default the deadline of the search).
         """
         last = None
         if self.best is not None:
@@ -257,7 +288,9 @@ class Search:
                 return
 
     def keep(self, delays: list[int], cap: int | None, starts: Starts) -> None:
-        """Make a run the best unless it is worse; report it if it is better."""
+        """Make a run the best point unless it is worse; report its plan if it is
+        better.
+        """
         makespan = self.runs.makespan(starts)
         former = None
         if self.best is not None:
@@ -273,8 +306,9 @@ class Search:
             self.request.incumbents.report(plan, self.runs.ticks.seconds(makespan))
 
     def step(self) -> None:
-        """Make one random change to the best point and run it; there must be a
-        sample.
+        """Make one random change to the best point and run the changed point.
+
+        The instance must have a sample.
         """
         assert self.best is not None
         rng = self.rng
@@ -307,7 +341,9 @@ class Search:
         self.attempt(begins, delays, cap)
 
     def _few_shifted(self, point: Point) -> list[int]:
-        """Return the ranks of the tasks with one to six of them shifted."""
+        """Return the ranks of the tasks, after shifting one to six of them at
+        random.
+        """
         begins = list(point.begins)
         for _ in range(self.rng.randint(1, 6)):
             k = self.rng.randrange(len(begins))
@@ -315,7 +351,9 @@ class Search:
         return begins
 
     def _shift(self, begins: list[int], number: int, by: int, since: int = -1) -> None:
-        """Shift the tasks of sample *number* that begin after *since*."""
+        """Add *by* to the ranks of the tasks of sample *number* that begin after
+        *since*.
+        """
         for k in self.groups[number]:
             if begins[k] > since:
                 begins[k] += by
@@ -336,8 +374,9 @@ class Search:
             begins[k] -= apart
 
     def _other_cap(self, cap: int | None) -> int | None:
-        """Return a cap that differs by one or two; None if it would hold back no
-        sample.
+        """Return a limit of samples in flight that differs from *cap* by one or two.
+
+        Return None, no limit, if it would hold back no sample.
         """
         count = len(self.groups)
         other = max(1, (cap or count) + self.rng.choice((-2, -1, 1, 2)))
@@ -347,7 +386,9 @@ class Search:
 
 
 def search(question: Question, request: Asked, evaluations: int) -> Answer:
-    """Return the best plan found with *evaluations* runs or until the deadline."""
+    """Return the best plan found by *evaluations* runs, or until the deadline if it is
+    earlier.
+    """
     if refused := question.refused():
         return refused
     with collector_paused():
@@ -358,7 +399,7 @@ def search(question: Question, request: Asked, evaluations: int) -> Answer:
 
 def solve(problem: WorkDirectoryProblem, request: Asked) -> Answer:
     """Search until a plan is proven best, the evaluations are used up, or the deadline
-    expires.
+    passes.
     """
     question = Question.asked(problem, request)
     return search(question, request, (request.settings or Settings()).evaluations)
