@@ -274,7 +274,9 @@ class GangScheduler:
         return Refused(text)
 
     def state(self) -> Json:
-        """Return the state of the scheduler as plain JSON values, for :meth:`restore`."""
+        """Return the state of the scheduler as plain JSON values, for
+        :meth:`restore`.
+        """
         state = self._state
         jobs = [
             {

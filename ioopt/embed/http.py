@@ -294,7 +294,9 @@ class HttpServer:
             openapi_extra=_request_schema(),
         )
         async def messages(request: Request) -> Response:
-            """Answer a message. An invalid message also gets a reply, with "ok" false."""
+            """Answer a message. An invalid message also gets a reply, with "ok"
+            false.
+            """
             return await self._answer(request)
 
         @app.exception_handler(StarletteError)

@@ -66,7 +66,9 @@ Code = Literal[
 
 
 class MessageError(Exception):
-    """A message that cannot be served: ``code`` is for programs, ``text`` for people."""
+    """A message that cannot be served: ``code`` is for programs, ``text`` for
+    people.
+    """
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(code, text)
@@ -123,7 +125,9 @@ class Call(Message):
 
 
 class Save(Message):
-    """Ask for the state of an object, from which ``open`` can restore the object later."""
+    """Ask for the state of an object, from which ``open`` can restore the object
+    later.
+    """
 
     op: Literal["save"]
     session: int
