@@ -99,8 +99,9 @@ class GangScheduler:
         """Add a job at the end of the queue and return True; return Refused for an
         invalid job.
 
-        The job has one task on each of *file_nodes*, the nodes with its files. It takes
-        *local_seconds* on these nodes and *remote_seconds* on others.
+        The job has one task for each of *file_nodes*, the nodes that hold its files. It
+        takes *local_seconds* on exactly these nodes and *remote_seconds* on other
+        nodes.
         """
         times = local_seconds, remote_seconds, now
         problem = self._not_a_job(job, file_nodes, times)
