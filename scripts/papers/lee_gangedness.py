@@ -1,16 +1,16 @@
 """Judge Table 3 of Lee et al., Section 5, and ioopt's gangedness monitor on unseen
 workloads.
 
-The true class of a workload follows from its gamma_sub (the cost of a perturbation that
-takes a processor away) in the perturbation laboratory, which uses no messages. The
-paper's own classes set the scale. A class is LOW up to the gamma_sub of a blocking
-application with LU's rate (3 requests a quantum), and HIGH from the gamma_sub of one
-with Water's rate (12 requests) on. The paper gives no class for values between the two,
-and such workloads are not scored. Workloads are drawn at random from a wide range
-around the defaults of the laboratory; none of them was used to choose the thresholds. A
-recording has 32 disturbed quanta among 192. This is the density of the laboratory, 20
-in 120; gamma_sub depends on the density, because two perturbations close together may
-cost little more than one.
+The true class of a workload follows from its gamma_sub in the perturbation laboratory,
+which uses no messages; gamma_sub is the share of a quantum that the other processes
+lose while one process is absent. The paper's own classes set the scale. A class is LOW
+up to the gamma_sub of a blocking application with LU's rate (3 requests a quantum), and
+HIGH from the gamma_sub of one with Water's rate (12 requests) on. The paper gives no
+class for values between the two, and such workloads are not scored. Workloads are drawn
+at random from a wide range around the defaults of the laboratory; none of them was used
+to choose the thresholds. A recording has 32 disturbed quanta among 192. This is the
+density of the laboratory, 20 in 120; gamma_sub depends on the density, because two
+perturbations close together may cost little more than one.
 """
 
 from __future__ import annotations
