@@ -118,7 +118,10 @@ def _of_record(
     warnings = list(found.warnings)
     wide = [task.id for task in found.tasks if task.cores > cores]
     if wide:
-        few = f"{len(wide)} tasks, such as {wide[0]}, get {cores} cores, not more"
+        few = (
+            f"{len(wide)} tasks, such as {wide[0]}, get {cores} cores, fewer than they "
+            "ask for"
+        )
         warnings.append(f"{name}: {few}")
     tags = {}
     if source == "Nextflow trace" and samples == 1:
@@ -128,7 +131,7 @@ def _of_record(
                 tags[task.id] = tag[1]
         if not tags:
             warnings.append(
-                f"{name}: no task has a tag: tasks that files join are one sample"
+                f"{name}: no task has a tag: tasks that share files are one sample"
             )
     invented = f"scratch: {scratch:g} x outputs; outputs nobody reads are moved out"
     return of_workflow(

@@ -143,7 +143,8 @@ class GangScheduler:
         """
         if not _is_number(now):
             return self._refused(
-                f"departure of {job!r:.40} at {now!r:.40} ignored: no time in seconds"
+                f"departure of {job!r:.40} at {now!r:.40} ignored: the time must be a "
+                "number of seconds"
             )
         if isinstance(job, (int, str)):
             gang = self._gangs.pop(job, None)
@@ -193,12 +194,13 @@ class GangScheduler:
         if not _is_number(now):
             note(
                 self.notes,
-                f"matrix at {now!r}: no time in seconds; the matrix as it was last",
+                f"matrix at {now!r}: not a number of seconds; the last matrix is kept",
             )
         elif self._dirty:
             if deadline is not None and not _is_number(deadline):
                 note(
-                    self.notes, f"deadline {deadline!r:.40} ignored: no time in seconds"
+                    self.notes,
+                    f"deadline {deadline!r:.40} ignored: not a number of seconds",
                 )
                 deadline = None
             self._update(now, deadline)

@@ -149,7 +149,7 @@ class Guard:
                 wrong = sound(value)
             except Exception as error:
                 problem = (
-                    f"the solver's answer is nonsense ({type(error).__name__}: {error})"
+                    f"the solver's answer is unusable ({type(error).__name__}: {error})"
                 )
             else:
                 if wrong is None:

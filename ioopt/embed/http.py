@@ -304,7 +304,7 @@ class HttpServer:
             await _skip_body(request)
             said = error.detail
             if error.status_code in (404, 405):
-                said = "no such call"
+                said = "there is no such call"
             return _said(error.status_code, {"error": said}, {"Connection": "close"})
 
         @app.exception_handler(Exception)
@@ -336,7 +336,7 @@ class HttpServer:
         """
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode("latin-1", "replace"), self._token):
-            raise HTTPException(401, "no token, or not that of the token file")
+            raise HTTPException(401, "the token is missing or wrong")
         size = request.headers.get("content-length", "0")
         if "transfer-encoding" in request.headers or not size.isdecimal():
             raise HTTPException(411, "a body needs a Content-Length")

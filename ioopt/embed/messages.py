@@ -258,7 +258,7 @@ def parsed(line: bytes, max_bytes: int) -> Json:
     object in strict JSON.
     """
     if len(line) > max_bytes:
-        raise MessageError("oversized", f"a line is at most {max_bytes} bytes")
+        raise MessageError("oversized", f"the line has more than {max_bytes} bytes")
     try:
         text = line.decode(json.detect_encoding(line), "surrogatepass")
         message = _DECODER.decode(text)

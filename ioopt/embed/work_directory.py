@@ -106,12 +106,14 @@ class WorkDirectory:
         written already or not.
         """
         if not isinstance(files, Mapping):
-            raise InstanceError(f"files: wanted bytes by file, not {shown(files)}")
+            raise InstanceError(
+                f"files: wanted a mapping from files to bytes, not {shown(files)}"
+            )
         for name, size in files.items():
             is_size = type(size) is int and 0 <= size <= LARGEST
             if name not in self._product or not is_size:
                 raise InstanceError(
-                    f"file {name!r}: {size!r}: wanted bytes of a product"
+                    f"file {name!r}: {size!r}: wanted the bytes of an output file"
                 )
         if files:
             self._log.append(("expect", [dict(files)]))

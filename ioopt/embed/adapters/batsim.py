@@ -196,7 +196,8 @@ class BatsimDecider:
             return
         if not self._dynamic:
             self._note(
-                "Batsim allows no dynamic jobs (--enable-dynamic-jobs): jobs run whole"
+                "Batsim allows no dynamic jobs (--enable-dynamic-jobs): each job runs "
+                "in one piece"
             )
             return
         block = self._cluster.machine.model_dump() | {
@@ -247,7 +248,7 @@ class BatsimDecider:
             try:
                 job.steps = steps_of(workload, job.profile, job.nodes)
             except InstanceError as error:
-                self._note(f"job {name} runs whole: {error}")
+                self._note(f"job {name} runs in one piece: {error}")
         cluster.arrive(name, job.nodes, job.walltime, self._now)
         self._jobs[name] = job
 
@@ -357,7 +358,8 @@ class BatsimDecider:
             elif self._down_for_good or self._is_late(job):
                 step = job.step + 1
                 self._note(
-                    f"job {job.id} ends before its step {step}: a machine of it is down"
+                    f"job {job.id} ends before its step {step}: one of its machines is "
+                    "down"
                 )
                 self._leave(job)
 
@@ -366,7 +368,10 @@ class BatsimDecider:
         for job in list(self._jobs.values()):
             if not job.alloc and not cluster.can_hold(job.nodes):
                 self._say("REJECT_JOB", job_id=job.id)
-                self._note(f"job {job.id}: its {job.nodes} resources are gone for good")
+                self._note(
+                    f"job {job.id} is rejected: {job.nodes} resources will not be "
+                    "available again"
+                )
                 self._leave(job)
 
     def _start_jobs(self, cluster: BatchCluster) -> None:

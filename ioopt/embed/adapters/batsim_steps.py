@@ -78,7 +78,7 @@ class Transfers:
         self._arbiter = IoArbiter(machine, policy)
         self._storage = float(machine["storage_bytes_per_second"])
         self._here: dict[str, _Transfer] = {}
-        # such a policy may exceed the storage rate
+        # The policy no-congestion may exceed the storage rate.
         self._bounded = policy != "no-congestion"
         self.notes: tuple[str, ...] = ()
 

@@ -80,7 +80,7 @@ class BatsimServer:
                 if not self._socket.poll(_POLL_MILLISECONDS):
                     self._watch()
                     if self._gone.get(self._handle):
-                        said = "Batsim has gone before its simulation ended"
+                        said = "Batsim has disconnected before its simulation ended"
                         raise InstanceError(f"{self.endpoint}: {said}")
                     continue
                 frames = self._socket.recv_multipart(copy=False)

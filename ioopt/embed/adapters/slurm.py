@@ -120,7 +120,7 @@ class SlurmPlacer:
             if str(named["id"]).startswith("-"):
                 raise UsageError(
                     f"id {named['id']!r} begins with '-': the staging command would "
-                    "take it for an option; name it ./-... or otherwise"
+                    "take it for an option; rename it, for example to ./-..."
                 )
         self._sizes = {file["id"]: file["bytes"] for file in site["files"]}
         self._plan = partial(
@@ -241,9 +241,7 @@ class SlurmPlacer:
         task: Task = validate(Task, given, where)
         for name in task.inputs:
             if name not in self._sizes:
-                raise InstanceError(
-                    f"{where}: {name!r:.60} is none of the files of the site"
-                )
+                raise InstanceError(f"{where}: {name!r:.60} is not a file of the site")
         return task
 
     def _place_one(

@@ -41,9 +41,9 @@ class SchedulerSettings(SchedulerSettingsBase):
     """
 
     time_limit: float | None = _setting(
-        float, "Seconds a selection may take, building included.", 2.0
+        float, "Seconds that a selection may take, including model building.", 2.0
     )
-    deadline: float | None = _setting(float, "It is now the time limit.")
+    deadline: float | None = _setting(float, "Renamed to time limit.")
     data: bool = field(
         default=False,
         metadata={
@@ -52,13 +52,13 @@ class SchedulerSettings(SchedulerSettingsBase):
         },
     )
     disk_mb: int | None = _setting(
-        int, "Megabytes that files written by jobs may take at once."
+        int, "Megabytes of disk that the files of all jobs together may occupy."
     )
     policy: str | None = _setting(
-        str, "Of the data order: depth-first (default) or submission."
+        str, "Policy of the data order: depth-first (default) or submission."
     )
     in_flight: int | None = _setting(
-        int, "Most samples (wildcard sample) begun and not ended."
+        int, "Largest number of samples (wildcard sample) in progress at once."
     )
 
 

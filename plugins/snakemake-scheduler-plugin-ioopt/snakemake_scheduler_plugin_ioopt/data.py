@@ -220,7 +220,9 @@ class DataOrder:
             self._safe = True
         except SimulationError as error:
             if self._safe:
-                self.notes.append(f"{error}; until more is known, one sample at a time")
+                self.notes.append(
+                    f"{error}; until more sizes are known, samples run one at a time"
+                )
             self._run = WorkDirectory(
                 instance, self._how["policy"], safe=False, in_flight=1
             )
