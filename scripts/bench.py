@@ -1,6 +1,7 @@
-"""Run benchmarks: ``python scripts/bench.py NAME [--quick]``; no name: list them.
+"""Run benchmarks: ``python scripts/bench.py NAME [--quick]``. Without a name, list
+them.
 
-``import bench`` finds the package beside this file, not this file.
+The statement ``import bench`` imports the package beside this file, not this file.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ MODULES = {
     "snakemake": "bench.on_snakemake",
     "workflow-online": "bench.online",
 }
-"""Benchmarks that are neither a sweep nor rows of speeds."""
+"""The modules of the benchmarks that are neither sweeps nor groups of speed
+measurements.
+"""
 
 
 def main() -> None:

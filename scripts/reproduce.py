@@ -1,10 +1,10 @@
-"""Reproduce the papers' claims: ``python scripts/reproduce.py khanna|...|all``.
+"""Reproduce the claims of the papers: ``python scripts/reproduce.py khanna|...|all``.
 
-Every run behind a claim is one row of a store, as in a sweep: a killed reproduction
-continues when the same command is given again. For each paper a table is printed: the
-claim, where it stands, the paper's word, our figure with its interval, the verdict, and
-the readings that judge otherwise. The pages are written from what the store holds of
-all papers.
+Every run behind a claim is one row of a store, as in a sweep. A reproduction that was
+killed is continued when the same command is given again. For each paper a table is
+printed with the claim, its place in the paper, what the paper says, our figure with its
+interval, the verdict, and the readings that judge otherwise. The pages are written from
+the results of all papers in the store.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PAPERS = ("khanna", "zhou", "zhang", "lee")
-"""Modules of ``scripts/papers`` that have a paper's claims."""
+"""The modules of ``scripts/papers`` that have the claims of a paper."""
 PAGE = ROOT / "docs" / "reproduction.md"
 EXPLAINED = """\
 A store belongs to one state of the code: a run is known by its function, settings and
@@ -29,7 +29,7 @@ where --output says."""
 
 
 def main() -> None:
-    """Reproduce the papers named on the command line."""
+    """Reproduce the claims of the papers named on the command line."""
     parser = argparse.ArgumentParser(
         description="Reproduce the papers' claims.", epilog=EXPLAINED
     )
@@ -79,7 +79,9 @@ def main() -> None:
 def _reproduce(
     papers: list[str], arguments: argparse.Namespace, page: Path | None
 ) -> None:
-    """Run the papers' modules on the store, keep their results, write the page."""
+    """Compute the claims of *papers* with runs from the store, store the results, and
+    write *page* (None: no page).
+    """
     from papers.claims import within
     from papers.page import COLUMNS, cells, claims_of, conclusion, counted, write_page
 

@@ -1,3 +1,3 @@
-"""Advise an administrator: estimate how much run time I/O policies and settings would
-save on the jobs of a log.
+"""Advise administrators: estimate how much run time I/O policies and settings would
+save for the jobs of a log.
 """

@@ -1,4 +1,6 @@
-"""Define the advice as data: the findings, and the document ``ioopt/advice``."""
+"""Define the advice as data: the records of the findings, and the document
+``ioopt/advice``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ VERSION = 3
 
 
 class Kind(StrEnum):
-    """List the conclusions that can be drawn about a saving."""
+    """The conclusions that can be drawn about a saving."""
 
     SAVES = "saves"
     NOTHING = "no clear benefit"
@@ -25,16 +27,18 @@ class Kind(StrEnum):
 
 
 TRUSTED_SCALE = 0.4
-"""Where I/O, without congestion, takes less than this share of the time that it takes
-in the log, nothing is concluded, because the result depends on what jobs really write.
-Of 50 made logs of known truth (slow tests of advise) no verdict was wrong above this
-share; below it, 5 of 15 would have been wrong.
+"""The smallest scale of assumed I/O at which a conclusion is drawn.
+
+The scale is the I/O time without congestion, as a share of the I/O time in the log.
+Below this scale the result depends on what the jobs really write. The value was chosen
+on 50 generated logs for which the truth is known (slow tests of advise): above it no
+verdict was wrong, and below it 5 of 15 verdicts would have been wrong.
 """
 
 
 def verdict_kind(saved: Figure, scale: float = 1.0) -> Kind:
-    """Return the conclusion from a saving with its interval; *scale* is the factor on
-    assumed I/O.
+    """Return the conclusion from the saving *saved* with its interval. *scale* is the
+    factor by which the bytes of assumed I/O were multiplied.
 
     >>> verdict_kind(Figure(0.1, 0.04, 0.15)).value
     'saves'
@@ -49,11 +53,11 @@ def verdict_kind(saved: Figure, scale: float = 1.0) -> Kind:
 
 
 class AxisPoint(NamedTuple):
-    """The cost of congestion, and the savings of the best policy and of the best
-    setting, at one I/O fraction or storage rate.
+    """One I/O fraction or storage rate, with the cost of congestion and the savings of
+    the best policy and the best setting there.
 
-    All are shares of run time. ``scale`` is the factor by which the bytes of assumed
-    I/O were multiplied.
+    The cost and the savings are shares of run time. ``scale`` is the factor by which
+    the bytes of assumed I/O were multiplied.
     """
 
     value: float
@@ -65,18 +69,19 @@ class AxisPoint(NamedTuple):
 
     @property
     def trusted(self) -> bool:
-        """Return whether a conclusion is possible at this point."""
+        """Return whether a conclusion can be drawn at this value."""
         return self.scale >= TRUSTED_SCALE
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One of the two figures that decide the advice: the I/O fraction or the storage
-    rate.
+    """One of the two figures on which the advice depends: the I/O fraction or the
+    storage rate.
 
-    ``value`` is None when it is not known; ``shown`` is the value to which the details
-    refer. A change of settings pays from ``pays_from`` to ``pays_to``, the policy from
-    ``policy_pays_from`` on; None there means a value beyond those of ``points``.
+    ``value`` is the figure, None if it is not known. ``shown`` is the value for which
+    the details of the advice were computed. Changing a setting pays between
+    ``pays_from`` and ``pays_to``, and the policy pays from ``policy_pays_from`` on. If
+    one of these limits is None, it lies beyond the values of ``points``.
     """
 
     value: float | None
@@ -89,7 +94,9 @@ class Axis:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Return the least and the largest value at which a conclusion is possible."""
+        """Return the smallest and the largest value at which a conclusion can be
+        drawn.
+        """
         trusted = [point.value for point in self.points if point.trusted]
         if not trusted:
             return self.shown, self.shown
@@ -97,7 +104,9 @@ class Axis:
 
 
 class Switch(NamedTuple):
-    """A setting that can be switched on today, at its best level."""
+    """A setting that a site can switch on today, at its best level, with the saving
+    from it.
+    """
 
     name: str
     words: str
@@ -107,8 +116,8 @@ class Switch(NamedTuple):
 
 
 class Saving(NamedTuple):
-    """The savings of one option for a group of jobs: one in their run time, one in
-    their I/O delay.
+    """The savings of one option for one group of jobs: ``run_time`` is the share of run
+    time saved, ``io_delay`` the share of I/O delay saved.
     """
 
     option: str
@@ -119,11 +128,12 @@ class Saving(NamedTuple):
 
 @dataclass(frozen=True)
 class Advice:
-    """The findings; all shares are shares of the run time of all jobs.
+    """The findings about a log. All shares are shares of the run time of all jobs.
 
-    ``setting`` is the best setting at the point to which the details refer, ``verdict``
-    the conclusion about it, ``policy`` the best policy. Figures outside the two axes
-    are of that point.
+    ``setting`` is the best setting, ``verdict`` is the conclusion about it, and
+    ``policy`` is the best policy. All figures except those in ``fraction`` and
+    ``storage`` were computed at one I/O fraction and storage rate, which these two axes
+    name as ``shown``.
     """
 
     name: str
@@ -155,16 +165,17 @@ class Advice:
 
     @property
     def switch(self) -> Switch:
-        """Return the best setting."""
+        """Return the best setting, with its saving."""
         return next(row for row in self.switches if row.name == self.setting)
 
     @property
     def pasted(self) -> Switch | None:
-        """Return the setting whose configuration lines are printed with the verdict.
+        """Return the setting whose configuration lines are printed with the verdict;
+        None if none is advised.
 
-        When the verdict depends on a figure, this is the setting at the first point at
-        which one pays: from the lowest I/O fraction up, or from the highest storage
-        rate down.
+        If the verdict depends on an unknown figure, this is the setting at the first
+        point at which a setting pays. The points are searched from the lowest I/O
+        fraction up, or from the highest storage rate down.
         """
         if self.verdict == Kind.SAVES:
             return self.switch
@@ -180,8 +191,8 @@ class Advice:
         return None
 
     def document(self, answer: Sequence[str], command: str) -> Json:
-        """Return the advice as plain data, with its answer in words and the *command*
-        that produced it.
+        """Return the advice as plain data. *answer* is the advice in words, and
+        *command* is the command that produced it.
         """
         found: Json = {"format": FORMAT, "version": VERSION}
         for name, value in vars(self).items():
@@ -190,7 +201,7 @@ class Advice:
 
 
 def _plain(value: object) -> object:
-    """Return records as dictionaries, records inside them included."""
+    """Return *value* with all records in it, at any depth, turned into dictionaries."""
     if isinstance(value, Axis):
         return _plain(vars(value))
     if isinstance(value, tuple) and hasattr(value, "_asdict"):

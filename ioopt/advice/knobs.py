@@ -1,10 +1,11 @@
 """Define the options to compare: I/O policies, and settings that a site can switch on
 today.
 
-Each setting is simulated as such, not as the policy that it approximates. Names of
-Slurm options are those of its manual (srun), names of Lustre options those of its
-operations manual, "Network Request Scheduler: TBF". The level of a setting is chosen on
-the log's own starts; its savings are reported from the other draws.
+Each setting is simulated itself, not as the policy to which it is similar. The names of
+Slurm options are those of the Slurm manual (srun); the names of Lustre options are
+those of the Lustre operations manual, "Network Request Scheduler: TBF". The level of a
+setting is chosen on the start times in the log; its savings are computed on the other
+draws.
 """
 
 from __future__ import annotations
@@ -20,19 +21,21 @@ from ioopt.solvers.batch_io.settings import Settings
 from ioopt.units import quantity
 
 BASELINE = "base-line"
-"""The policy of today's file systems: all transfers share the storage."""
+"""The policy of today's file systems: all transfers share the storage rate."""
 IDEAL = "no-congestion"
 RPC_BYTES = 4 << 20
-"""Bytes of one request to a Lustre server, at its default of 4 MiB."""
+"""The number of bytes of one request to a Lustre server, with the default setting of 4
+MiB.
+"""
 RATE_LEVELS = (2, 4)
-"""The numbers by which the storage's rate is divided to get the rate limits to try."""
+"""The rate limits to try are the storage rate divided by these numbers."""
 
 
 class Option(NamedTuple):
-    """An option of a site: an I/O policy (``NAME:KEY=VALUE,...``), or a setting.
+    """An option that a site has: an I/O policy (``NAME:KEY=VALUE,...``) or a setting.
 
-    ``job_rate`` limits the transfers of each job (bytes per second). Settings have
-    ``words`` that say what is switched on, and ``lines`` of configuration.
+    ``job_rate`` limits the rate of each job's transfers (bytes per second). A setting
+    also has ``words``, which describe it, and ``lines``, its configuration.
     """
 
     name: str
@@ -42,9 +45,10 @@ class Option(NamedTuple):
     lines: tuple[str, ...] = ()
 
     def policy(self) -> IoPolicy:
-        """Return the I/O policy.
+        """Return the I/O policy of this option.
 
-        Raises UsageError for an unknown one, and for settings that are not its own.
+        Raises UsageError for an unknown policy, and for settings that do not belong to
+        the policy.
         """
         name, settings = parse_solver(self.solver)
         for key in settings:
@@ -70,8 +74,8 @@ TURNS = Option(
 
 
 def policies(names: tuple[str, ...]) -> list[Option]:
-    """Return the policies to compare; UsageError for an unknown one and for the
-    baseline.
+    """Return an option for each of the policies *names*. Raises UsageError for an
+    unknown policy and for the baseline.
     """
     options = [Option(name, name) for name in dict.fromkeys(names)]
     if BASELINE in names or not options:
@@ -86,7 +90,9 @@ def policies(names: tuple[str, ...]) -> list[Option]:
 
 
 def settings_of(workload: Workload) -> list[list[Option]]:
-    """Return the levels of each setting that has an effect on *workload*."""
+    """Return a list of options for each setting that has an effect on *workload*: the
+    levels at which the setting is tried.
+    """
     widest = max(workload.trace.peak)
     rates = [workload.storage / by for by in RATE_LEVELS]
     limits = [rate_limit(rate) for rate in rates if rate < widest]
@@ -97,7 +103,7 @@ def settings_of(workload: Workload) -> list[list[Option]]:
 
 
 def rate_limit(rate: float) -> Option:
-    """Return the setting that limits every job's transfers to *rate* bytes per
+    """Return the setting that limits the transfers of every job to *rate* bytes per
     second.
     """
     calls = max(1, int(rate / RPC_BYTES))

@@ -1,4 +1,4 @@
-"""Write the advice as one page: HTML with pictures, or text."""
+"""Write the advice as one page, in HTML with pictures or as text."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 TENTH = f"{100 * (1 - TOP_SHARE):g} %"
 OWN_FRACTION = (
-    "How to find your own I/O fraction: the I/O time in the summaries of Darshan "
-    "logs over the run time, or give the logs with --darshan; for the whole machine, "
-    "the mean throughput that LMT, collectl or iostat shows on the servers over the "
-    "rate of a node times the nodes in use is the least that it can be. Then run "
-    "this again with --io-fraction."
+    "How to find your own I/O fraction: give Darshan logs with --darshan, or divide "
+    "the I/O time in the summaries of Darshan logs by the run time. A lower bound for "
+    "the whole machine is the mean throughput that LMT, collectl or iostat shows on "
+    "the servers, divided by the rate of a node times the number of nodes in use. "
+    "Then run this again with --io-fraction."
 )
 UNTRUSTED = (
     f"* More than {100 * (1 - TRUSTED_SCALE):g} % of the I/O time is waiting here, so"
@@ -53,7 +53,7 @@ CURVE_WORDS = (
 
 @dataclass(frozen=True)
 class Picture:
-    """Axes to draw into the page, and the caption below them."""
+    """The axes of a picture on the page, and the caption below it."""
 
     axes: Axes
     caption: str
@@ -61,8 +61,8 @@ class Picture:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the page: a heading, then words, a table, a block of text (lines of
-    configuration or a command), and the name of a picture.
+    """One part of the page: a heading, followed by words, a table, a block of lines
+    (configuration or a command), and a picture, which is given by its name.
     """
 
     heading: str
@@ -74,7 +74,9 @@ class Part:
 
 
 def parts(advice: Advice, command: str) -> Iterator[Part]:
-    """Yield the parts of the page in order."""
+    """Yield the parts of the page from top to bottom. *command* is the command that
+    produced the advice.
+    """
     paste = [line for line in answer(advice) if line.startswith("  ")]
     words = [line for line in answer(advice) if not line.startswith("  ")]
     yield Part("The verdict", words[:1], lines=[line.strip() for line in paste])
@@ -101,7 +103,7 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
 
 
 def _intervals(advice: Advice) -> str:
-    """Return the note that explains the intervals."""
+    """Return the paragraph that explains the intervals."""
     if advice.cost.low is None:
         return "No intervals: the log has too few days, and one draw has no spread."
     drawn = []
@@ -123,7 +125,9 @@ def _intervals(advice: Advice) -> str:
 
 
 def _lines(advice: Advice) -> dict[str, str]:
-    """Return the headings of the columns that a table has for each point of an axis."""
+    """Return the headings of the columns "cost", "policy" and "setting" of the tables;
+    the curves of the pictures have the same names.
+    """
     return {
         "cost": "congestion costs",
         "policy": f"{advice.policy} saves",
@@ -245,8 +249,8 @@ def _busiest_week(advice: Advice) -> Part:
 
 
 def as_text(advice: Advice, found: Sequence[Part], width: int) -> str:
-    """Return the page for a terminal: first the answer, one line for each item, then
-    the details.
+    """Return the page for a terminal: first the answer, with each item on a line of its
+    own, then the parts *found* with the details.
     """
     lines = [*answer(advice), "", *textwrap.wrap(_intervals(advice), width), ""]
     for part in found[ANSWER_PARTS:]:
@@ -264,7 +268,9 @@ def as_text(advice: Advice, found: Sequence[Part], width: int) -> str:
 
 
 def as_html(advice: Advice, found: Sequence[Part]) -> str:
-    """Return the page for a browser: self-contained, pictures inline."""
+    """Return the page for a browser, made of the parts *found*. It loads nothing from
+    elsewhere; pictures are inline.
+    """
     name = f"I/O advice for {advice.name}"
     body = [f"<h1>{html.escape(name)}</h1>"]
     for part in found:
@@ -287,7 +293,9 @@ def as_html(advice: Advice, found: Sequence[Part]) -> str:
 
 
 def _drawn(advice: Advice, which: str) -> str:
-    """Return the picture of a part as HTML."""
+    """Return the picture called *which* as HTML, or a note if pictures cannot be
+    drawn.
+    """
     if not can_draw():
         return NO_PICTURES
     picture = PICTURES[which](advice)
@@ -313,7 +321,7 @@ def _by_storage_picture(advice: Advice) -> Picture:
 
 
 def _bands(advice: Advice, axis: Axis) -> dict[str, list[tuple[float, float, float]]]:
-    """Return, for each line of a picture, its points as (share, low, high)."""
+    """Return, for each curve of a picture, its points as (share, low, high)."""
     bands = {}
     for key, name in _lines(advice).items():
         bands[name] = [_band(getattr(point, key)) for point in axis.points]
@@ -321,8 +329,8 @@ def _bands(advice: Advice, axis: Axis) -> dict[str, list[tuple[float, float, flo
 
 
 def _band(found: Figure) -> tuple[float, float, float]:
-    """Return a share with its interval; the share three times when the interval is
-    unknown.
+    """Return a share and the ends of its interval; if the interval is not known, all
+    three are the share.
     """
     value = found.value or 0.0
     low = value if found.low is None else found.low
@@ -337,7 +345,9 @@ def _traffic(advice: Advice) -> Picture:
 
 
 ANSWER_PARTS = 2
-"""The number of parts at the top of the page that repeat the answer."""
+"""The number of parts at the top of the page that repeat the answer; the text page
+omits them.
+"""
 PICTURES = {
     "fraction": _by_fraction_picture,
     "storage": _by_storage_picture,

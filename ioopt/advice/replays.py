@@ -1,4 +1,4 @@
-"""Replay the jobs of a log under each option, and return sums of their run times."""
+"""Replay the jobs of a log under each option, and sum up their run times."""
 
 from __future__ import annotations
 
@@ -29,22 +29,26 @@ if TYPE_CHECKING:
     from ioopt.compiled import Floats
 
 TRIALS = 200
-"""Machine code is loaded when this many replays in plain Python would take longer than
+"""The number of replays that are expected.
+
+Machine code is loaded if this many replays in plain Python would take longer than
 loading it and replaying with it.
 """
 SCALE_ERROR = 0.01
 BIN_SECONDS = 3600.0
-"""Seconds of one interval in the picture of the busiest week."""
+"""The length in seconds of one interval in the picture of the busiest week."""
 FULL = 1 - 1e-6
-"""Share of the storage's rate from which on it counts as full."""
+"""The share of the storage rate from which on the storage counts as fully used."""
 OTHERS = "other jobs"
 FLAT = -1
-"""The first unit of a job whose nodes are not recorded."""
+"""The number that stands for the first allocation unit of a job whose nodes are not
+recorded.
+"""
 
 
 class Cell(NamedTuple):
-    """The replays of one draw at one point; *scale* is the result of :func:`scale_of`,
-    None if not yet known.
+    """The replays of one draw at one point, under each of ``options``. ``scale`` is the
+    result of :func:`scale_of`, or None if it is not yet computed.
     """
 
     point: Point
@@ -56,9 +60,9 @@ class Cell(NamedTuple):
 class Totals(NamedTuple):
     """The sums of one replay.
 
-    Run times have one row for each group (of :data:`~ioopt.advice.workload.GROUPS`) and
-    one column for each block; the node-seconds are those that jobs use beyond the nodes
-    of the machine.
+    ``run_seconds`` has a row for each of :data:`~ioopt.advice.workload.GROUPS` and a
+    column for each block (week or day). ``above_machine`` is the number of node-seconds
+    that jobs use beyond the nodes of the machine.
     """
 
     run_seconds: Floats
@@ -67,7 +71,7 @@ class Totals(NamedTuple):
 
 @dataclass(frozen=True)
 class Replayer:
-    """Replay the cells of a workload; the object can be sent to another process."""
+    """Replay the cells of a workload. The object can be sent to another process."""
 
     workload: Workload
     blocks: Blocks
@@ -75,8 +79,8 @@ class Replayer:
     def run(
         self, cell: Cell, done: Callable[[], None] = lambda: None
     ) -> tuple[float, list[Totals]]:
-        """Return the scale of *cell* and the totals of its options; *done* is called
-        after each option.
+        """Replay *cell*. Return its scale, and the totals of each of its options;
+        *done* is called after each option.
         """
         scale = cell.scale
         if scale is None:
@@ -96,7 +100,9 @@ class Replayer:
 
 
 def replay(trace: Trace, option: Option, record_rates: bool = False) -> Run:
-    """Run the jobs of *trace* under *option*; each job starts at its submit time."""
+    """Simulate the jobs of *trace* under *option*; each job starts at its submit
+    time.
+    """
     if option.job_rate is not None:
         limit = option.job_rate
         peaks = [min(peak, limit) for peak in trace.peak]
@@ -113,19 +119,22 @@ def replay(trace: Trace, option: Option, record_rates: bool = False) -> Run:
 
 
 def _above_machine(trace: Trace, start: Floats, end: Floats) -> float:
-    """Return the node-seconds that jobs use beyond the nodes of the machine."""
+    """Return the number of node-seconds that jobs use beyond the nodes of the
+    machine.
+    """
     times, busy = in_use(start, end, np.array(trace.allocated))
     above = np.maximum(busy - trace.machine.nodes, 0)
     return float(above[:-1] @ np.diff(times))
 
 
 def scale_of(workload: Workload, point: Point) -> float:
-    """Return the factor on the bytes of assumed I/O with which run times under sharing
-    equal those of the log.
+    """Return the factor for the bytes of assumed I/O at which the run times under
+    sharing equal the run times in the log.
 
-    The log's run times, and a site's I/O fraction, were measured while jobs delayed
-    each other. Without the factor, the congestion of the log would be counted twice. It
-    is computed to 0.01, and 1 when no job is delayed.
+    The run times in the log, and the I/O fraction of a site, were measured while jobs
+    delayed each other. Without the factor, the congestion in the log would be counted
+    twice. The factor is computed with an error of at most 0.01; it is 1 if no job is
+    delayed.
     """
     from scipy.optimize import brentq
 
@@ -146,10 +155,11 @@ def scale_of(workload: Workload, point: Point) -> float:
 
 
 class Traffic(NamedTuple):
-    """Mean rates (bytes per second) in each hour of the busiest week, by kind of job.
+    """Mean rates (bytes per second) in each hour of the busiest week, for each class of
+    jobs.
 
-    ``day`` is its first day, counted from the log's first start; ``full`` the share of
-    the week in which the storage is at its limit.
+    ``day`` is the first day of the week, counted from the first start in the log.
+    ``full`` is the share of the week in which the storage is at its limit.
     """
 
     option: str
@@ -159,9 +169,10 @@ class Traffic(NamedTuple):
 
 
 def busiest_week(trace: Trace, option: Option) -> Traffic:
-    """Return the traffic of the week whose jobs transfer the most bytes.
+    """Simulate *trace* under *option*; return the traffic of the week whose jobs
+    transfer the most bytes.
 
-    A job that is both large and I/O-heavy counts as large.
+    A job that is both large and I/O-heavy is counted as large.
     """
     volume = np.add.reduceat(np.array(trace.volume, float), trace.offset[:-1])
     days = (np.array(trace.submit) // DAY).astype(int)

@@ -1,12 +1,13 @@
-"""Compute intervals of the advice's figures by bootstrap over weeks of the log and
-draws.
+"""Compute intervals for the figures of the advice, by bootstrap over the weeks of the
+log and the draws.
 
-A *sample* is an array: the figure's value first, then its value in each resample (nan
-when there are too few weeks and draws). Each value is computed from sums over jobs with
-one row for each draw and one column for each week (Efron and Tibshirani, *An
+A *sample* is an array: first the value of a figure, then its value in each resample
+(nan if there are too few weeks and draws). Each value is computed from sums over jobs,
+with one row for each draw and one column for each week (Efron and Tibshirani, *An
 Introduction to the Bootstrap*, 1993). Every option is resampled with the same weeks and
-draws, so that effects common to all options cancel. Of n weeks n - 1 are drawn, and of
-d draws d - 1, which makes the variance of a mean of few values unbiased.
+draws, so that effects common to all options cancel. A resample takes n - 1 of n weeks
+and d - 1 of d draws, with replacement; this makes the variance of a mean of few values
+unbiased.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ WEEK = 7 * DAY
 FEWEST_BLOCKS = 4
 LEVEL = 0.95
 WORTH = 0.01
-"""The least saving that makes a change worthwhile."""
+"""The smallest saving, as a share of run time, that makes a change worthwhile."""
 
 
 class Figure(NamedTuple):
-    """A figure and the interval that contains it; None means unknown or unlimited."""
+    """A figure, and the low and the high end of its interval. None means unknown or
+    unlimited.
+    """
 
     value: float | None
     low: float | None = None
@@ -36,10 +39,11 @@ class Figure(NamedTuple):
 
 
 def figure_of(sample: Floats) -> Figure:
-    """Return the value of *sample* and the middle :data:`LEVEL` of its resamples.
+    """Return the value of *sample*, with the interval that contains the middle
+    :data:`LEVEL` of its resamples.
 
-    The interval is widened to the value if that lies outside, which can happen with few
-    weeks.
+    With few weeks the value can lie outside this interval, which is then widened to
+    contain the value.
     """
     value = float(sample[0])
     if np.isnan(sample[1:]).any():
@@ -58,8 +62,8 @@ def _finite(value: float) -> float | None:
 
 
 class Blocks:
-    """The block of each job (its week, or its day for a short log), and how often each
-    block and each draw counts in each resample.
+    """The block of each job (its week, or its day in a short log), and the weights of
+    all blocks and draws in each resample.
     """
 
     def __init__(self, starts: Floats, draws: int, resamples: int, seed: int) -> None:
@@ -81,15 +85,18 @@ class Blocks:
             self._weeks[1:] = np.nan
 
     def sums(self, values: Floats) -> Floats:
-        """Return the sum of *values* (one for each job) in each block."""
+        """Return, for each block, the sum of *values*, which has one value for each
+        job.
+        """
         return np.bincount(self.block, values, self.count).astype(float)
 
     def saved(self, option: Floats, baseline: Floats) -> Floats:
-        """Return the sample of 1 - option / baseline, 0 where the baseline is 0.
+        """Return the sample of the saving 1 - option / baseline; the saving is 0 if the
+        baseline is 0.
 
-        Both are sums with one row for each draw and one column for each block. If only
-        some of the draws were replayed, only the value is meaningful, not the
-        resamples.
+        *option* and *baseline* are sums with one row for each draw and one column for
+        each block. If only some of the draws were replayed, only the first entry of the
+        sample, the value, is meaningful.
         """
         draws = self._draws[:, : len(option)]
         top = np.einsum("rw,rd,dw->r", self._weeks, draws, option)
@@ -99,17 +106,17 @@ class Blocks:
 
 
 def _drawn_again(rng: np.random.Generator, count: int, resamples: int) -> Floats:
-    """Return the weight of each of *count* items: 1 for the value, then its number of
-    occurrences in each resample.
+    """Return the weights of *count* items: a row of ones for the value, and then for
+    each resample the number of times that each item was drawn.
     """
     drawn = rng.multinomial(max(1, count - 1), np.full(count, 1 / count), resamples)
     return np.vstack([np.ones(count), drawn])
 
 
 class Range(NamedTuple):
-    """The samples of the least and the largest value at which a change pays.
+    """The samples of the smallest and the largest value at which a change pays.
 
-    Infinite when the range has no begin or no end among the values that were tried.
+    An entry is infinite if the range has no such end among the values that were tried.
     """
 
     begin: Floats
@@ -119,13 +126,13 @@ class Range(NamedTuple):
 def paying_range(
     values: Sequence[float], saved: Sequence[Floats], known: int | None = None
 ) -> Range:
-    """Return the range of *values*, ascending, in which a saving is at least
+    """Return the range of *values*, which ascend, in which the saving is at least
     :data:`WORTH`.
 
-    *saved* has a sample for each value; between values the saving is interpolated
-    linearly, and at 0 it is 0. If there are several ranges, the one that contains the
-    value at index *known* is returned, else the last: a chance saving at low values is
-    not where a change begins to pay.
+    *saved* has a sample for each value. Between the values the saving is interpolated
+    linearly, and at value 0 it is 0. If there are several ranges, the range that
+    contains the value at index *known* is returned, or else the last range: a chance
+    saving at low values is not where a change begins to pay.
 
     >>> import numpy as np
     >>> found = paying_range([0.1, 0.2], [np.array([0.0]), np.array([0.02])])
@@ -146,7 +153,9 @@ def paying_range(
 def _range_of(
     places: Sequence[float], saved: Sequence[float], known: int | None
 ) -> tuple[float, float]:
-    """Return the ends of the paying range for one row of savings; nan when unknown."""
+    """Return both ends of the paying range for one saving at each of *places*; nan if a
+    saving is unknown.
+    """
     if np.isnan(saved).any():
         return float("nan"), float("nan")
     paying = [place for place, value in enumerate(saved) if value >= WORTH]
@@ -167,8 +176,8 @@ def _range_of(
 
 
 def _crossing(places: Sequence[float], saved: Sequence[float], before: int) -> float:
-    """Return the value at which the saving crosses :data:`WORTH` between the index
-    *before* and the next index.
+    """Return the value, between *places* at index *before* and the next index, at which
+    the saving crosses :data:`WORTH`.
     """
     rise = saved[before + 1] - saved[before]
     part = (WORTH - saved[before]) / rise

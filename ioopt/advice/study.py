@@ -1,8 +1,8 @@
 """Find which setting or I/O policy shortens the jobs of a log, and from which I/O
 fraction and storage rate on.
 
-Options are chosen on the log's own starts, and reported from the other draws
-(:mod:`~ioopt.advice.workload`), each compared with sharing,
+Options are chosen on the start times in the log. Their savings are computed on the
+other draws (:mod:`~ioopt.advice.workload`), and each option is compared with sharing,
 :data:`~ioopt.advice.knobs.BASELINE`. Since every job starts at the time in the log, no
 option can save more than congestion costs.
 """
@@ -55,16 +55,20 @@ if TYPE_CHECKING:
     from ioopt.compiled import Floats
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3)
-"""The I/O fractions to try when none is known."""
+"""The I/O fractions to try when the I/O fraction is not known."""
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Factors on the storage's rate, and on the I/O fraction when one is known."""
+"""The storage rates to try are the storage rate of the machine times these factors. If
+the I/O fraction is known, the fractions to try are found in the same way.
+"""
 RUN, DELAY = "run time", "I/O delay"
 Progress = Callable[[int, int], None]
 Each = Callable[
     [Callable[[Cell], tuple[float, list[Totals]]], Sequence[Cell]],
     Iterable[tuple[float, list[Totals]]],
 ]
-"""The type of ``map``, which may run in this process or in others."""
+"""The type of a function that works like ``map``; it may run in this process or in
+several others.
+"""
 
 
 def advise(
@@ -73,12 +77,12 @@ def advise(
     threads: int = 1,
     progress: Progress = lambda done, total: None,
 ) -> Advice:
-    """Return the advice; *progress* is called with the numbers of finished and of all
-    replays.
+    """Return the advice. *progress* is called with the number of finished replays and
+    the number of all replays.
 
     The answer does not depend on *threads*. Raises UsageError for an unknown policy and
-    for absurd rates, InstanceError for a log that is too short or whose jobs have no
-    I/O.
+    for absurd rates, and InstanceError for a log that is too short or whose jobs have
+    no I/O.
     """
     looked_at = policies(question.solvers)
     workload = workload_of(question)
@@ -102,16 +106,18 @@ def advise(
 
 
 class _Study:
-    """The finished replays, by point, draw and option, and the conclusions from
+    """The finished replays, keyed by point, draw and option, and the conclusions from
     them.
     """
 
     shown: Point
-    """The point of the verdict and of all details."""
+    """The point (I/O fraction and storage rate) for which the verdict and all details
+    are computed.
+    """
     policy: Option
     """The best I/O policy."""
     settings: list[Option]
-    """The settings that can be switched on today, each at its best level."""
+    """The settings that a site can switch on today, each at its best level."""
 
     def __init__(
         self,
@@ -140,10 +146,10 @@ class _Study:
     def run_all(self, each: Each) -> None:
         """Run all replays.
 
-        Every option is replayed on the log's own starts at each I/O fraction. The best
-        policy and the settings at their best levels are replayed at each fraction and
-        storage rate in every draw; the other policies only at the point shown in
-        detail.
+        Every option is replayed on the start times in the log, at each I/O fraction.
+        The best policy, and each setting at its best level, are replayed in every draw
+        at each I/O fraction and storage rate. The other policies are replayed in every
+        draw only at the point for which details are shown.
         """
         levels = [option for options in self.levels for option in options]
         every = (SHARING, FREE, *self.policies, *levels)
@@ -169,7 +175,9 @@ class _Study:
         self._run(each, cells, total)
 
     def _run(self, each: Each, cells: Sequence[Cell], total: int) -> None:
-        """Replay *cells* and store their totals."""
+        """Replay *cells* and store their totals. *total* is the number of all replays,
+        for the progress.
+        """
         work = Replayer(self.workload, self.blocks).run
         if each is map:  # other processes report whole cells only
             count = itertools.count(len(self.totals) + 1)
@@ -181,10 +189,12 @@ class _Study:
             self.progress(len(self.totals), total)
 
     def _choose(self) -> None:
-        """Choose the best policy, the best levels, and the point shown in detail.
+        """Choose the best policy, the best level of each setting, and the point for
+        which details are shown.
 
-        That point is the known I/O fraction, else the first at which a setting pays on
-        the log's own starts, else the largest at which a conclusion is possible.
+        This point has the known I/O fraction. If none is known, it is the first at
+        which a setting pays on the start times in the log, or else the largest at which
+        a conclusion can be drawn.
         """
         places = self.by_fraction
         known = self.workload.fraction
@@ -206,11 +216,13 @@ class _Study:
                 break
 
     def _at_first(self, option: Option, point: Point) -> float:
-        """Return the saving of *option* on the log's own starts."""
+        """Return the saving of *option* at *point* on the start times in the log."""
         return float(self.saved(option, point, draws=[0])[0])
 
     def setting_at(self, point: Point) -> Option:
-        """Return the best setting at *point*, on the log's own starts."""
+        """Return the setting that saves most at *point* on the start times in the
+        log.
+        """
         return max(self.settings, key=lambda option: self._at_first(option, point))
 
     def saved(
@@ -221,8 +233,10 @@ class _Study:
         measure: str = RUN,
         draws: Sequence[int] | None = None,
     ) -> Floats:
-        """Return the sample of the saving of *option* at *point* in a *measure* of a
-        group.
+        """Return the sample of the saving of *option* at *point*: the share of
+        *measure*, run time or I/O delay, that it saves for the jobs of *group*.
+
+        *draws* are the draws to use (None: those that are reported).
         """
         top = self._sums(option, point, group, draws)
         bottom = self._sums(SHARING, point, group, draws)
@@ -235,8 +249,8 @@ class _Study:
     def _sums(
         self, option: Option, point: Point, group: str, draws: Sequence[int] | None
     ) -> Floats:
-        """Return sums of run times, with one row for each draw and one column for each
-        block.
+        """Return the sums of the run times of *group*, with one row for each draw and
+        one column for each block.
         """
         place = GROUPS.index(group)
         rows = [
@@ -248,7 +262,9 @@ class _Study:
     def figure(
         self, option: Option, point: Point, group: str = ALL, measure: str = RUN
     ) -> Figure:
-        """Return the saving of *option* with its interval."""
+        """Return the saving of *option* at *point*, as :meth:`saved` computes it, with
+        its interval.
+        """
         return figure_of(self.saved(option, point, group, measure))
 
     def advice(self) -> Advice:
@@ -304,7 +320,9 @@ class _Study:
         )
 
     def _warnings(self) -> list[str]:
-        """Return the notes on assumptions, with the I/O fraction shown in detail."""
+        """Return the notes on the assumptions; the I/O fraction in them is the one for
+        which details are shown.
+        """
         rule = self.workload.io
         shown = replace(rule, fraction=self.shown.fraction)
         return [
@@ -313,11 +331,11 @@ class _Study:
         ]
 
     def _verdict(self, fraction: Axis, storage: Axis) -> Kind:
-        """Return the conclusion about the setting.
+        """Return the conclusion about the best setting.
 
         A figure that is not known must not decide: the conclusion must be the same at
-        all of its values that were tried. If it is not, and a setting pays from some
-        value on, the conclusion is that it depends on the figure.
+        all values of this figure that were tried. If it is not the same, and a setting
+        pays from some value on, the conclusion is that it depends on the figure.
         """
         points = {self.shown}
         begins = []
@@ -353,7 +371,9 @@ class _Study:
         )
 
     def _storage_axis(self) -> Axis:
-        """Return the axis of storage rates, on which a change pays below some rate."""
+        """Return the axis of storage rates. A change pays below some rate, not
+        above.
+        """
         shown = self.shown.storage
         falling = self.by_storage[::-1]
         loads = [shown / point.storage for point in falling]
@@ -372,11 +392,11 @@ class _Study:
     def _paying(
         self, values: Sequence[float], points: Sequence[Point]
     ) -> tuple[Range, Range]:
-        """Return the ranges in which a setting, and the policy, pay along *points*,
-        whose *values* ascend.
+        """Return the range in which the best setting pays and the range in which the
+        best policy pays, along *points* with ascending *values*.
 
-        Each is the range that contains the point shown in detail, if a change pays
-        there.
+        If a change pays at the point for which details are shown, the range contains
+        that point.
         """
         trusted = [place for place, point in enumerate(points) if self._trusted(point)]
         looked_at = [points[place] for place in trusted]
@@ -389,8 +409,8 @@ class _Study:
         return ranges[0], ranges[1]
 
     def _trusted(self, point: Point) -> bool:
-        """Return whether a conclusion is possible at *point*; true as well when *point*
-        is the only one asked about.
+        """Return whether *point* is used for conclusions. The point for which details
+        are shown always is.
         """
         return self.scales[point] >= TRUSTED_SCALE or point == self.shown
 
@@ -412,8 +432,8 @@ class _Study:
         return found
 
     def _savings(self) -> list[Saving]:
-        """Return the savings of each option for each group at the point of the
-        details.
+        """Return the savings of each option for each group of jobs, at the point for
+        which details are shown.
         """
         found = []
         for option in (*self.policies, *self.settings, FREE):
@@ -424,8 +444,8 @@ class _Study:
         return found
 
     def _above_machine(self, option: Option) -> float:
-        """Return the node-hours beyond the machine, averaged over the reported
-        draws.
+        """Return the number of node-hours beyond the nodes of the machine, as a mean
+        over the reported draws.
         """
         seconds = [
             self.totals[self.shown, draw, option].above_machine for draw in self.draws
@@ -434,17 +454,19 @@ class _Study:
 
 
 def _fractions(known: float | None) -> list[float]:
-    """Return the I/O fractions to look at, ascending."""
+    """Return the I/O fractions to try, in ascending order; *known* is the known I/O
+    fraction, if any.
+    """
     if known is None:
         return list(FRACTIONS)
     return list(dict.fromkeys(min(1.0, known * factor) for factor in FACTORS))
 
 
 def _storages(workload: Workload) -> list[float]:
-    """Return the storage rates to try, ascending.
+    """Return the storage rates to try, in ascending order.
 
-    None is below the rate of a node, and none but the workload's own is above the rate
-    of all nodes together.
+    No rate is below the rate of a node. No rate except that of the workload itself is
+    above the rate of all nodes together.
     """
     own = workload.storage
     most = max(own, workload.all_nodes_rate)
@@ -453,10 +475,10 @@ def _storages(workload: Workload) -> list[float]:
 
 
 def _rate_figure(shown: float, loads: Floats) -> Figure:
-    """Return the storage rate at which the load is *loads* times the load at the rate
-    that the details are for.
+    """Return, with its interval, the storage rate at which the load is *loads* times
+    the load at rate *shown*.
 
-    None for an infinite load, which no rate gives.
+    An infinite load gives None, because no storage rate causes it.
     """
     rates = figure_of(shown / loads)
     return Figure(rates.value or None, rates.low or None, rates.high or None)

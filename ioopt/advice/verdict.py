@@ -1,5 +1,5 @@
 """Write the advice in sentences: the verdict with the lines to paste, and the figures
-that decide it.
+on which it depends.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ WORTH_WORDS = f"{100 * WORTH:g} %"
 
 
 def percent(figure: Figure, of: str = "", level: str = LEVEL_WORDS) -> str:
-    """Return a share in per cent, followed by the words *of* (what it is a share of)
-    and its interval.
+    """Return a share in per cent, followed by "of" and the words *of*, which say what
+    it is a share of, and by its interval.
 
-    *level* is the probability of the interval.
+    *level* is the text in front of the interval, which states its probability.
 
     >>> percent(Figure(0.099, 0.04, 0.15), "run time")
     '9.9 % of run time (95 %: 4.0 to 15.0)'
@@ -41,7 +41,7 @@ def _hundredths(share: float | None) -> str:
 
 
 def effect(saved: Figure, level: str = LEVEL_WORDS) -> str:
-    """Return the effect of a saving of run time; a negative saving is called a cost.
+    """Return the saving of run time in words; a negative saving is called a cost.
 
     >>> effect(Figure(0.042, 0.031, 0.05))
     'saves 4.2 % of run time (95 %: 3.1 to 5.0)'
@@ -69,8 +69,10 @@ def rate_text(value: float) -> str:
 
 
 def _pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str:
-    """Return, as text, where on *axis* a change pays: from some value on or, with
-    *falling*, from some value down.
+    """Return the words that say where on *axis* a change pays: from some value upwards
+    or, if *falling*, from some value downwards.
+
+    *text* writes a value of the axis.
     """
     if axis.pays_from.value is None:
         return f"no setting pays {_looked_at(axis, text)}"
@@ -84,8 +86,9 @@ def _pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str:
 def _with_interval(
     axis: Axis, found: Figure, text: Callable[[float], str], falling: bool
 ) -> str:
-    """Return a value of *axis* with its interval in brackets; an unlimited end lies
-    beyond the values that were tried.
+    """Return a value of *axis* as text, with its interval in brackets.
+
+    An end of the interval that is None lies beyond the values that were tried.
     """
     assert found.value is not None
     if found.low is None and found.high is None:
@@ -100,14 +103,16 @@ def _with_interval(
 
 
 def _looked_at(axis: Axis, text: Callable[[float], str]) -> str:
-    """Return the range of values at which a conclusion is possible."""
+    """Return the words that name the range of values at which a conclusion can be
+    drawn.
+    """
     least, largest = axis.ends
     return f"from {text(least)} to {text(largest)}"
 
 
 def fraction_line(advice: Advice) -> str:
-    """Return the line on the I/O fraction: its value, its source, and from which value
-    a change pays.
+    """Return the line about the I/O fraction: its value, the source of the value, and
+    from which value on a change pays.
     """
     axis = advice.fraction
     pays = _pays(axis, fraction_text, falling=False)
@@ -117,8 +122,8 @@ def fraction_line(advice: Advice) -> str:
 
 
 def storage_line(advice: Advice) -> str:
-    """Return the line on the storage rate: its value, its source, and below which value
-    a change pays.
+    """Return the line about the storage rate: its value, the source of the value, and
+    below which value a change pays.
     """
     axis = advice.storage
     pays = _pays(axis, rate_text, falling=True)
@@ -129,7 +134,9 @@ def storage_line(advice: Advice) -> str:
 
 
 def policy_line(advice: Advice) -> str:
-    """Return the line on the best policy: from which figures on it would pay."""
+    """Return the line about the best policy: from which I/O fraction and storage rate
+    on it would pay.
+    """
     begins = [
         _policy_pays(advice.fraction, fraction_text, falling=False),
         _policy_pays(advice.storage, rate_text, falling=True),
@@ -149,13 +156,15 @@ def _policy_pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str
 
 
 def place(advice: Advice) -> str:
-    """Return the words that say under which assumptions the figures were computed."""
+    """Return the words that name the I/O fraction and the storage rate for which the
+    figures were computed.
+    """
     fraction = f"{fraction_text(advice.fraction.shown)} I/O"
     return f"at {fraction} and a storage of {rate_text(advice.storage.shown)}"
 
 
 def sentence(advice: Advice) -> str:
-    """Return the verdict as a sentence."""
+    """Return the verdict as one or two sentences."""
     best = advice.switch
     told = f"{effect(best.saves)} {place(advice)}"
     if advice.verdict == Kind.SAVES:
@@ -183,7 +192,7 @@ def sentence(advice: Advice) -> str:
 
 
 def _unknown(advice: Advice) -> list[str]:
-    """Return the figures that are not known."""
+    """Return words for those of the two deciding figures that are not known."""
     unknown = []
     if advice.fraction.value is None:
         unknown.append("the I/O fraction, which is not given")
@@ -193,8 +202,8 @@ def _unknown(advice: Advice) -> list[str]:
 
 
 def _nowhere(advice: Advice) -> str:
-    """Return the words that name the ranges of unknown figures in which no setting
-    pays.
+    """Return the words that say in which ranges of the unknown figures no setting pays;
+    empty if both figures are known.
     """
     ranges = []
     if advice.fraction.value is None:
@@ -207,8 +216,8 @@ def _nowhere(advice: Advice) -> str:
 
 
 def answer(advice: Advice) -> list[str]:
-    """Return the first lines of the answer: the verdict with the lines to paste, the
-    deciding figures, the largest possible saving, and the load.
+    """Return the answer as lines: the verdict with the lines to paste, the two figures
+    on which it depends, the largest possible saving, and the load of the machine.
     """
     lines = [sentence(advice)]
     if advice.pasted is not None:

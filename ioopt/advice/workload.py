@@ -1,11 +1,11 @@
 """Prepare the jobs of a log for replays in which every job starts at the time in the
 log.
 
-No queue is simulated, so waits are not predicted, and the number of nodes is not
-enforced: when jobs run longer than in the log, more nodes may be in use than the
-machine has. A *draw* is one completion of the data that a log lacks: its I/O is
-generated anew by the rule, and its starts are moved by up to :data:`SHIFT_SECONDS`,
-because minutes decide whose I/O coincides. Draw 0 has the starts of the log.
+No queue is simulated, so waits are not predicted. The number of nodes is not enforced:
+when jobs run longer than in the log, more nodes may be in use than the machine has. A
+*draw* is one completion of the data that the log lacks: the I/O of its jobs is
+generated anew, and the starts are moved by up to :data:`SHIFT_SECONDS`, because a few
+minutes decide whose I/O coincides. Draw 0 has the starts of the log.
 """
 
 from __future__ import annotations
@@ -39,32 +39,36 @@ SHIFT_SECONDS = 900.0
 FEWEST_JOBS = 100
 SHORTEST_LOG = WEEK
 KNOWN_STARTS = 0.9
-"""The least share of the jobs that ran whose start must be in the log."""
+"""The smallest share of the jobs that ran for which the log must give a start."""
 HIGHEST_STORAGE = 1000.0
-"""A storage is refused if it is more than this many times faster than all nodes
+"""A storage rate is refused if it is more than this many times the rate of all nodes
 together.
 """
 ENOUGH_MEASURED = 0.5
-"""If the jobs with Darshan logs have this share of all node-seconds, their I/O fraction
-is used for the other jobs.
+"""If the jobs with Darshan logs have this share of all node-seconds, their mean I/O
+fraction is used for the other jobs.
 """
 TOP_SHARE = 0.9
-"""The quantile of size, or of I/O fraction, above which jobs are called large or
-I/O-heavy.
+"""The quantile of the number of nodes, or of the I/O fraction, from which on jobs are
+called large or I/O-heavy.
 """
 ALL, LARGE, HEAVY = "all jobs", "large jobs", "I/O-heavy jobs"
 GROUPS = (ALL, LARGE, HEAVY)
 
 Piece = tuple[float, float, int]
-"""A group of equal phases: seconds of computing, bytes, and their number."""
+"""A group of equal phases: the seconds of computing and the bytes of one phase, and the
+number of phases.
+"""
 
 
 @dataclass(frozen=True)
 class Question:
-    """The question: the log, the assumptions about it, and how much to compute.
+    """The question to answer: the log, the assumptions about it, and how much to
+    compute.
 
-    ``io.fraction`` is used when ``fraction_given``. ``draws`` is the number of draws to
-    replay, ``resamples`` the number of bootstrap resamples for intervals.
+    ``io.fraction`` is used only if ``fraction_given`` is true. ``draws`` is the number
+    of draws to replay, and ``resamples`` the number of bootstrap resamples for the
+    intervals.
     """
 
     trace: SwfTrace
@@ -81,7 +85,9 @@ class Question:
 
 
 class Point(NamedTuple):
-    """One assumption: an I/O fraction (share of run time) and a storage rate."""
+    """A pair of assumptions: an I/O fraction (share of run time) and a storage rate
+    (bytes per second).
+    """
 
     fraction: float
     storage: float
@@ -89,12 +95,13 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Workload:
-    """The jobs of a log, in order of their starts, on its machine.
+    """The jobs of a log, in order of their starts, on the machine of the log.
 
-    ``run_seconds`` are the log's. ``measured`` has the phases of jobs with a Darshan
-    log, by index; the I/O of all others is generated. ``fraction`` is None when neither
-    the user (``fraction_source`` is ``given``) nor Darshan logs supply it (``not
-    given``); ``storage_given`` says whether the user stated the rate.
+    ``run_seconds`` are the run times in the log. ``measured`` has the phases of the
+    jobs with a Darshan log, keyed by index; the I/O of all other jobs is generated.
+    ``fraction`` is the I/O fraction that the user or Darshan logs supply, or None, and
+    ``fraction_source`` says which. ``storage_given`` says whether the user stated the
+    storage rate.
     """
 
     name: str
@@ -110,7 +117,7 @@ class Workload:
 
     @property
     def starts(self) -> Floats:
-        """Return the start times in seconds from the first start."""
+        """Return the start time of each job, in seconds after the first start."""
         return np.array(self.trace.submit)
 
     @property
@@ -120,16 +127,19 @@ class Workload:
 
     @property
     def storage(self) -> float:
-        """Return the rate of the storage in bytes per second, given or guessed."""
+        """Return the storage rate in bytes per second, stated by the user or
+        guessed.
+        """
         return self.trace.machine.storage_bytes_per_second
 
     @property
     def all_nodes_rate(self) -> float:
-        """Return the bytes per second that all nodes together can send."""
+        """Return the I/O rate of all nodes together in bytes per second."""
         return self.node_rate * self.trace.machine.nodes
 
     def at(self, point: Point, draw: int = 0, scale: float = 1.0) -> Trace:
-        """Return the jobs of this draw under the assumption *point*.
+        """Return the jobs of draw *draw* with the I/O fraction and the storage rate of
+        *point*.
 
         The bytes of generated I/O are multiplied by *scale*.
         """
@@ -162,7 +172,7 @@ class Workload:
         )
 
     def _moved(self, draw: int) -> list[float]:
-        """Return the start times of the jobs in a draw, in seconds."""
+        """Return the start time of each job in draw *draw*, in seconds."""
         starts = self.starts
         if draw:
             rng = np.random.default_rng((self.io.seed, draw))
@@ -174,7 +184,7 @@ class Workload:
 def workload_of(question: Question) -> Workload:
     """Return the jobs to replay.
 
-    Raises InstanceError for a log that is too short or lacks too many starts,
+    Raises InstanceError for a log that is too short or lacks too many starts, and
     UsageError for rates that allow no conclusion.
     """
     log = at_its_starts(question.trace)
@@ -220,10 +230,10 @@ def workload_of(question: Question) -> Workload:
 
 
 def at_its_starts(log: SwfTrace) -> SwfTrace:
-    """Return *log* with the submit time of each job set to its start.
+    """Return *log* with the submit time of each job set to its start time.
 
-    Jobs without a start are left out, with a warning. Raises InstanceError when they
-    are more than a tenth of the jobs that ran.
+    Jobs without a start are left out, with a warning. Raises InstanceError if these are
+    more than a tenth of the jobs that ran.
     """
     started = [job for job in log.jobs if job.wait_seconds is not None]
     ran = [job for job in log.jobs if job.run_seconds is not None]
@@ -247,7 +257,7 @@ def _at_its_start(job: SwfJob) -> SwfJob:
 
 
 def _require_enough(name: str, problem: BatchIoProblem) -> None:
-    """Raise InstanceError for a log of too few jobs or too short a time."""
+    """Raise InstanceError if the log has too few jobs, or covers too short a time."""
     count = len(problem.jobs)
     if count < FEWEST_JOBS:
         raise InstanceError(
@@ -263,7 +273,7 @@ def _require_enough(name: str, problem: BatchIoProblem) -> None:
 
 
 def _require_rates(rule: MachineRule, problem: BatchIoProblem) -> None:
-    """Raise UsageError for a storage slower than one node, or absurdly fast."""
+    """Raise UsageError if the storage is slower than one node, or absurdly fast."""
     machine = problem.machine
     node = machine.node_bytes_per_second
     storage = machine.storage_bytes_per_second
@@ -288,7 +298,9 @@ def _require_rates(rule: MachineRule, problem: BatchIoProblem) -> None:
 def known_fraction(
     question: Question, trace: Trace, measured: dict[int, list[Piece]]
 ) -> tuple[float | None, str]:
-    """Return the known I/O fraction, and its source."""
+    """Return the I/O fraction if it is known, otherwise None, and the words that name
+    its source.
+    """
     if question.fraction_given:
         return question.io.fraction, "given"
     places = list(measured)
@@ -299,7 +311,9 @@ def known_fraction(
 
 
 def io_shares(trace: Trace) -> Floats:
-    """Return the I/O fraction of each job in a run without congestion."""
+    """Return, for each job, the share of its run time without congestion that is
+    I/O.
+    """
     volume = np.add.reduceat(np.array(trace.volume, float), trace.offset[:-1])
     seconds = volume / np.array(trace.peak)
     ideal = np.array(trace.ideal)
@@ -307,7 +321,9 @@ def io_shares(trace: Trace) -> Floats:
 
 
 def members(trace: Trace) -> dict[str, Bools]:
-    """Return, for each of :data:`GROUPS`, which jobs belong to it."""
+    """Return, for each of :data:`GROUPS`, an array that says of each job whether it
+    belongs to the group.
+    """
     nodes = np.array(trace.allocated)
     shares = io_shares(trace)
     return {

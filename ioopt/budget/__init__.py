@@ -1,3 +1,3 @@
-"""Answer what a quota on a work directory costs, and which settings keep a run below
-it.
+"""Answer what a quota on a work directory costs, and which settings keep a run within
+the quota.
 """

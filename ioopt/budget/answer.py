@@ -1,4 +1,6 @@
-"""Answer what a quota on a work directory costs: `ioopt budget` without its tables."""
+"""Answer what a quota on a work directory costs: the computations of `ioopt budget`,
+without its tables.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,12 @@ Request = SolveRequest[Settings, WorkDirectoryPlan]
 
 @dataclass(frozen=True)
 class TimeShares:
-    """The share of the time left that each question may take, in the order of the
-    questions.
+    """The share of the time left that each question may take, in the order in which the
+    questions are asked.
 
-    Each share lies between 0 and 1; the simulated runs with wrong estimates have the
-    time that remains. The shares were chosen on recorded runs of up to 2,500 tasks
-    within 30 s.
+    Each share lies between 0 and 1. The simulated runs with wrong estimates come last
+    and get all the time that remains. The shares were chosen on recorded runs of up to
+    2,500 tasks within 30 s.
     """
 
     plan: float = 0.3
@@ -51,9 +53,10 @@ def answer(
 ) -> Json:
     """Return all answers about *problem* as plain data.
 
-    *caps* asks for settings of Nextflow too, *noise* for runs whose times and sizes
-    differ from the estimates. The *deadline* covers all questions. Every makespan is
-    that of a replayed plan of the whole instance.
+    If *caps* is true, settings of Nextflow are computed too. If *noise* is given, runs
+    are simulated whose times and sizes differ from the estimates. The *deadline* covers
+    all questions. Every makespan in the answers is the makespan of a plan that was
+    replayed on the whole instance.
     """
     inquiry = Inquiry(problem, deadline, seed)
     inquiry.ask_least_quota()
@@ -76,7 +79,7 @@ class Inquiry:
     """Answer questions about a work directory one after the other, and collect the
     answers in ``found``.
 
-    ``plan`` is the best plan found under the quota.
+    ``plan`` is the best plan found under the quota, or None.
     """
 
     def __init__(
@@ -108,16 +111,18 @@ class Inquiry:
         }
 
     def part(self, share: float) -> Deadline:
-        """Return a deadline after *share* of the time left."""
+        """Return a deadline that ends after *share* of the time left."""
         return self.deadline.within(share * self.deadline.remaining())
 
     def request(self, share: float) -> Request:
-        """Return a request that ends after *share* of the time left."""
+        """Return a request to a solver, whose deadline ends after *share* of the time
+        left.
+        """
         return SolveRequest(self.options, self.part(share), Settings())
 
     def ask_least_quota(self) -> None:
-        """Report the least quota for which a plan is known, and the quota below which
-        no plan exists.
+        """Report the smallest quota for which a plan is known, and the quota below
+        which no plan exists.
         """
         least = self.question.least
         self.found["least"] = {
@@ -127,7 +132,7 @@ class Inquiry:
         }
 
     def ask_plan(self) -> None:
-        """Search for the quickest plan under the quota."""
+        """Search for the plan with the shortest makespan under the quota."""
         request = self.request(TIME_SHARES.plan)
         best = search(self.question, request, Settings().evaluations)
         self.plan = best.plan
@@ -135,7 +140,9 @@ class Inquiry:
         self.found["at_quota"] = self._at_quota(best)
 
     def _at_quota(self, best: Outcome[WorkDirectoryPlan]) -> Json:
-        """Return status, bound and metrics of the *best* plan under the quota."""
+        """Return the status, the bound and the metrics of the outcome *best* of the
+        search under the quota.
+        """
         status = Status.UNKNOWN
         if best.infeasible:
             status = Status.INFEASIBLE
@@ -151,8 +158,10 @@ class Inquiry:
         return row
 
     def ask_setting(self) -> None:
-        """Find the policy and the number of samples in flight of the quickest safe run,
-        if there is one.
+        """Find the setting of the safe dispatcher with the shortest run: a policy and a
+        number of samples in flight.
+
+        Nothing is reported if no setting is safe.
         """
         if self.question.walk is None:
             return
@@ -164,7 +173,9 @@ class Inquiry:
         self.found["setting"] = setting | metrics
 
     def ask_curve(self) -> None:
-        """Find the least makespan for several quotas, beginning with the least one."""
+        """Find the shortest makespan for several quotas in ascending order, beginning
+        with the smallest possible quota.
+        """
         peak = self.free["peak_bytes"]
         quotas = {ceil(share * peak) for share in SHARES}
         quotas.add(self.question.found)
@@ -172,9 +183,10 @@ class Inquiry:
         self.found["curve"] = frontier(self.problem, request, sorted(quotas))
 
     def share_what_is_known(self) -> None:
-        """Replace each row for which a faster run is known that keeps the row's quota.
+        """Improve each row by all runs that are known: a faster run that keeps the
+        quota of the row replaces the run in the row.
 
-        Nothing is called optimal when the order of the tasks was not recorded.
+        If the order of the tasks was not recorded, no row is called optimal.
         """
         runs = []
         for key in ("unlimited", "at_quota", "setting", "nextflow"):
@@ -193,7 +205,9 @@ class Inquiry:
 
 
 def independent(problem: WorkDirectoryProblem) -> bool:
-    """Return whether *problem* comes from a record without the order of its tasks."""
+    """Return whether *problem* comes from a record that lacks the order of its
+    tasks.
+    """
     recorded = "invented" in (problem.meta or {})
     if recorded and len(problem.tasks) > 1 and not any(problem.predecessors):
         return True
@@ -201,8 +215,6 @@ def independent(problem: WorkDirectoryProblem) -> bool:
 
 
 def _one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Json:
-    """Return the metrics of a run in which the tasks start one at a time, in
-    *order*.
-    """
+    """Return the metrics of a run in which the tasks run one at a time, in *order*."""
     plan = named(problem, problem.ticks, one_by_one(problem, order))
     return carried_out(problem.model_copy(update={"quota_bytes": None}), plan).metrics

@@ -1,5 +1,7 @@
 """Choose caps for Nextflow with which a simulated run keeps the quota of a work
 directory.
+
+A cap is a largest number of tasks that run at once, of the whole run or of one process.
 """
 
 from __future__ import annotations
@@ -16,15 +18,16 @@ from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.replay import carried_out
 
 SHARES_OF_PLAN = (0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1)
-"""The caps to try in turn, as shares of what a plan runs at once, until one breaks the
-quota.
+"""The caps to try in this order, as shares of the number of tasks that a plan runs at
+once. The search ends at the first cap that breaks the quota.
 """
 
 
 def processes(problem: WorkDirectoryProblem) -> list[str]:
-    """Return the Nextflow process of each task: its name without tag and number.
+    """Return, for each task, its Nextflow process: the name of the task without tag and
+    number.
 
-    WfFormat writes a dot for the colon in a process name.
+    WfFormat writes a dot in place of the colon in the name of a process.
     """
     names = []
     for task in problem.tasks:
@@ -36,9 +39,9 @@ def processes(problem: WorkDirectoryProblem) -> list[str]:
 
 
 class Capped(Dispatcher):
-    """Run at most *tasks* at once, and at most *forks* of each process.
+    """Run at most *tasks* tasks at once, and at most *forks* tasks of each process.
 
-    Like Nextflow, it ignores the quota.
+    The quota is ignored, as Nextflow ignores it.
     """
 
     def __init__(
@@ -51,19 +54,21 @@ class Capped(Dispatcher):
         self.runs = Counter[str]()
 
     def admits(self, k: int) -> bool:
-        """Return whether the caps leave room for task *k*."""
+        """Return whether the caps allow task *k* to start."""
         if self.running >= self.tasks:
             return False
         process = self.process[k]
         return self.runs[process] < self.forks.get(process, self.tasks)
 
     def started(self, k: int) -> None:
-        """Count task *k* among the running ones of its process."""
+        """Record that task *k* runs, and count it for its process."""
         super().started(k)
         self.runs[self.process[k]] += 1
 
     def ended(self, k: int) -> list[int]:
-        """Take task *k* from the running ones; return the tasks it made ready."""
+        """Record that task *k* has ended; return the tasks that become ready by
+        this.
+        """
         self.runs[self.process[k]] -= 1
         return super().ended(k)
 
@@ -71,11 +76,12 @@ class Capped(Dispatcher):
 def choose_caps(
     problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, deadline: Deadline
 ) -> Json:
-    """Return the caps with the quickest simulated run that keeps the quota, and the
-    metrics of that run.
+    """Return the caps with which the simulated run is quickest and keeps the quota,
+    with the metrics of the run.
 
-    If none keeps it, the caps of the least peak are returned. The caps are shares of
-    what *plan* runs at once: of all tasks, of each process, and of the processes whose
+    If no caps keep the quota, the caps whose run exceeds it least are returned. The
+    caps to try are shares of the number of tasks that *plan* runs at once. In turn, a
+    cap is set for all tasks together, for each process, and for each process whose
     tasks depend on no other task.
     """
     quota = problem.quota_bytes or 0
@@ -104,21 +110,25 @@ def choose_caps(
 
 
 def _share(share: float, most: int) -> int:
-    """Return *share* of *most* as a cap: rounded up, at least 1."""
+    """Return *share* of *most* as a cap, rounded up and at least 1."""
     return max(1, ceil(share * most))
 
 
 def _forks(
     share: float, most: Mapping[str, int], capped: Collection[str]
 ) -> dict[str, int]:
-    """Return *share* of *most* by process, for the *capped* processes only."""
+    """Return a cap for each of the processes *capped*: *share* of the number in *most*
+    for this process.
+    """
     return {name: _share(share, most[name]) for name in most if name in capped}
 
 
 def _capped_run(
     problem: WorkDirectoryProblem, tasks: int, forks: dict[str, int]
 ) -> Json:
-    """Simulate one pair of caps; return them with the metrics of the run."""
+    """Simulate a run with the caps *tasks* and *forks*; return the caps with the
+    metrics of the run.
+    """
     plan = dispatch(problem, Capped(problem, tasks, forks))
     replayed = carried_out(problem, plan.model_copy(update={"ignore_quota": True}))
     return {"tasks": tasks, "forks": forks, **replayed.metrics}
@@ -127,7 +137,9 @@ def _capped_run(
 def _most_at_once(
     problem: WorkDirectoryProblem, plan: WorkDirectoryPlan
 ) -> tuple[int, Counter[str]]:
-    """Return the most tasks that *plan* runs at once: of all, and by process."""
+    """Return the largest number of tasks that *plan* runs at once, and the same for
+    each process.
+    """
     process = processes(problem)
     events: list[tuple[float, int, int]] = []
     for k, (start, end) in carried_out(problem, plan).times.items():
@@ -149,7 +161,7 @@ def _most_at_once(
 
 
 def nextflow_config(found: Json) -> str:
-    """Return the text of a nextflow.config with the caps of the answer *found*."""
+    """Return the text of a nextflow.config with the caps in the answer *found*."""
     caps = found["nextflow"]
     name = " ".join(found["instance"].split())
     rows = [

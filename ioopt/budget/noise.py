@@ -15,23 +15,27 @@ from ioopt.sim.work_directory.order import least_order
 from ioopt.solvers.work_directory.dispatch import Question
 
 NOISY_RUNS = 20
-"""The number of runs with wrong estimates, each with its own seed."""
+"""The number of runs with wrong estimates. The runs have different seeds."""
 MOST_LOWERED = 5
-"""How often the quota to plan with is lowered before the search ends."""
+"""The largest number of times that the quota for planning is lowered."""
 LOWERED = 0.97
-"""The largest ratio between a quota to plan with and the one tried before it."""
+"""The largest ratio between a quota for planning and the quota that was tried before
+it.
+"""
 
 
 class Noise(NamedTuple):
-    """Standard deviations of the logarithms of compute times and of file sizes."""
+    """Standard deviations of the logarithms of compute times (``times``) and of file
+    sizes (``sizes``).
+    """
 
     times: float
     sizes: float
 
 
 class NoisyRun(NamedTuple):
-    """Makespan of one run (None: it got stuck), and the peak of the directory in true,
-    not expected, bytes.
+    """The makespan of one run in seconds (None: the run got stuck), and the peak of the
+    true, not the expected, bytes in the directory.
     """
 
     seconds: float | None
@@ -39,10 +43,11 @@ class NoisyRun(NamedTuple):
 
 
 class Surprised(Dispatcher):
-    """Dispatch with expected sizes; count the *real* bytes of products when their task
-    ends.
+    """A dispatcher that decides on expected sizes, and learns the true sizes of a
+    task's output files only when the task ends.
 
-    ``peak`` is the largest number of real bytes in the directory.
+    *real* has the true bytes of each output file. ``peak`` is the largest number of
+    true bytes in the directory so far.
     """
 
     def __init__(self, question: Question, setting: Json, real: Sequence[int]) -> None:
@@ -59,17 +64,23 @@ class Surprised(Dispatcher):
         self.peak = 0
 
     def _surplus(self, k: int) -> int:
-        """Return how many more bytes task *k* writes than the dispatcher expects."""
+        """Return the number of bytes that task *k* writes beyond the number that the
+        dispatcher expects.
+        """
         return sum(self.real[f] - self.sizes[f] for f in self.problem.outputs[k])
 
     def started(self, k: int) -> None:
-        """Start task *k*; count its real output in ``peak``."""
+        """Record that task *k* starts, and count the true bytes of its output in
+        ``peak``.
+        """
         super().started(k)
         self.unseen += self._surplus(k)
         self.peak = max(self.peak, self.use + self.unseen)
 
     def ended(self, k: int) -> list[int]:
-        """End task *k* with its real bytes; return the tasks it made ready."""
+        """Record that task *k* has ended with its true bytes; return the tasks that
+        become ready by this.
+        """
         self.unseen -= self._surplus(k)
         for f in self.problem.outputs[k]:
             self.resize(k, f, self.real[f])
@@ -79,12 +90,13 @@ class Surprised(Dispatcher):
 def noisy_runs(
     problem: WorkDirectoryProblem, setting: Json, noise: Noise, deadline: Deadline
 ) -> Json:
-    """Run the safe dispatcher with times and sizes drawn around the estimates.
+    """Simulate the safe dispatcher with times and sizes that differ from the estimates.
 
-    The draws are log-normal. The dispatcher decides on estimates and counts the real
-    bytes of a task once it has ended. In the answer ``plan_bytes`` is a reduced quota
-    to plan with, under which all runs keep the quota of *problem*; ``tried`` says
-    whether such runs were simulated.
+    The factors on times and sizes are log-normal. The dispatcher decides on estimates,
+    and learns the true bytes of a task once the task has ended. In the answer,
+    ``plan_bytes`` is a smaller quota for planning, with which all runs stay within the
+    quota of *problem*. ``tried`` says whether runs with this smaller quota were
+    simulated and did so.
     """
     quota = problem.quota_bytes or 0
     plan_bytes = quota
@@ -125,10 +137,10 @@ def _runs_planned_with(
     noise: Noise,
     deadline: Deadline,
 ) -> list[NoisyRun]:
-    """Return the runs that are planned with *quota*, in the order of their seeds; at
-    least one.
+    """Return the runs that are planned with *quota*, in the order of their seeds.
 
-    Empty when no order is known to keep *quota*.
+    At least one run is simulated, even past the deadline. The list is empty if no order
+    of the tasks is known to keep *quota*.
     """
     asked = problem.model_copy(update={"quota_bytes": quota})
     question = Question.of(asked, order=least_order(problem))
@@ -143,7 +155,7 @@ def _runs_planned_with(
 
 
 def _noisy_run(question: Question, setting: Json, noise: Noise, seed: int) -> NoisyRun:
-    """Run *question* once with times and sizes drawn from *seed*."""
+    """Simulate one run of *question*, with times and sizes drawn with *seed*."""
     problem = question.problem
     draw = random.Random(seed)
     seconds: dict[str, float] = {}

@@ -29,12 +29,15 @@ def read_work_directory(
     read: Columns = "rchar",
     skip_bad: float | None = None,
 ) -> WorkDirectoryProblem:
-    """Read *file*: an ``ioopt/work-directory`` file or name, WfFormat, or a trace.
+    """Read the work directory *file*: the file or the catalogue name of an
+    ``ioopt/work-directory`` instance, a WfFormat file, or a Nextflow trace.
 
-    *cores* and *quota* (bytes) replace those of an instance; *samples* copies of it are
-    made. For a record, *scratch* is the scratch space of a task as a multiple of its
-    outputs. For a Nextflow trace, *dag* is the file of its DAG, and *skip_bad* the
-    share of unreadable rows that may be left out. Raises InstanceError and UsageError.
+    *cores* and *quota* (bytes) replace those of an instance. The workflow is copied
+    *samples* times. For a WfFormat file or a trace, *scratch* is the scratch space of a
+    task as a multiple of the bytes of its outputs. For a trace, *dag* is the file of
+    its DAG, *read* names the column of the bytes read, and *skip_bad* is the share of
+    unreadable rows that may be left out. Raises InstanceError for an invalid file, and
+    UsageError for invalid arguments.
     """
     name = named(file)
     if not 0 <= scratch < float("inf"):
@@ -68,8 +71,8 @@ def read_work_directory(
 
 
 def _is_instance(data: object) -> bool:
-    """Return whether *data* is to be read, and its errors reported, as an ioopt
-    instance.
+    """Return whether *data* is to be read as an ioopt instance, rather than as
+    WfFormat.
     """
     if not isinstance(data, Mapping):
         return True
@@ -77,8 +80,8 @@ def _is_instance(data: object) -> bool:
 
 
 def _machine(cores: int) -> Machine:
-    """Return a machine of *cores* for readers that require more data than is used
-    here.
+    """Return a machine with *cores* cores. The readers of records require a whole
+    machine, but only the cores are used here.
     """
     return Machine(
         nodes=1,
@@ -101,10 +104,10 @@ def _of_record(
 ) -> WorkDirectoryProblem:
     """Return the recorded workflow *found* as a work directory, copied *samples* times.
 
-    No file is kept: outputs that no task reads count as moved away when they are
-    published. If a trace is not copied, the tasks of one tag are a sample; when no task
-    has a tag, tasks that share files are a sample. Raises InstanceError when the record
-    has no bytes of products.
+    No file is kept: output files that no task reads count as moved out of the directory
+    when they are published. The samples of a trace that is not copied are found by tag:
+    tasks with the same tag are one sample. If no task has a tag, tasks that share files
+    are one sample. Raises InstanceError if no task wrote a byte.
     """
     made = {file for task in found.tasks for file in task.outputs}
     if not any(file.bytes for file in found.files if file.id in made):
@@ -115,7 +118,10 @@ def _of_record(
     warnings = list(found.warnings)
     wide = [task.id for task in found.tasks if task.cores > cores]
     if wide:
-        few = f"{len(wide)} tasks, such as {wide[0]}, get {cores} cores, not more"
+        few = (
+            f"{len(wide)} tasks, such as {wide[0]}, get {cores} cores, fewer than they "
+            "ask for"
+        )
         warnings.append(f"{name}: {few}")
     tags = {}
     if source == "Nextflow trace" and samples == 1:
@@ -125,7 +131,7 @@ def _of_record(
                 tags[task.id] = tag[1]
         if not tags:
             warnings.append(
-                f"{name}: no task has a tag: tasks that files join are one sample"
+                f"{name}: no task has a tag: tasks that share files are one sample"
             )
     invented = f"scratch: {scratch:g} x outputs; outputs nobody reads are moved out"
     return of_workflow(

@@ -1,5 +1,5 @@
-"""Use the solvers and policies inside other schedulers, by the same objects that the
-simulators call.
+"""Embed ioopt's solvers and policies in other schedulers. The classes use the same
+solver and policy objects as the simulators.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Load an embeddable object on first use."""
+    """Import the module that defines class *name* when the class is first used, and
+    return the class.
+    """
     if name not in _LAZY:
         raise AttributeError(f"module 'ioopt.embed' has no attribute {name!r}")
     value: object = getattr(import_module(_LAZY[name]), name)

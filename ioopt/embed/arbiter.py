@@ -1,5 +1,5 @@
-"""Use the I/O policies inside another scheduler: register requests to transfer, and ask
-for their rates.
+"""Use the I/O policies inside another scheduler: register transfer requests, and ask at
+which rate each of them may transfer.
 
 >>> from ioopt.embed import IoArbiter
 >>> machine = {
@@ -56,16 +56,17 @@ _KEPT = (
 
 
 class IoArbiter:
-    """Decide which request transfers at what rate, by the simulators' own policies.
+    """Decide which requests transfer and at which rates, by the I/O policies of the
+    simulators.
 
-    *machine* is the ``machine`` of an ``ioopt/batch-io`` instance. *policy* is the
-    name of a policy (``fill``, ``adaptive``, ``cons-fcfs+top``, ...; *settings*
-    those of its ``--set``), or a function from a
-    :class:`~ioopt.decisions.batch_io.View` to rates. The arbiter reads neither clock
-    nor file and is not thread-safe: one scheduler thread calls it. Invalid input to
+    *machine* is the ``machine`` of an ``ioopt/batch-io`` instance. *policy* is the name
+    of a policy, such as ``fill``, ``adaptive`` or ``cons-fcfs+top``, or a function from
+    a :class:`~ioopt.decisions.batch_io.View` to rates. *settings* are the settings of a
+    policy given by name, as in ``--set``. The arbiter reads neither clock nor file. It
+    is not thread-safe: one scheduler thread must make all calls. Invalid input to
     :meth:`request`, :meth:`progress` and :meth:`finish` raises an ioopt error and
-    changes nothing; :meth:`decide` never raises. ``policy`` is the policy's name;
-    ``notes`` say what happened in the last decision.
+    changes nothing; :meth:`decide` never raises. The attribute ``policy`` is the
+    policy's name, and ``notes`` describe what went wrong in the last decision.
     """
 
     def __init__(
@@ -114,13 +115,13 @@ class IoArbiter:
         iteration_seconds: float | None = None,
         io_bytes_per_second: float | None = None,
     ) -> None:
-        """Register a request of a job on *nodes* nodes to move *size* bytes from *now*
-        on.
+        """Register the request *id* of a job on *nodes* nodes, made at time *now*, to
+        transfer *size* bytes.
 
-        The other keywords are those of an ``ioopt/io-requests`` request; the policy
-        ``cons-min-aggr-sld`` needs them. Raises InstanceError for bad values, an id
-        that is already outstanding, a mix of number and text ids, and more nodes than
-        the machine has.
+        The other keywords are those of a request in an ``ioopt/io-requests`` document;
+        the policy ``cons-min-aggr-sld`` needs them. Raises InstanceError for invalid
+        values, an id that is outstanding already, number ids mixed with text ids, and
+        more nodes than the machine has.
         """
         given = {
             "id": id,
@@ -156,9 +157,10 @@ class IoArbiter:
         insort(self._requests, new, key=_KEY)
 
     def progress(self, id: int | str, moved_bytes: float) -> None:
-        """Record that request *id* has moved *moved_bytes* in total.
+        """Record that request *id* has transferred *moved_bytes* bytes in total so far.
 
-        Raises UsageError for unknown ids and impossible bytes.
+        Raises UsageError for an unknown id, and for a number of bytes that is negative
+        or more than the request's size.
         """
         request = self._known(id)
         total = request.left + request.moved
@@ -170,8 +172,8 @@ class IoArbiter:
         request.left = total - request.moved
 
     def finish(self, id: int | str) -> None:
-        """Remove request *id*, which is done or cancelled; UsageError when it is not
-        outstanding.
+        """Remove request *id*, which has ended or was cancelled. Raises UsageError when
+        the request is not outstanding.
         """
         request = self._known(id)
         del self._by_id[id]
@@ -181,13 +183,14 @@ class IoArbiter:
     def decide(
         self, now: float, deadline: float | None = None
     ) -> dict[int | str, float]:
-        """Return the bytes per second of every outstanding request, 0 for those that
-        wait.
+        """Return the rate of every outstanding request at time *now*, in bytes per
+        second; requests that wait have rate 0.
 
-        It never raises. When a policy raises, misses the *deadline* (seconds) or
-        returns rates that the machine cannot give, the nodes share the storage equally,
-        and a note says so. Without a deadline the policy runs in the calling thread,
-        which is faster (built-in policies take microseconds).
+        This method never raises. When the policy raises, misses the *deadline*
+        (seconds) or returns rates that the machine cannot provide, the storage rate is
+        shared equally among the nodes instead, and a note says so. Without a deadline
+        the policy runs in the calling thread, which is faster: built-in policies take
+        microseconds.
         """
         deadline, ignored = arguments.usable_deadline(deadline)
         if not arguments.is_real(now):
@@ -214,8 +217,8 @@ class IoArbiter:
         return {request.id: float(rate) for request, rate in zip(view.requests, rates)}
 
     def _problem(self, rates: Rates) -> str | None:
-        """Return what is wrong with *rates*; None if nothing is. NaN fails every
-        comparison here.
+        """Return what is wrong with *rates*, or None if they are valid. NaN fails every
+        comparison in this check, and so is reported.
         """
         requests = self._requests
         if len(rates) != len(requests):
@@ -241,7 +244,7 @@ class IoArbiter:
         return request
 
     def state(self) -> Json:
-        """Return the whole state as plain JSON values."""
+        """Return the state of the arbiter as plain JSON values, for :meth:`restore`."""
         requests: list[Json] = []
         for request in self._requests:
             row: Json = {"id": request.id}
@@ -261,10 +264,10 @@ class IoArbiter:
     def restore(
         cls, state: Json, policy: IoPolicy | DecideFunction | None = None
     ) -> Self:
-        """Return the arbiter that *state* was saved from.
+        """Return an arbiter in the saved *state*.
 
-        *policy* is needed when the policy was a function. Raises InstanceError when
-        *state* is not a return value of :meth:`state`.
+        *policy* must be given when the policy of the saved arbiter was a function.
+        Raises InstanceError when *state* is not a return value of :meth:`state`.
         """
         with restoring("arbiter"):
             made = cls(state["machine"], policy or state["policy"], state["settings"])

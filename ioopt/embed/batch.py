@@ -1,4 +1,4 @@
-"""Run the simulator's batch queue in a scheduler whose jobs arrive over time.
+"""Run the simulator's batch queue inside a scheduler to which jobs arrive over time.
 
 >>> cluster = BatchCluster(4, queue="fcfs")
 >>> for name, nodes in (("a", 3), ("b", 2), ("c", 1)):
@@ -28,18 +28,19 @@ from ioopt.sim.batch_io.waiting import arrive, occupy
 from ioopt.units import counted
 
 UNFOLLOWED = ("estimate", "pass")
-"""Options of an instance that a live queue cannot follow, because they need future I/O
-or single events, which it does not know.
+"""Options of an instance that a live queue cannot follow. They need the future I/O of
+jobs or one pass for each event, and a live queue knows neither.
 """
 
 
 @dataclass(eq=False)
 class _Known:
-    """A job in the queue or running; ``units`` are the allocation units that it
-    occupies.
+    """A job that waits or runs. ``units`` are the allocation units that it occupies; a
+    waiting job has none.
 
     A ``name`` of None stands for a unit out of service. For a waiting job, ``box``
-    (from, until), ``block`` and ``chosen`` are the plan that the last pass made for it.
+    (start and end in seconds), ``block`` and ``chosen`` are the plan that the last pass
+    made for it.
     """
 
     name: str | None
@@ -54,12 +55,13 @@ class _Known:
 
 
 class BatchCluster:
-    """Nodes 0 to *nodes* - 1 and their queue of jobs, which works as in the simulator.
+    """A cluster of *nodes* nodes with a queue of jobs, which works as in the simulator.
 
-    *unit_nodes*, *allocation* and *options*, such as ``queue`` and ``backfill``, are
-    those of an ``ioopt/batch-io`` instance; UsageError for an option that a live queue
-    cannot follow. The object reads no clock and no files, and is not thread-safe. Jobs
-    that have left are forgotten, so memory grows with the jobs present.
+    The nodes are numbered from 0. *unit_nodes*, *allocation* and *options*, such as
+    ``queue`` and ``backfill``, are those of an ``ioopt/batch-io`` instance. Raises
+    UsageError for an option that a live queue cannot follow. The object reads no clock
+    and no files, and is not thread-safe. Jobs that have left are forgotten, so that
+    memory use depends only on the jobs present.
     """
 
     def __init__(
@@ -107,11 +109,11 @@ class BatchCluster:
         return sum(not job.units for job in self._here.values())
 
     def arrive(self, job: str, nodes: int, walltime: float, now: float) -> None:
-        """Add a job to the queue; UsageError when the job is there already or can never
-        run.
+        """Add a job to the queue at time *now* (seconds). *walltime* is in seconds and
+        may be infinite.
 
-        *walltime* may be infinite; invalid values (None, NaN, fractions of nodes) raise
-        UsageError.
+        Raises UsageError for a job that is present already or needs more nodes than
+        there are, and for invalid numbers (None, NaN, fractions of nodes).
         """
         if arguments.key(job, "job") in self._here:
             raise UsageError(f"job {job!r} is here already")
@@ -122,16 +124,16 @@ class BatchCluster:
         self._here[job] = _Known(job, nodes, now, walltime)
 
     def leave(self, job: str) -> None:
-        """Remove a job that has ended or no longer waits; UsageError for an unknown
-        one.
+        """Remove a job that has ended or was withdrawn. Raises UsageError for an
+        unknown job.
         """
         if self._here.pop(arguments.key(job, "job"), None) is None:
             raise UsageError(f"job {job!r} is not here")
         self._freed = True
 
     def take_down(self, nodes: Collection[int]) -> None:
-        """Take exactly *nodes* out of service; nodes in use leave service when their
-        job ends.
+        """Take *nodes* out of service, and put all other nodes into service. Nodes in
+        use leave service when their job ends.
 
         Raises UsageError, and changes nothing, for numbers that are not nodes of this
         cluster.
@@ -145,13 +147,15 @@ class BatchCluster:
         self._freed = True
 
     def can_hold(self, nodes: int) -> bool:
-        """Return whether enough nodes are in service for a job of *nodes*."""
+        """Return whether enough nodes are in service for a job of *nodes* nodes, be
+        they free or not.
+        """
         nodes = arguments.whole(nodes, "can_hold", 0, LARGEST)
         in_service = self.machine.units - len(self._down)
         return self.machine.allocated_units(nodes) <= in_service
 
     def run(self, now: float) -> list[tuple[str, list[int]]]:
-        """Run one pass of the queue at *now* (seconds).
+        """Start jobs of the queue at time *now* (seconds), in one pass.
 
         Returns the jobs that start, each with its nodes.
         """
@@ -185,7 +189,9 @@ class BatchCluster:
         return started
 
     def _nodes_of(self, job: _Known) -> list[int]:
-        """Return the nodes of a job, which are those of its allocation units."""
+        """Return the numbers of the nodes of a job; they lie in the allocation units of
+        the job.
+        """
         wide = self.machine.unit_nodes
         nodes: list[int] = []
         for unit in job.units:
@@ -193,9 +199,10 @@ class BatchCluster:
         return nodes[: job.nodes]
 
     def _tables(self, jobs: list[_Known], now: float) -> tuple[Tables, Clock]:
-        """Return the simulator's tables and clock at *now*.
+        """Return the simulator's tables and clock for *jobs* at time *now*.
 
-        Each job has a single phase without end.
+        Each job gets a single phase that never ends, since a live queue does not know
+        the job's phases.
         """
         machine = self.machine
         every = range(len(jobs))
@@ -243,7 +250,7 @@ class BatchCluster:
 
 
 def _chosen_units(tables: Tables, k: int, free: list[int]) -> list[int]:
-    """Return the units for a job that starts, chosen from those *free*."""
+    """Return the units on which job *k* starts, taken from the units *free*."""
     record = tables.jobs[k]
     if tables.partition:
         return list(range(record.block, record.block + record.units))

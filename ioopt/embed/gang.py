@@ -1,10 +1,11 @@
-"""A gang scheduler to embed: the simulator's policies, driven by arrivals and
-departures.
+"""Embed a gang scheduler: the policies of the simulator decide when jobs arrive and
+depart.
 
-Nothing here reads the wall clock or a file, and no call raises: a call that cannot be
-carried out returns :class:`~ioopt.embed.guard.Refused`, which is false; its ``why`` is
-also in ``notes``. Not thread-safe: one scheduler thread calls it. The state can be
-saved as JSON and restored.
+The scheduler reads neither the wall clock nor a file, and no call raises. A call that
+cannot be carried out returns :class:`~ioopt.embed.guard.Refused`, which is false; its
+``why`` gives the reason, which is also added to ``notes``. The scheduler is not
+thread-safe: one thread must make all calls. The state can be saved as JSON and
+restored.
 
 >>> from ioopt.embed import GangScheduler
 >>> machine = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
@@ -35,19 +36,24 @@ from ioopt.units import counted
 
 JobId = int | str
 STATE_VERSION = 2
-"""Version of saved states; version 1 had priorities, memory and drained nodes."""
+"""The version of saved states. States of version 1 contained priorities, memory and
+drained nodes.
+"""
 _rows_of = lru_cache(maxsize=4096)(nodes_of)
-"""A function that returns the rows of a mask, cached because few masks occur."""
+"""A function that returns the rows in a bit mask; cached, because only few different
+masks occur.
+"""
 
 
 class GangScheduler:
     """Maintain the Ousterhout matrix of a running machine.
 
-    *machine* is a :class:`~ioopt.problems.gang.Machine` or its dictionary, *policy* the
-    name of a gang solver with *settings*, or a policy object. ``arrive`` and ``depart``
-    only record an event; ``matrix(now)`` runs one update for all recorded events, as if
-    they were a single event. ``served`` records the service of jobs, for policies that
-    use it as a weight.
+    *machine* is a :class:`~ioopt.problems.gang.Machine` or a dictionary of its fields.
+    *policy* is the name of a gang solver, whose *settings* may be given, or a policy
+    object. ``arrive`` and ``depart`` only record an event. ``matrix(now)`` updates the
+    matrix once for all recorded events, as if they had occurred at the same time.
+    ``served`` records the service that jobs have received, for policies that use it as
+    a weight.
     """
 
     def __init__(
@@ -90,7 +96,13 @@ class GangScheduler:
         remote_seconds: float,
         now: float,
     ) -> Literal[True] | Refused:
-        """Add a job at the end of the queue; return Refused for an invalid one."""
+        """Add a job at the end of the queue and return True; return Refused for an
+        invalid job.
+
+        The job has one task for each of *file_nodes*, the nodes that hold its files. It
+        takes *local_seconds* on exactly these nodes and *remote_seconds* on other
+        nodes.
+        """
         times = local_seconds, remote_seconds, now
         problem = self._not_a_job(job, file_nodes, times)
         if problem is not None:
@@ -108,7 +120,7 @@ class GangScheduler:
     def _not_a_job(
         self, job: object, nodes: Sequence[int], times: tuple[float, float, float]
     ) -> str | None:
-        """Return why the arguments do not make a new job; None when they do."""
+        """Return why the arguments do not describe a new job; None when they do."""
         if not isinstance(job, (int, str)) or isinstance(job, bool):
             return "its id must be a number or text"
         if job in self._gangs:
@@ -126,12 +138,13 @@ class GangScheduler:
         return None
 
     def depart(self, job: JobId, now: float) -> Literal[True] | Refused:
-        """Remove a job that has finished or was withdrawn; return Refused for an
-        unknown one.
+        """Remove a job that has finished or was withdrawn, and return True; return
+        Refused for an unknown job.
         """
         if not _is_number(now):
             return self._refused(
-                f"departure of {job!r:.40} at {now!r:.40} ignored: no time in seconds"
+                f"departure of {job!r:.40} at {now!r:.40} ignored: the time must be a "
+                "number of seconds"
             )
         if isinstance(job, (int, str)):
             gang = self._gangs.pop(job, None)
@@ -150,8 +163,8 @@ class GangScheduler:
     def served(
         self, job: JobId, attained_seconds: float, needed_seconds: float
     ) -> Literal[True] | Refused:
-        """Record the service that a job has received and what it still needs; return
-        Refused for invalid values.
+        """Record the seconds of service that a job has received, and the seconds that
+        it still needs. Return True, or Refused for invalid values.
         """
         if isinstance(job, (int, str)):
             gang = self._gangs.get(job)
@@ -171,21 +184,23 @@ class GangScheduler:
         return True
 
     def matrix(self, now: float, deadline: float | None = None) -> list[Json]:
-        """Return the matrix after all events up to *now* (seconds), in start order.
+        """Return the jobs in the matrix after all events up to *now* (seconds), in the
+        order in which they started.
 
-        Each job is ``{"id", "columns", "home_row", "rows", "local"}``. *deadline* is in
-        seconds. When a policy raises, answers wrongly or is late, Migrate-IOGS decides,
-        and a note says so.
+        Each job is ``{"id", "columns", "home_row", "rows", "local"}``. *deadline*, in
+        seconds, is for the decision. When the policy raises, returns an invalid matrix
+        or is late, Migrate-IOGS decides instead, and a note says so.
         """
         if not _is_number(now):
             note(
                 self.notes,
-                f"matrix at {now!r}: no time in seconds; the matrix as it was last",
+                f"matrix at {now!r}: not a number of seconds; the last matrix is kept",
             )
         elif self._dirty:
             if deadline is not None and not _is_number(deadline):
                 note(
-                    self.notes, f"deadline {deadline!r:.40} ignored: no time in seconds"
+                    self.notes,
+                    f"deadline {deadline!r:.40} ignored: not a number of seconds",
                 )
                 deadline = None
             self._update(now, deadline)
@@ -247,7 +262,7 @@ class GangScheduler:
 
     @property
     def waiting(self) -> list[JobId]:
-        """Return the ids of the jobs in the queue, in FCFS order."""
+        """Return the ids of the jobs in the queue, in order of arrival."""
         return [self._ids[gang.key] for gang in self._state.waiting]
 
     def __repr__(self) -> str:
@@ -262,7 +277,9 @@ class GangScheduler:
         return Refused(text)
 
     def state(self) -> Json:
-        """Return the whole state as plain JSON values, for :meth:`restore`."""
+        """Return the state of the scheduler as plain JSON values, for
+        :meth:`restore`.
+        """
         state = self._state
         jobs = [
             {
@@ -297,7 +314,7 @@ class GangScheduler:
 
     @classmethod
     def restore(cls, state: Json) -> GangScheduler:
-        """Return the scheduler that *state* was saved from, in the same condition.
+        """Return a scheduler in the saved *state*.
 
         Raises InstanceError when *state* is not a return value of :meth:`state`.
         """
@@ -317,7 +334,9 @@ class GangScheduler:
         return made
 
     def _restore_job(self, job: Json, end: int) -> None:
-        """Add a saved job under its key, which is below *end*."""
+        """Add a saved job with its saved key to the queue. Raises ValueError unless the
+        key is unused and below *end*.
+        """
         key = self._next = job["key"]
         if not isinstance(key, int) or key >= end or key in self._ids:
             raise ValueError(f"key {key!r}")
@@ -330,7 +349,9 @@ class GangScheduler:
     def _restore_places(
         self, places: Sequence[tuple[list[int], int, list[int]]]
     ) -> None:
-        """Put the first of the saved jobs into the matrix, at their *places*."""
+        """Move the first jobs of the restored queue into the matrix, one for each of
+        *places* (columns, home row, rows).
+        """
         gangs = self._state.waiting
         count = len(places)
         if len(gangs) < count:
@@ -363,7 +384,7 @@ def _without(state: State, gang: Gang) -> State:
 
 
 def _is_number(*values: object) -> bool:
-    """Return whether all values are finite numbers that can be times."""
+    """Return whether all *values* are finite numbers that can be times in seconds."""
     for value in values:
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             return False
@@ -373,7 +394,9 @@ def _is_number(*values: object) -> bool:
 
 
 def _unsound(before: State, after: State) -> str | None:
-    """Return what is wrong with the matrix *after*; None when it can be run."""
+    """Return what is wrong with the matrix in state *after*, which follows state
+    *before*; None when the matrix is valid.
+    """
     rows = [0] * len(before.rows)
     slots = 0
     levels = len(before.rows)

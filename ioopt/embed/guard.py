@@ -1,11 +1,11 @@
-"""Guarantee a decision: that of a solver if it comes in time, otherwise that of a
+"""Guarantee that a decision is made: by a solver if it answers in time, otherwise by a
 greedy fallback.
 
 A solver must never stop a scheduler's loop. :class:`Guard` runs the solver in a second
 thread and stops waiting at the deadline. When the solver raises, hangs or returns
-something invalid, the fallback decides, and a note says so. A hung thread is abandoned
-(Python cannot stop it). After ``MAX_ABANDONED`` of them the solver is not called again,
-so that threads do not accumulate.
+something invalid, the fallback decides, and a note says so. A hung thread is abandoned,
+because Python cannot stop it. After ``MAX_ABANDONED`` hung threads the solver is not
+called again, so that threads do not accumulate.
 """
 
 import threading
@@ -23,21 +23,23 @@ T = TypeVar("T")
 MAX_ABANDONED = 4
 """The number of hung threads after which a solver is not called again."""
 MAX_NOTES = 100
-"""The number of notes that a long-lived object keeps."""
+"""The largest number of notes that a long-lived object keeps."""
 DEADLINE_SHARE = 0.8
 """The share of a call's deadline that the solver gets.
 
-The rest is for building the model, checking the answer and the fallback.
+The remainder is for building the model, checking the answer and running the fallback.
 """
 MAX_WAIT_SECONDS = 1e8
-"""The longest wait, in seconds (three years); the system's clock allows at most 292
-years.
+"""The longest wait in seconds (three years). The system's clock would allow 292 years
+at most.
 """
 
 
 @dataclass(frozen=True)
 class Decision(Generic[T]):
-    """A decision, and notes that say why a fallback decided, if one did."""
+    """A decision with its objective, bound and gap. If a fallback made it, ``notes``
+    say why.
+    """
 
     value: T
     objective: float | None = None
@@ -48,7 +50,9 @@ class Decision(Generic[T]):
 
 @dataclass(frozen=True)
 class Refused:
-    """The return value of a call that changed nothing, with the reason; it is false."""
+    """The return value of a call that changed nothing; it is false, and ``why`` gives
+    the reason.
+    """
 
     why: str
 
@@ -57,14 +61,18 @@ class Refused:
 
 
 def note(notes: list[str], text: str) -> None:
-    """Add *text* to the *notes* of a long-lived object, and drop the oldest."""
+    """Add *text* to the *notes* of a long-lived object; drop the oldest notes beyond
+    :data:`MAX_NOTES`.
+    """
     notes.append(text)
     del notes[:-MAX_NOTES]
 
 
 @contextmanager
 def restoring(what: str) -> Iterator[None]:
-    """Raise InstanceError for any failure to restore a saved *what*."""
+    """Turn every error that occurs while a saved state is read into InstanceError.
+    *what* names the saved object in the message.
+    """
     try:
         yield
     except (
@@ -80,10 +88,11 @@ def restoring(what: str) -> Iterator[None]:
 
 
 class _Worker:
-    """A thread that runs one function after another; starting a thread takes 0.5 ms.
+    """A thread that runs one function after another. It is reused, because starting a
+    thread takes 0.5 ms.
 
-    The thread ends with its owner: between two functions it has no reference to the
-    owner.
+    The thread ends when its owner is garbage-collected: between two functions it has no
+    reference to the owner.
     """
 
     def __init__(self) -> None:
@@ -103,14 +112,16 @@ def _work(
     wanted: SimpleQueue[Callable[[], Any] | None],
     answers: SimpleQueue[tuple[Any, str | None]],
 ) -> None:
-    """Run the functions that a worker gets; None ends the loop."""
+    """Run the functions that arrive in *wanted* and put their results into *answers*,
+    until None arrives.
+    """
     while (function := wanted.get()) is not None:
         answers.put(_called(function))
         del function
 
 
 class Guard:
-    """Run decisions under deadlines, and count the solver threads abandoned."""
+    """Run decisions under deadlines, and count the threads that were abandoned."""
 
     def __init__(self) -> None:
         self._abandoned: list[threading.Thread] = []
@@ -124,13 +135,13 @@ class Guard:
         deadline: float | None,
         given: float | None = None,
     ) -> tuple[T, tuple[str, ...]]:
-        """Return the value of *wanted*; if there is none in time, that of *fallback*,
-        with the reason.
+        """Return the value of *wanted* and no notes; if there is no valid value in
+        time, return the value of *fallback* and a note with the reason.
 
-        *sound* returns the fault of a value, None when it is valid. *deadline* is the
-        time left in seconds; None waits without limit and runs in the calling thread.
-        *given* is the caller's own deadline, for the note. *fallback* must be quick and
-        correct.
+        *sound* returns what is wrong with a value, or None when the value is valid.
+        *deadline* is the time left in seconds; None means no limit, and *wanted* then
+        runs in the calling thread. *given* is the deadline that the caller was given,
+        for the note. *fallback* must be quick and correct.
         """
         value, problem = self.ask(wanted, deadline, given)
         if problem is None:
@@ -138,7 +149,7 @@ class Guard:
                 wrong = sound(value)
             except Exception as error:
                 problem = (
-                    f"the solver's answer is nonsense ({type(error).__name__}: {error})"
+                    f"the solver's answer is unusable ({type(error).__name__}: {error})"
                 )
             else:
                 if wrong is None:
@@ -152,8 +163,8 @@ class Guard:
         deadline: float | None,
         given: float | None = None,
     ) -> tuple[Any, str | None]:
-        """Return the value of *wanted* and None, or None and the reason why there is no
-        value.
+        """Return the value of *wanted* and None; if there is no value in time, return
+        None and the reason.
         """
         if deadline is None:
             return _called(wanted)
@@ -177,8 +188,8 @@ class Guard:
 
 
 def _called(wanted: Callable[[], T]) -> tuple[Any, str | None]:
-    """Call *wanted*; return its value and None, or None and the reason why it
-    failed.
+    """Call *wanted*. Return its value and None; if it raises, return None and the
+    reason.
     """
     try:
         return wanted(), None

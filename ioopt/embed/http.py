@@ -1,10 +1,10 @@
-"""Serve messages as JSON bodies over HTTP, with FastAPI and uvicorn.
+"""Serve messages over HTTP, with FastAPI and uvicorn; each body is one message in JSON.
 
 The address is on the loopback interface unless another one is given. Every call except
 ``/health`` needs the token, as ``Authorization: Bearer TOKEN``. Two processes answer
-the messages, each process one message after the other: one process solves (``decide``),
-the other stores the sessions, which belong to the service. Solvers therefore never
-delay the connections, and the solver of a client that has left can be ended.
+the messages, each of them one message at a time. One process runs solvers (``decide``);
+the other keeps the sessions, which all clients of the service share. Solvers therefore
+never delay the connections, and a solver can be ended when its client has disconnected.
 """
 
 import asyncio
@@ -45,29 +45,33 @@ from ioopt.problems.base import Json
 from ioopt.version import __version__
 
 IDLE_SECONDS = 300
-"""Longest time in seconds without a call on a connection, or without a further piece of
+"""The longest time in seconds without a call on a connection, and between two pieces of
 a body.
 """
 HEAD_SECONDS = 30.0
-"""Longest time in seconds until the head of a connection's first call is complete."""
+"""The longest time in seconds from the start of a connection until the head of its
+first call is complete.
+"""
 MAX_UNHEARD = 128
-"""Largest number of connections without a first call."""
+"""The largest number of open connections on which no call has been made yet."""
 REFUSED_SECONDS = 5.0
-"""Longest time in seconds for reading a refused body."""
+"""The longest time in seconds that is spent on reading the body of a refused call."""
 REFUSED_BYTES = 64 << 20
-"""Largest number of bytes read of a refused body."""
+"""The largest number of bytes that are read from the body of a refused call."""
 POLL_SECONDS = 0.1
 LATE = b'"code": "solver", "message": "no answer within'
-"""Text in the error message about a solver that missed its deadline."""
+"""The part of a reply by which a solver that missed its deadline is recognised."""
 HEALTH = "/health"
-"""The call that needs no token."""
+"""The path of the only call that needs no token."""
 MESSAGES = "/v1/messages"
 
 
 def read_token(path: str) -> str:
-    """Return the token in the file *path*; make one if there is none.
+    """Return the token in the file *path*; if there is no such file, make a token and
+    write it there.
 
-    Raises UsageError when other users could read it.
+    Raises UsageError when other users can read the file, or it cannot be read or
+    written.
     """
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -84,7 +88,9 @@ def read_token(path: str) -> str:
 
 
 def _known_token(path: str) -> str:
-    """Return the token in an existing file."""
+    """Return the token in an existing file. Raises UsageError when the file or the
+    token in it is not usable.
+    """
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):
@@ -118,15 +124,17 @@ class Health(BaseModel):
 
 
 class Decider:
-    """A process that answers messages, one after the other."""
+    """A process that answers messages, one at a time."""
 
     def __init__(self, max_bytes: int, allow_own: bool) -> None:
         self._process = LineProcess(max_bytes, allow_own=allow_own)
         self._turn = asyncio.Lock()
 
     async def answer(self, body: bytes, left: "asyncio.Task[bytes] | None") -> bytes:
-        """Return the reply to one message; end its solver when the client has
-        *left*.
+        """Return the reply to the message in *body*.
+
+        *left* is a task that ends when the client disconnects; the solver that works
+        for the client is then ended. None: do not watch the client.
         """
         async with self._turn:
             if left is not None and left.done():
@@ -149,16 +157,18 @@ class Decider:
 
 
 class Connection(H11Protocol):
-    """A uvicorn connection that is closed if its first call does not come.
+    """A uvicorn connection that is closed if no call is made within
+    :data:`HEAD_SECONDS`.
 
-    When there are many such connections, a new one takes the place of the oldest, so
-    that silent connections never keep others out.
+    When :data:`MAX_UNHEARD` connections have made no call yet, a new connection
+    replaces the oldest of them. Silent connections therefore never keep other clients
+    out.
     """
 
     unheard: ClassVar[dict["Connection", None]] = {}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a call."""
+        """Start the timer within which the first call must be made."""
         super().connection_made(transport)
         while len(self.unheard) >= MAX_UNHEARD:
             next(iter(self.unheard)).give_up()
@@ -166,20 +176,20 @@ class Connection(H11Protocol):
         self._timer = self.loop.call_later(HEAD_SECONDS, self.give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting for a call."""
+        """Stop the timer of a connection that has ended."""
         self._timer.cancel()
         self.unheard.pop(self, None)
         super().connection_lost(exc)
 
     def give_up(self) -> None:
-        """Close the connection if there has been no call."""
+        """Close the connection if no call has been made on it."""
         self.unheard.pop(self, None)
         if self.cycle is None:
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer in JSON, like every other refused call, that the request is not
-        HTTP.
+        """Reply that the request is not HTTP, with an error in JSON as for every other
+        refused call.
         """
         body = json.dumps({"error": msg}).encode()
         headers = [
@@ -195,7 +205,9 @@ class Connection(H11Protocol):
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn without signal handlers: the command has them."""
+    """A uvicorn server without signal handlers, because the ``ioopt serve`` command
+    handles signals.
+    """
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -204,10 +216,11 @@ class _Uvicorn(uvicorn.Server):
 
 
 class HttpServer:
-    """Serve *address* (``PORT`` or ``HOST:PORT``; port 0: any free one).
+    """Serve *address*, which is ``PORT`` or ``HOST:PORT``; port 0 stands for any free
+    port.
 
-    Solvers of callers (``module:function``) run only with *allow_own*. Raises
-    UsageError for an address that is invalid or not available.
+    Solvers that callers supply (``module:function``) run only if *allow_own* is true.
+    Raises UsageError for an address that is invalid or not available.
     """
 
     def __init__(
@@ -239,12 +252,12 @@ class HttpServer:
         self._uvicorn = _Uvicorn(config)
 
     def run(self) -> None:
-        """Serve until :meth:`stop`."""
+        """Serve until :meth:`stop` is called."""
         asyncio.run(self._serve())
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Accept no more calls and end within about *seconds*; may be called from a
-        signal handler.
+        """Accept no more calls, and end the server within about *seconds* seconds. A
+        signal handler may call this.
         """
         self._uvicorn.config.timeout_graceful_shutdown = int(seconds)
         self._uvicorn.should_exit = True
@@ -264,7 +277,7 @@ class HttpServer:
 
         @app.get(HEALTH, response_model=Health)
         async def health() -> Response:
-            """Report that the service runs, and its version."""
+            """Report that the service runs, and which version it is."""
             return _said(200, {"version": __version__})
 
         refused: dict[int | str, Json] = {
@@ -281,7 +294,7 @@ class HttpServer:
             openapi_extra=_request_schema(),
         )
         async def messages(request: Request) -> Response:
-            """Answer a message; errors of the message are replies too, with "ok"
+            """Answer a message. An invalid message also gets a reply, with "ok"
             false.
             """
             return await self._answer(request)
@@ -291,7 +304,7 @@ class HttpServer:
             await _skip_body(request)
             said = error.detail
             if error.status_code in (404, 405):
-                said = "no such call"
+                said = "there is no such call"
             return _said(error.status_code, {"error": said}, {"Connection": "close"})
 
         @app.exception_handler(Exception)
@@ -301,7 +314,9 @@ class HttpServer:
         openapi = app.openapi
 
         def schema() -> Json:
-            """Return FastAPI's schema with the classes of the messages."""
+            """Return FastAPI's OpenAPI schema, extended by the classes of the messages
+            and by the token.
+            """
             if app.openapi_schema is None:
                 document = openapi()
                 parts = document["components"]
@@ -315,13 +330,13 @@ class HttpServer:
         return app
 
     async def _answer(self, request: Request) -> Response:
-        """Return the reply to the message in a body.
+        """Return the reply to the message in the body of *request*.
 
-        The call must have the token, and its body a length.
+        The call is refused unless it has the token and states the length of its body.
         """
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode("latin-1", "replace"), self._token):
-            raise HTTPException(401, "no token, or not that of the token file")
+            raise HTTPException(401, "the token is missing or wrong")
         size = request.headers.get("content-length", "0")
         if "transfer-encoding" in request.headers or not size.isdecimal():
             raise HTTPException(411, "a body needs a Content-Length")
@@ -336,8 +351,10 @@ class HttpServer:
         return Response(reply, media_type="application/json")
 
     async def _read(self, request: Request, pieces: list[bytes]) -> None:
-        """Append the pieces of a body to *pieces* while they arrive in time and there
-        is memory for them.
+        """Append the pieces of the body of *request* to *pieces* as they arrive.
+
+        Raises HTTPException when a piece is late, or when all unanswered bodies
+        together take too much memory.
         """
         now = asyncio.get_running_loop().time
         try:
@@ -349,10 +366,14 @@ class HttpServer:
                         raise HTTPException(503, "too many calls at once")
                     idle.reschedule(now() + IDLE_SECONDS)
         except TimeoutError:
-            raise HTTPException(408, "the rest of the body does not come") from None
+            raise HTTPException(
+                408, "the rest of the body did not arrive in time"
+            ) from None
 
     async def _reply(self, body: bytes, request: Request) -> bytes:
-        """Check a message, wait for its turn, and return the reply."""
+        """Check the message in *body*, wait until a process is free for it, and return
+        the reply.
+        """
         line = body.replace(b"\n", b" ")
         identity: object = None
         try:
@@ -370,20 +391,20 @@ class HttpServer:
 
 
 def _said(status: int, value: Json, headers: dict[str, str] | None = None) -> Response:
-    """Return a response with a JSON body."""
+    """Return a response with HTTP status *status* and the body *value* in JSON."""
     return Response(json.dumps(value), status, headers, "application/json")
 
 
 async def _left(request: Request) -> bytes:
-    """Wait until the client has left; there is then nothing to answer."""
+    """Wait until the client has disconnected, and return an empty reply."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     return b""
 
 
 async def _skip_body(request: Request) -> None:
-    """Read some of a refused body, so that its sender receives the refusal and not a
-    reset.
+    """Read and drop the body of a refused call, up to a limit. Otherwise its sender
+    would see a connection reset and not the refusal.
     """
     read = 0
     with contextlib.suppress(TimeoutError, RuntimeError, ClientDisconnect):
@@ -395,14 +416,14 @@ async def _skip_body(request: Request) -> None:
 
 
 def _message_schema() -> Json:
-    """Return the JSON Schema of any message."""
+    """Return the JSON Schema that every message satisfies."""
     return TypeAdapter(AnyMessage).json_schema(
         ref_template="#/components/schemas/{model}"
     )
 
 
 def _request_schema() -> Json:
-    """Return the OpenAPI description of a call's body and token."""
+    """Return the OpenAPI description of the body and the token of a call."""
     schema = {key: value for key, value in _message_schema().items() if key != "$defs"}
     content = {"application/json": {"schema": schema}}
     return {
@@ -412,7 +433,9 @@ def _request_schema() -> Json:
 
 
 def _listen(address: str) -> socket.socket:
-    """Return a socket that listens on ``PORT`` or ``HOST:PORT``."""
+    """Return a socket that listens on *address*, ``PORT`` or ``HOST:PORT``. Raises
+    UsageError when that is not possible.
+    """
     host, _, port = address.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise UsageError(

@@ -1,7 +1,8 @@
-"""Keep the dispatchers' view of tasks that really run, updated by events of an engine.
+"""Show dispatchers the tasks, files and nodes of a real run, which an engine reports by
+events.
 
-The engine reports tasks that become ready and tasks that have ended. A file that is
-being copied to a node counts as being on that node, so that no copy is counted twice.
+The engine reports which tasks become ready and which have ended. A file that is being
+copied to a node counts as being on that node, so that no copy is counted twice.
 """
 
 import math
@@ -14,20 +15,22 @@ from ioopt.errors import UsageError
 from ioopt.problems.replication import Network, Node, Task
 
 LATENCY = 0.02
-"""The seconds between the end of a task and the arrival of the next one.
+"""The number of seconds between the end of a task and the arrival of the next task at
+the node.
 
-Tasks of this total length may wait on a busy node.
+Tasks may wait on a busy node until they take this long in total.
 """
 
 
 class LiveView(DispatchView):
-    """Tasks, files and nodes as the engine reported them, by position.
+    """Tasks, files and nodes as the engine reported them. Each is named by its index.
 
-    With *prefetch* one task may wait on a busy node (workflow rule 11), or several
-    short ones, and planned ends include the transfer of inputs. Without it the engine
-    stages inputs, and a placed task counts as computing. ``moved`` is the number of
-    bytes copied for the answers so far. The last ``under_way`` tasks were placed before
-    the view began, and policies do not see them.
+    With *prefetch*, one task may wait on a busy node (workflow rule 11), or several
+    short tasks, and the planned end of a task includes the transfer of its inputs.
+    Without it, the engine stages the inputs, and a placed task counts as computing.
+    ``moved`` is the number of bytes copied for the placements so far. The last
+    ``under_way`` tasks in the list were placed before the view began; policies do not
+    see them.
     """
 
     def __init__(
@@ -66,8 +69,11 @@ class LiveView(DispatchView):
         sizes: Iterable[int],
         holds: Iterable[Collection[int]],
     ) -> None:
-        """Initialise the view with *tasks*, the *files* that each reads and writes, and
-        the files that nodes *hold*.
+        """Initialise the view.
+
+        *files* gives, for each of *tasks*, the files that it reads and the files that
+        it writes. *sizes* gives the bytes of each file, and *holds*, for each node, the
+        files on it.
         """
         self._tasks = list(tasks)
         self._io = list(files)
@@ -76,14 +82,14 @@ class LiveView(DispatchView):
             self._come(held, i)
 
     def becomes_ready(self, k: int) -> None:
-        """Record that all files of task *k* exist."""
+        """Record that task *k* is ready, because all its input files exist."""
         insort(self.ready, k)
         for f in self.inputs(k):
             self._wanted_by.setdefault(f, set()).add(k)
 
     def is_not_ready(self, k: int) -> None:
-        """Record that task *k* is not ready: it was placed, withdrawn, or lacks a file
-        again.
+        """Record that task *k* is not ready: it was placed or withdrawn, or one of its
+        input files no longer exists.
         """
         at = bisect_left(self.ready, k)
         if self.ready[at : at + 1] == [k]:
@@ -92,16 +98,16 @@ class LiveView(DispatchView):
                 self._wanted_by[f].discard(k)
 
     def expect(self, k: int, seconds: float, size: int) -> None:
-        """Expect task *k* to take *seconds*, and each of its output files to have
-        *size* bytes.
+        """Replace the estimates of task *k*: it takes *seconds*, and each of its output
+        files has *size* bytes.
         """
         self._tasks[k] = self._tasks[k].model_copy(update={"compute_seconds": seconds})
         for f in self.outputs(k):
             self._sizes[f] = size
 
     def ends(self, k: int, sizes: Mapping[int, int]) -> None:
-        """Record that task *k* has ended or is gone; *sizes* are those of the files it
-        wrote.
+        """Record that task *k* has ended or was removed. *sizes* gives the bytes of
+        each file that it wrote, keyed by file.
         """
         i = self._running.pop(k)
         waiting = self._waits[i]
@@ -117,7 +123,9 @@ class LiveView(DispatchView):
             self._starts(waiting.pop(0), i, 0.0)
 
     def ask(self, dispatcher: Dispatcher) -> Pair | None:
-        """Ask *dispatcher* for a task and a node, and place the task on the node."""
+        """Ask *dispatcher* for a task and a node. Place the task on the node and return
+        both; None if no task starts now.
+        """
         if not self.ready:
             return None
         pair = dispatcher(self)
@@ -126,7 +134,9 @@ class LiveView(DispatchView):
         return pair
 
     def give(self, k: int, i: int) -> None:
-        """Place task *k* on node *i*, and copy its inputs there."""
+        """Place task *k* on node *i*, and record that its missing inputs are copied to
+        the node.
+        """
         self.is_not_ready(k)
         staging = self.staging_seconds(k, i)
         self.moved += self._stage(self.inputs(k), i)
@@ -139,9 +149,10 @@ class LiveView(DispatchView):
             self._waits[i].append(k)
 
     def _stage(self, files: Collection[int], i: int) -> int:
-        """Send missing files to a node, each from the first node that has it.
+        """Record that the files missing on node *i* are copied there, each from the
+        first node that has it.
 
-        Returns the bytes that are sent.
+        Returns the number of bytes that are copied.
         """
         new = [f for f in files if f not in self._holds[i]]
         for f in new:
@@ -153,7 +164,7 @@ class LiveView(DispatchView):
         return sum(self._sizes[f] for f in new)
 
     def _come(self, files: Collection[int], i: int) -> None:
-        """Record that files are on a node or being copied to it."""
+        """Record that *files* are on node *i* or being copied to it."""
         for f in files:
             if f not in self._holds[i]:
                 self._holds[i].add(f)
@@ -173,7 +184,7 @@ class LiveView(DispatchView):
         return not self._running
 
     def released(self) -> Sequence[int]:
-        """Return all tasks except those placed before the view began."""
+        """Return the indices of all tasks except those placed before the view began."""
         return range(len(self._tasks) - self.under_way)
 
     def task(self, k: int) -> Task:
@@ -181,36 +192,40 @@ class LiveView(DispatchView):
         return self._tasks[k]
 
     def inputs(self, k: int) -> Sequence[int]:
-        """Return the files that a task reads."""
+        """Return the files that task *k* reads."""
         return self._io[k][0]
 
     def outputs(self, k: int) -> Sequence[int]:
-        """Return the files that a task writes."""
+        """Return the files that task *k* writes."""
         return self._io[k][1]
 
     def size(self, f: int) -> int:
-        """Return the bytes of a file, as far as is known."""
+        """Return the number of bytes of file *f*, which is an estimate until the file
+        is written.
+        """
         return self._sizes[f]
 
     def holds(self, i: int, f: int) -> bool:
-        """Return whether a file is on a node or being copied to it."""
+        """Return whether file *f* is on node *i* or being copied to it."""
         return f in self._holds[i]
 
     def complete(self, i: int) -> Sequence[int]:
-        """Return the files that are on a node or being copied to it."""
+        """Return the files that are on node *i* or being copied to it."""
         return list(self._holds[i])
 
     def ready_readers(self, f: int) -> Collection[int]:
-        """Return the ready tasks that read a file."""
+        """Return the ready tasks that read file *f*."""
         return self._wanted_by.get(f, ())
 
     def copies(self, f: int) -> int:
-        """Return the number of nodes on which a file is or will be."""
+        """Return the number of nodes that hold file *f* or to which it is being
+        copied.
+        """
         return len(self._places.get(f, ()))
 
     def staging_seconds(self, k: int, i: int) -> float:
-        """Return the seconds until a task's files are on a node, after the copies that
-        were started before.
+        """Return the number of seconds until all inputs of task *k* are on node *i*, if
+        their copies start after all earlier copies.
         """
         sent: dict[int, float] = {}
         rate = self.network.replica_bytes_per_second
@@ -226,17 +241,21 @@ class LiveView(DispatchView):
         return max(max(self.now, self._receives[i]) + total, *ends, 0.0) - self.now
 
     def on_remote(self, f: int) -> bool:
-        """Return False: all files are products, unless an engine has a storage."""
+        """Return False, because no file is on a remote storage; engines that have a
+        storage override this.
+        """
         return False
 
     def incoming(self, i: int) -> int | None:
-        """Return None: the engine itself decides what it fetches."""
+        """Return None, because the engine itself decides which files it fetches."""
         return None
 
     def unstarted(self, i: int) -> int | None:
-        """Return the last task that waits on a busy node; None if another may be added.
+        """Return the last task that waits on the busy node *i*; None if another task
+        may be placed there.
 
-        That is so while the waiting tasks together take less than :data:`LATENCY`.
+        Another task may be placed while the waiting tasks take less than
+        :data:`LATENCY` in total.
         """
         waiting = self._waits[i]
         if sum(self.task(k).compute_seconds for k in waiting) < LATENCY:
@@ -244,8 +263,8 @@ class LiveView(DispatchView):
         return waiting[-1]
 
     def computing(self, i: int) -> Sequence[Computing]:
-        """Return the tasks that compute on a node; a task past its planned end is taken
-        to end now.
+        """Return the tasks that compute on node *i*, with their starts and planned
+        ends. A planned end in the past is replaced by the present time.
         """
         speed = self.nodes[i].speed
         rows = []
@@ -255,14 +274,14 @@ class LiveView(DispatchView):
         return rows
 
     def idle_cores(self, i: int) -> int:
-        """Return how many cores of a node are idle; none of a lost node."""
+        """Return the number of idle cores of node *i*, which is 0 for a lost node."""
         if i in self._down:
             return 0
         return len(self._idle_since[i])
 
     def core_times(self, i: int) -> Sequence[float]:
-        """Return, in ascending order, one time for each core: since when it is idle, or
-        the planned end of its task.
+        """Return one time in seconds for each core of node *i*, in ascending order: the
+        time since which the core is idle, or the planned end of its task.
         """
         if i in self._down:
             return [math.inf] * self.nodes[i].cores
@@ -272,7 +291,9 @@ class LiveView(DispatchView):
         return sorted(times)
 
     def fits(self, k: int, i: int) -> bool:
-        """Return whether a node has the cores and the disk for a task."""
+        """Return whether node *i* is in use and has enough cores and disk for task
+        *k*.
+        """
         node = self.nodes[i]
         if i in self._down or self.task(k).cores > node.cores:
             return False
@@ -285,9 +306,10 @@ class LiveView(DispatchView):
 def make_dispatcher(
     policy: str | Callable[[], Dispatcher], settings: Mapping[str, object] | None
 ) -> Dispatcher:
-    """Return a new dispatcher; *policy* is its name, or a function that makes it.
+    """Return a new dispatcher. *policy* is the name of a replication solver, whose
+    *settings* may be given, or a function that makes a dispatcher.
 
-    Raises UsageError for a solver that is not a dispatcher.
+    Raises UsageError for a solver that cannot decide while tasks run.
     """
     if callable(policy):
         return policy()

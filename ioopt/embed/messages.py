@@ -1,9 +1,9 @@
-"""Define the messages of ``ioopt serve``: their keys, and the errors of invalid ones.
+"""Define the messages of ``ioopt serve``, and check them.
 
 A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}`` and its reply repeats the id.
-The classes below define the further keys of each op and the contents of its reply; the
-service checks messages with them, and the HTTP service publishes them as its OpenAPI
-schema.
+The classes below define the further keys of each op and the contents of its reply. The
+service checks messages with these classes, and the HTTP service publishes them as its
+OpenAPI schema.
 """
 
 import json
@@ -50,7 +50,9 @@ METHODS = {
     ],
     "GangednessMonitor": ["observe", "ratio", "classify", "evidence"],
 }
-"""The methods that a client may call, for each class; all other methods are refused."""
+"""For each class that a client may open, the methods that it may call; all other
+methods are refused.
+"""
 Code = Literal[
     "malformed",
     "version",
@@ -64,7 +66,9 @@ Code = Literal[
 
 
 class MessageError(Exception):
-    """A message that cannot be served: a code for programs, and a text for people."""
+    """A message that cannot be served: ``code`` is for programs, ``text`` for
+    people.
+    """
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(code, text)
@@ -73,7 +77,7 @@ class MessageError(Exception):
 
 
 class Message(BaseModel):
-    """The keys of every message."""
+    """The keys that every message has."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -82,13 +86,13 @@ class Message(BaseModel):
 
 
 class Ping(Message):
-    """Ask for the versions."""
+    """Ask for the version of ioopt and the version of the protocol."""
 
     op: Literal["ping"]
 
 
 class Decide(Message):
-    """Solve one instance; the service stores nothing about the instance."""
+    """Solve one instance; the service does not store the instance."""
 
     op: Literal["decide"]
     instance: dict[str, Any] = Field(description="An instance of any family.")
@@ -101,7 +105,7 @@ class Decide(Message):
 
 
 class Open(Message):
-    """Make an object from ``arguments``, or restore a saved one from ``state``."""
+    """Make an object from ``arguments``, or restore a saved object from ``state``."""
 
     op: Literal["open"]
     object: str = Field(json_schema_extra={"enum": [*METHODS]})
@@ -112,7 +116,7 @@ class Open(Message):
 
 
 class Call(Message):
-    """Call a method of an object."""
+    """Call a method of an object that was opened."""
 
     op: Literal["call"]
     session: int
@@ -121,14 +125,16 @@ class Call(Message):
 
 
 class Save(Message):
-    """Ask for the state of an object, to open it again later."""
+    """Ask for the state of an object, from which ``open`` can restore the object
+    later.
+    """
 
     op: Literal["save"]
     session: int
 
 
 class Close(Message):
-    """Forget an object."""
+    """Remove an object from the service."""
 
     op: Literal["close"]
     session: int
@@ -143,7 +149,7 @@ MESSAGES: Mapping[str, type[AnyMessage]] = {
     "save": Save,
     "close": Close,
 }
-"""A mapping from each op to the class of its messages."""
+"""For each op, the class of its messages."""
 
 WANTED = {
     "instance": "an object",
@@ -156,7 +162,7 @@ WANTED = {
     "arguments": "an object",
     "deadline": "seconds above 0",
 }
-"""A mapping from each key to the values that it may have, for error messages."""
+"""For each key, a description of its valid values, for error messages."""
 
 
 class Versions(BaseModel):
@@ -185,7 +191,9 @@ class Opened(BaseModel):
 
 
 class Value(BaseModel):
-    """The result of ``call``; when the value is false, also the reason."""
+    """The result of ``call``. When the method refused the call, the value is false and
+    ``why`` gives the reason.
+    """
 
     value: Any
     why: str | None = None
@@ -198,20 +206,20 @@ class Saved(BaseModel):
 
 
 class Closed(BaseModel):
-    """The result of ``close``."""
+    """The result of ``close``, which is empty."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Failure(BaseModel):
-    """The reason why there is no result."""
+    """The reason why a message has no result."""
 
     code: Code
     message: str
 
 
 class Answered(BaseModel):
-    """A reply with a result."""
+    """A reply to a message that was carried out, with the result."""
 
     ioopt: Literal[1]
     id: Any
@@ -220,7 +228,7 @@ class Answered(BaseModel):
 
 
 class Refusal(BaseModel):
-    """A reply without a result."""
+    """A reply to a message that could not be carried out, with the reason."""
 
     ioopt: Literal[1]
     id: Any
@@ -229,7 +237,9 @@ class Refusal(BaseModel):
 
 
 def finite(text: str) -> float:
-    """Return a finite number; ``1e999``, NaN and Infinity raise ValueError."""
+    """Return the number that *text* states; raise ValueError for ``1e999``, NaN and
+    Infinity.
+    """
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(f"number {text} is out of range")
@@ -242,12 +252,13 @@ _DECODER = json.JSONDecoder(
 
 
 def parsed(line: bytes, max_bytes: int) -> Json:
-    """Return the object on a line.
+    """Return the JSON object that *line* contains.
 
-    Raises MessageError when it is too long or not an object in strict JSON.
+    Raises MessageError when the line has more than *max_bytes* bytes, or is not an
+    object in strict JSON.
     """
     if len(line) > max_bytes:
-        raise MessageError("oversized", f"a line is at most {max_bytes} bytes")
+        raise MessageError("oversized", f"the line has more than {max_bytes} bytes")
     try:
         text = line.decode(json.detect_encoding(line), "surrogatepass")
         message = _DECODER.decode(text)
@@ -262,9 +273,10 @@ def parsed(line: bytes, max_bytes: int) -> Json:
 
 
 def checked(message: Json, sessions: Container[int] | None = None) -> AnyMessage:
-    """Return the message as one of its classes; MessageError names the first error.
+    """Return *message* as an object of the class of its op.
 
-    If *sessions* is given, a session that is not in it is an error.
+    Raises MessageError, which names the first error. If *sessions* is given, a session
+    number outside *sessions* is an error too.
     """
     if message.get("ioopt") != PROTOCOL:
         said = f'"ioopt" must be {PROTOCOL}: {message.get("ioopt")!r}'
@@ -295,13 +307,13 @@ def checked(message: Json, sessions: Container[int] | None = None) -> AnyMessage
 
 
 def no_session(session: object) -> MessageError:
-    """Return the error of an unknown session."""
+    """Return the error for a session number that is unknown on the connection."""
     return MessageError("unknown", f"no session {session!r:.60} on this connection")
 
 
 def refusal(identity: object, code: str, text: str) -> bytes:
-    """Return the reply, with its newline, that gives the reason why there is no
-    result.
+    """Return the line, with its newline, that refuses the message with id *identity*
+    and gives the reason.
     """
     error = {"code": code, "message": " ".join(text.split())}
     reply = {"ioopt": PROTOCOL, "id": identity, "ok": False, "error": error}

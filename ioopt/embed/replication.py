@@ -1,4 +1,4 @@
-"""Use the replication solvers inside a scheduler whose tasks arrive over time.
+"""Embed the replication solvers in a scheduler to which tasks arrive over time.
 
 >>> from ioopt.embed import ReplicationPlanner
 >>> planner = ReplicationPlanner(
@@ -45,15 +45,15 @@ from ioopt.units import counted
 TaskLike = Task | Mapping[str, object]
 FileLike = File | Mapping[str, object]
 Order = dict[str, list[str]]
-"""The tasks of each node, in order."""
+"""For each node, the ids of its tasks in the order in which they run."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """The next task of a node.
+    """The task that a node runs next.
 
-    ``stage`` lists the files to bring there first: (file, source node or None for
-    remote).
+    ``stage`` lists the files to copy to the node first, each as (file, source). The
+    source is a node, or None for the remote storage.
     """
 
     task: str
@@ -61,15 +61,17 @@ class Step:
 
 
 class ReplicationPlanner:
-    """Plan which node runs which task, given the files on the nodes' disks now.
+    """Plan which node runs which task, given the files that are on the nodes' disks
+    now.
 
-    Parameters are those of an ``ioopt/replication`` instance. ``solver`` is any solver
-    of the family and ``settings`` are its own; UsageError for those that do not exist.
-    The planner reads neither clock nor file, and is not thread-safe: one scheduler
-    thread calls it. It learns the contents of the disks from :meth:`completed` and
-    :meth:`evicted`. Invalid input raises an ioopt error at the call and changes
-    nothing; a solver that raises, hangs or answers wrongly never raises an error in the
-    caller.
+    *network*, *nodes* and *files* are those of an ``ioopt/replication`` instance.
+    *solver* is the name of any solver of the family, and *settings* are settings of
+    this solver; an unknown solver or setting raises UsageError. The planner reads
+    neither clock nor file. It is not thread-safe: one scheduler thread must make all
+    calls. It learns from :meth:`completed`, :meth:`staged` and :meth:`evicted` which
+    files are on the disks. Invalid input raises an ioopt error at the call and changes
+    nothing. A solver that raises, hangs or returns an invalid order never raises an
+    error in the caller: a greedy order replaces its order.
     """
 
     def __init__(
@@ -126,11 +128,12 @@ class ReplicationPlanner:
         files: Iterable[FileLike] = (),
         deadline: float | None = 10.0,
     ) -> Decision[int]:
-        """Add tasks (and files new to the planner) and plan all that have not started.
+        """Add *tasks*, and *files* that are new to the planner; then make a new plan
+        for all tasks that have not started.
 
-        Returns how many tasks wait, with objective, bound and gap of the plan.
-        *deadline* is in seconds and counts model building. Nothing changes when
-        the input is invalid.
+        Returns the number of tasks that wait, with the objective, the bound and the gap
+        of the plan. *deadline*, in seconds, includes the time for building the model.
+        Invalid input raises an ioopt error and changes nothing.
         """
         until = Deadline(arguments.deadline(deadline))
         before = dict(self._files), self._tasks
@@ -146,7 +149,9 @@ class ReplicationPlanner:
         return self._planned_as_far_as_possible(problem, until)
 
     def _new_tasks(self, tasks: Iterable[TaskLike]) -> dict[str, Task]:
-        """Return the tasks by id; InstanceError for a known id or an unknown file."""
+        """Return the validated tasks, keyed by id. Raises InstanceError for a task that
+        was submitted before and for an unknown file.
+        """
         added: dict[str, Task] = {}
         for given in tasks:
             task: Task = validate(Task, given, "tasks")
@@ -161,14 +166,18 @@ class ReplicationPlanner:
         return added
 
     def plan(self, deadline: float | None = 10.0) -> Decision[int]:
-        """Make a new plan for all tasks that have not started, from the files that are
+        """Make a new plan for all tasks that have not started, given the files that are
         on the disks now.
+
+        Returns the same as :meth:`submit`.
         """
         until = Deadline(arguments.deadline(deadline))
         return self._planned_as_far_as_possible(self._problem(), until)
 
     def _planned(self, problem: ReplicationProblem, until: Deadline) -> Decision[int]:
-        """Ask the solver for an order of the waiting tasks, and store this order."""
+        """Ask the solver for the order of the waiting tasks on each node, and store
+        this order.
+        """
         if not problem.tasks or not self._nodes:
             self._queues = {name: [] for name in self._nodes}
             return Decision(len(self._tasks))
@@ -207,10 +216,11 @@ class ReplicationPlanner:
         return Decision(count, result.objective, result.bound, result.gap, result.notes)
 
     def _problem(self, tasks: Mapping[str, Task] | None = None) -> ReplicationProblem:
-        """Return the waiting *tasks* (None: all) and their files as an instance.
+        """Return an instance of the waiting *tasks* (None: all of them), with the files
+        they use and the files on the nodes.
 
-        Files on nodes are part of it. When there is no node, the instance has one
-        without limits, in place of nodes that will join.
+        If there is no node, the instance has one node without limits, which stands for
+        the nodes that will join.
         """
         if tasks is None:
             tasks = self._tasks
@@ -239,10 +249,11 @@ class ReplicationPlanner:
         return problem
 
     def next(self, node: str) -> Step | None:
-        """Start the next task of *node* and return it with the files to stage; None
-        when no task waits.
+        """Start the next task of *node*. Return the task with the files to stage, or
+        None when no task waits in the node's queue.
 
-        The source of a file is the first node, in the planner's order, that holds it.
+        The source of a file is the first node that holds the file, in the planner's
+        order of nodes.
         """
         if arguments.name(node, "node") not in self._nodes:
             known = ", ".join(self._nodes) or "none"
@@ -258,10 +269,11 @@ class ReplicationPlanner:
     def joined(
         self, node: Mapping[str, object] | Node, deadline: float | None = 10.0
     ) -> Decision[int]:
-        """Add a node that is new or was lost, and make a new plan.
+        """Add a node that is new or was lost before, and make a new plan.
 
-        Returns the same as :meth:`plan`. Raises UsageError for a known node, and
-        InstanceError for one that holds unknown files; then nothing changes.
+        Returns the same as :meth:`plan`. Raises UsageError for a node that is known
+        already, and InstanceError for a node that holds unknown files; nothing changes
+        then.
         """
         until = Deadline(arguments.deadline(deadline))
         new: Node = validate(Node, node, "nodes")
@@ -278,10 +290,11 @@ class ReplicationPlanner:
         return self._planned_as_far_as_possible(problem, until)
 
     def lost(self, node: str, deadline: float | None = 10.0) -> Decision[int]:
-        """Remove a node with its files, and make a new plan; its tasks wait again.
+        """Remove a node and the files on it, return its running tasks to the waiting
+        tasks, and make a new plan.
 
-        Returns the same as :meth:`plan`; a note names a task that no longer fits any
-        node.
+        Returns the same as :meth:`plan`. A note names a task that fits none of the
+        other nodes.
         """
         until = Deadline(arguments.deadline(deadline))
         if arguments.name(node, "node") not in self._nodes:
@@ -298,8 +311,8 @@ class ReplicationPlanner:
     def _planned_as_far_as_possible(
         self, problem: ReplicationProblem, until: Deadline
     ) -> Decision[int]:
-        """Plan the tasks that fit a node; the others wait for a node that is large
-        enough.
+        """Plan the tasks of *problem* that fit a node; the other tasks wait until a
+        node joins that is large enough.
         """
         fitting = {
             task.id: task for k, task in enumerate(problem.tasks) if problem.hosts[k]
@@ -315,10 +328,11 @@ class ReplicationPlanner:
         return next((name for name, held in self._holds.items() if file in held), None)
 
     def staged(self, node: str, file: str) -> None:
-        """Record that *file* is complete on *node*, before the task that it was staged
-        for has ended.
+        """Record that *file* is complete on *node*, although the task for which it was
+        staged has not ended.
 
-        Files that no longer fit beside it count as evicted, as in :meth:`completed`.
+        If the disk is now too full, other files on the node count as evicted, as in
+        :meth:`completed`.
         """
         held = self._known(node, file)
         disk = self._nodes[node].disk_bytes
@@ -338,11 +352,12 @@ class ReplicationPlanner:
         return self._holds[node]
 
     def completed(self, task: str, inputs: Collection[str] | None = None) -> None:
-        """Record that a running task has ended; its inputs are now on its node's disk.
+        """Record that a running task has ended, and that its inputs are on the disk of
+        its node.
 
-        Files that no longer fit beside them count as evicted: first those that no
-        waiting task reads, then the rest, each in name order. *inputs* are the inputs
-        that stayed on the disk (default: all).
+        If the disk is now too full, other files on the node count as evicted: first the
+        files that no waiting task reads, then the others, each group in order of name.
+        *inputs* are the inputs that have stayed on the disk (default: all).
         """
         if arguments.name(task, "task") not in self._running:
             raise UsageError(f"task {task!r} is not running")
@@ -360,7 +375,9 @@ class ReplicationPlanner:
         self._make_room(node, stayed)
 
     def _make_room(self, node: str, keep: set[str]) -> None:
-        """Count files as evicted until those known to be on *node* fit its disk."""
+        """Count files on *node* as evicted until the others fit its disk; the files
+        *keep* always stay.
+        """
         disk = self._nodes[node].disk_bytes
         if disk is None:
             return
@@ -378,7 +395,7 @@ class ReplicationPlanner:
             excess -= self._files[name].bytes
 
     def state(self) -> Json:
-        """Return the state of the planner as JSON values, for :meth:`restore`."""
+        """Return the state of the planner as plain JSON values, for :meth:`restore`."""
         state: Json = to_jsonable_python(
             {
                 "network": self._network,
@@ -398,7 +415,7 @@ class ReplicationPlanner:
 
     @classmethod
     def restore(cls, state: Json) -> Self:
-        """Return the planner that *state* was saved from, in the same condition.
+        """Return a planner in the saved *state*.
 
         Raises InstanceError when *state* is not a return value of :meth:`state`.
         """
@@ -440,7 +457,9 @@ class ReplicationPlanner:
         return sorted(queued) == self._to_be_queued()
 
     def _to_be_queued(self) -> list[str]:
-        """Return the waiting tasks that fit a node; only these are in queues."""
+        """Return the sorted ids of the waiting tasks that fit a node; exactly these
+        tasks must be in the queues.
+        """
         if not self._nodes:
             return []
         problem = self._problem()
@@ -449,8 +468,8 @@ class ReplicationPlanner:
 
 
 def _order_of(plan: object) -> Order:
-    """Return the tasks in the queues of a plan; copy entries are left out, because the
-    scheduler stages files itself.
+    """Return, for each node, the tasks in its queue of *plan*. Copy entries are left
+    out, because the scheduler stages files itself.
     """
     if plan is None:
         raise UsageError("the solver found no plan")
@@ -461,9 +480,10 @@ def _order_of(plan: object) -> Order:
 
 
 def _wrong(problem: ReplicationProblem, order: Order) -> str | None:
-    """Return what is wrong with an order; None when it is valid.
+    """Return what is wrong with *order*; None when it is valid.
 
-    A valid order has every waiting task once, on a node whose disk holds its files.
+    A valid order contains every waiting task once, on a node whose disk can hold the
+    files of the task.
     """
     placed: list[str] = []
     for queue in order.values():

@@ -1,8 +1,9 @@
 """Select the ready jobs that a workflow engine starts now, under resource limits.
 
-A greedy selection is made first, then a proven bound, and in the time left the integer
-program of :mod:`ioopt.models.job_selection` is solved. Jobs are plain tuples, not
-instance objects, because an engine asks about thousands of them.
+A greedy selection is made first, and then an upper bound of the value of any selection.
+In the time left, the integer program of :mod:`ioopt.models.job_selection` is solved.
+Jobs are plain tuples, not instance objects, because an engine asks about thousands of
+them.
 """
 
 import contextlib
@@ -28,24 +29,26 @@ from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 __all__ = ["ReadyJob", "Selection", "load_solver", "select"]
 
 MAX_MODEL_CLASSES = 3000
-"""The largest number of classes (sets of equal jobs) in the integer program; the most
-valuable classes are used.
+"""The largest number of classes (sets of equal jobs) in the integer program. If there
+are more, the program has the most valuable classes only.
 """
 MODEL_SHARE = 0.6
-"""The share of the time left that the solver may use; the rest is for decoding its
+"""The share of the time left that the solver may use; the remainder is for decoding its
 answer.
 """
 RELAXED_SHARE = 0.4
-"""The share of the time left that the linear relaxation may use."""
+"""The share of the time left that may be used for the linear relaxation."""
 GAP = 1e-6
-"""The relative loss up to which a selection counts as optimal."""
+"""The largest relative loss of value at which a selection counts as optimal."""
 SEED = 1
-"""The seed of CP-SAT, which is its own default."""
+"""The seed for CP-SAT; 1 is also the default of CP-SAT itself."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The chosen jobs as ascending positions, their value, and a proven bound of it."""
+    """The selected jobs as ascending positions, their total value, and an upper bound
+    of the value of any selection.
+    """
 
     chosen: tuple[int, ...]
     value: float
@@ -54,8 +57,8 @@ class Selection:
 
     @property
     def loss(self) -> float:
-        """Return the largest possible relative loss of value: (bound - value) /
-        bound.
+        """Return an upper bound of the relative loss against the best selection: (bound
+        - value) / bound.
         """
         if self.bound > 0:
             return max(0.0, self.bound - self.value) / self.bound
@@ -69,14 +72,15 @@ def select(
     readers: Mapping[str, int] | None = None,
     deadline: float = 2.0,
 ) -> Selection:
-    """Choose among *jobs* so that their resources stay within *capacities*.
+    """Select *jobs* of the greatest total value whose resources stay within
+    *capacities*.
 
-    ``temp_bytes`` gives the size of every temporary file; ``readers`` gives the number
-    of jobs that have not run yet and read it (default: those among *jobs*). *deadline*
-    in seconds is for the whole call. Without a solver, or past its time, the greedy
-    selection is returned with a note. When a priority is negative, the least priority
-    of *jobs* is subtracted from all. Raises UsageError for invalid numbers, such as NaN
-    or half a core.
+    ``temp_bytes`` gives the bytes of every temporary file. ``readers`` gives, for each
+    temporary file, the number of jobs that read it and have not run yet (default: those
+    among *jobs*). *deadline*, in seconds, is for the whole call. If there is no solver,
+    or it finds nothing in time, the greedy selection is returned with a note. If a
+    priority is negative, the smallest priority among *jobs* is subtracted from every
+    priority. Raises UsageError for invalid numbers, such as NaN or half a core.
     """
     until = Deadline(arguments.deadline(deadline))
     _check(jobs, capacities)
@@ -117,7 +121,7 @@ def select(
 
 
 def _check(jobs: Sequence[ReadyJob], capacities: Sequence[int]) -> None:
-    """Raise UsageError for the first job, or capacity, with invalid numbers."""
+    """Raise UsageError for the first capacity or job that has invalid numbers."""
     for capacity in capacities:
         arguments.whole(capacity, "capacity", -LARGEST, LARGEST)
     for position, job in enumerate(jobs):
@@ -137,7 +141,9 @@ def _check(jobs: Sequence[ReadyJob], capacities: Sequence[int]) -> None:
 
 
 def load_solver() -> None:
-    """Load the solver's library, which may be missing, before the first decision."""
+    """Import the solvers' libraries, so that the first decision is not delayed. CP-SAT
+    may be missing.
+    """
     import scipy.optimize  # noqa: F401
 
     with contextlib.suppress(BackendMissingError):
@@ -147,10 +153,11 @@ def load_solver() -> None:
 def _relaxed(
     question: Question, classes: Sequence[JobClass], until: Deadline
 ) -> tuple[float, list[float]]:
-    """Return an upper bound of the value of any selection, and the value of each class,
-    from the linear relaxation.
+    """Solve the linear relaxation; return an upper bound of the value of any selection,
+    and a score for each class.
 
-    Without an answer, the bound is the sum of all values.
+    A higher score means that jobs of the class are taken first. If the relaxation has
+    no answer, the bound is the sum of the values of all jobs.
     """
     model = CapacityModel(question, classes)
     if model.program.rows:
@@ -173,8 +180,9 @@ def _modelled(
     start: Sequence[int],
     until: Deadline,
 ) -> tuple[tuple[int, ...], float]:
-    """Solve the integer program on *classes* from *start*; return (selection,
-    bound).
+    """Solve the integer program on *classes*, beginning with the selection *start*.
+
+    Returns the selection that was found, and an upper bound of the value.
     """
     model = SelectionModel(question, classes)
     limits = BackendLimits(seconds=MODEL_SHARE * until.remaining(), gap=GAP, seed=SEED)

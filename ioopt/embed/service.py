@@ -1,10 +1,12 @@
-"""Answer requests over a pipe or a socket: a line of JSON in, a line of JSON out.
+"""Answer requests over a pipe or a socket; each request and each reply is one line of
+JSON.
 
-A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}``; the reply repeats the id and
-has ``"ok": true`` and a ``result``, or ``"ok": false`` and an ``error`` of ``code`` and
-``message``. docs/embedding.md has the operations. ``object`` names a class of
-:mod:`ioopt.embed`; with ``state`` instead of ``arguments`` a saved object is restored.
-Sessions belong to their connection. No message ends the service.
+A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}``. The reply repeats the id and
+has ``"ok": true`` and a ``result``, or ``"ok": false`` and an ``error`` with ``code``
+and ``message``. The page docs/embedding.md describes the operations. ``object`` names a
+class of :mod:`ioopt.embed`; with ``state`` instead of ``arguments``, a saved object is
+restored. A session can be used only on the connection that opened it. No message ends
+the service.
 """
 
 import json
@@ -35,16 +37,18 @@ from ioopt.problems.base import Json
 
 MAX_LINE_BYTES = 8 << 20
 MAX_SESSIONS = 64
-"""The largest number of sessions of a connection."""
+"""The largest number of open sessions on a connection."""
 IDLE_SECONDS = 3600.0
-"""The seconds without a call after which a session may be replaced by a new one."""
+"""The number of seconds without a call after which a new session may replace the
+session.
+"""
 
 OF_RESULT = ("plan", "status", "stop", "objective", "bound", "gap", "notes")
 """The fields of a result that the reply to ``decide`` contains."""
 
 
 class Service:
-    """Answer the lines of one connection, and store its sessions. Not thread-safe."""
+    """Answer the messages of one connection, and keep its sessions. Not thread-safe."""
 
     def __init__(
         self,
@@ -67,7 +71,9 @@ class Service:
         }
 
     def handle(self, line: bytes) -> bytes:
-        """Return the reply to one line, with its newline; never raise."""
+        """Return the reply to the message in *line*, as a line with its newline. Errors
+        become replies; the method never raises.
+        """
         identity: object = None
         try:
             given = parsed(line, self.max_bytes)
@@ -116,8 +122,8 @@ class Service:
         return {name: getattr(result, name) for name in OF_RESULT}
 
     def _open(self, message: Open) -> Json:
-        """Make or restore an object; return the session number by which messages refer
-        to it.
+        """Make or restore an object. Return the session number by which later messages
+        name the object.
         """
         import ioopt.embed as embed
 
@@ -148,7 +154,9 @@ class Service:
         return {"session": session}
 
     def _session(self, session: int) -> tuple[str, Any]:
-        """Return the class and the object of a session that is known to exist."""
+        """Return the class name and the object of a session, and record that the
+        session is in use. The session must exist.
+        """
         self._used[session] = self._clock()
         return self._sessions[session]
 
@@ -175,8 +183,8 @@ class Service:
 
 
 def _applied(function: Callable[..., Any], arguments: Json) -> Any:
-    """Call *method* with named arguments; a wrong name or type is reported as the
-    client's error.
+    """Call *function* with named *arguments*, and return its value. An argument with a
+    wrong name or type is reported as the client's error.
     """
     try:
         return function(**arguments)
@@ -185,8 +193,8 @@ def _applied(function: Callable[..., Any], arguments: Json) -> Any:
 
 
 def _plain(value: object) -> object:
-    """Return the JSON form of what decisions contain: dataclasses, sets, models,
-    enumerations.
+    """Return *value* in JSON form; it may be a dataclass, a set, a model or an
+    enumeration, which occur in decisions.
     """
     if isinstance(value, (set, frozenset)):
         return sorted(value)
@@ -194,4 +202,6 @@ def _plain(value: object) -> object:
 
 
 _ENCODER = json.JSONEncoder(allow_nan=False, default=_plain)
-"""Cached, because making one takes microseconds."""
+"""The encoder of all replies. It is made once, because making an encoder takes
+microseconds.
+"""

@@ -1,11 +1,11 @@
 """Serve lines of JSON over standard input and output, or over a Unix socket that only
-its owner can read.
+its owner may use.
 
-Each connection has its own process, so that a running solver can be stopped: Python
-cannot end a thread, and compiled code may block all other threads. The process leads a
-process group, so that programs started by solvers are ended with it. Output of a solver
-goes to standard error, and its standard input is empty; the protocol uses separate
-descriptors.
+Each connection has its own process, because a process with a running solver can be
+killed: Python cannot end a thread, and compiled code may block all other threads. The
+process leads a process group, so that programs started by solvers are killed with it.
+What a solver prints goes to standard error, and its standard input is empty; the
+protocol uses separate descriptors.
 """
 
 import contextlib
@@ -33,17 +33,20 @@ from ioopt.errors import BackendFailureError, UsageError
 
 MAX_CONNECTIONS = 32
 MAX_UNFINISHED_BYTES = 256 << 20
-"""The largest number of bytes of unfinished lines, over all connections."""
+"""The largest number of bytes of incomplete lines, summed over all connections."""
 DRAIN_SECONDS = 3.0
-"""The seconds for answering received messages once the service is told to stop.
+"""The number of seconds for answering the messages already received, once the service
+is told to stop.
 
-The documentation promises that it stops within 5 s.
+The documentation promises that the service stops within 5 s.
 """
 INTERRUPT_SECONDS = 0.3
-"""The same number of seconds after Ctrl-C, when a user is waiting."""
+"""The number of seconds that replaces :data:`DRAIN_SECONDS` after Ctrl-C, when a user
+is waiting.
+"""
 LEAVE_SECONDS = 1.0
-"""The seconds in which a process should notice that its client has left; then it is
-killed.
+"""The number of seconds after which a process is killed if it has not ended since its
+client disconnected.
 """
 _FULL_SECONDS = 0.05
 """The pause in seconds when no descriptor or memory is left for a new connection."""
@@ -52,9 +55,9 @@ _PROGRAM = (
     "from ioopt.embed.transport import main; main(sys.argv[2:])"
 )
 NUMBERED = "numbered"
-"""An argument of :func:`main`: lines begin with a number."""
+"""An argument of :func:`main`: every message and its reply begin with a number."""
 LISTED_ONLY = "listed-only"
-"""An argument of :func:`main`: solvers that are not in the registry are refused."""
+"""An argument of :func:`main`: refuse solvers that are not in the registry."""
 OWN_REFUSED = (
     "over HTTP only listed solvers are served: begin the service with --allow-own"
 )
@@ -63,7 +66,9 @@ _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN)
 
 
 class StreamServer:
-    """Answer every line of *source* on *sink* with one :class:`Service`."""
+    """Read messages from *source*, one a line, and write the replies of *service* to
+    *sink*.
+    """
 
     overhead_bytes = 0
 
@@ -74,10 +79,11 @@ class StreamServer:
         self._busy = self._stopped = False
 
     def run(self) -> int:
-        """Serve until the input ends or :meth:`stop`; return the number of lines
-        answered.
+        """Serve until the input ends or :meth:`stop` is called; return the number of
+        lines answered.
 
-        A line past the limit is read to its end in pieces, so that memory is bounded.
+        A line beyond the length limit is read to its end in pieces, so that memory
+        stays bounded.
         """
         answered = 0
         most = self._service.max_bytes + self.overhead_bytes
@@ -97,8 +103,8 @@ class StreamServer:
         return self._service.handle(line)
 
     def stop(self) -> None:
-        """Finish the current line, or stop waiting for the next; may be called from a
-        signal handler.
+        """Finish the current line and then stop; if no line is being answered, stop at
+        once. A signal handler may call this.
         """
         self._stopped = True
         if not self._busy:
@@ -106,8 +112,8 @@ class StreamServer:
 
 
 class NumberedServer(StreamServer):
-    """A :class:`StreamServer` whose requests begin with a number, which it repeats at
-    the start of the reply.
+    """A :class:`StreamServer` whose requests begin with a number. The reply begins with
+    the same number.
     """
 
     overhead_bytes = _NUMBER_BYTES
@@ -118,11 +124,12 @@ class NumberedServer(StreamServer):
 
 
 def own_streams() -> tuple[IO[bytes], IO[bytes]]:
-    """Reserve standard input and output for the protocol, and return them.
+    """Reserve standard input and output for the protocol; return the two as binary
+    files.
 
-    Afterwards descriptors 0 and 1 are, for Python and C alike, an empty input and
-    standard error. If standard error is the same pipe or file as standard output,
-    everything printed to either is dropped.
+    Afterwards, in Python and in C, descriptor 0 is an empty input and descriptor 1 is
+    standard error. If standard error and standard output are the same pipe or file,
+    everything that other code prints is dropped.
     """
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
@@ -156,9 +163,10 @@ def silence_streams() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Serve standard input and output.
+    """Serve messages on standard input and output, until the input ends.
 
-    *arguments*: the bytes of the longest line, then NUMBERED and LISTED_ONLY if wanted.
+    *arguments* are the largest number of bytes of a line, and then, if wanted,
+    :data:`NUMBERED` and :data:`LISTED_ONLY`.
     """
     most, *words = arguments
     source, sink = own_streams()
@@ -182,8 +190,8 @@ def main(arguments: list[str]) -> None:
 
 
 def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
-    """Serve one connection in this process, the leader of a process group, and end the
-    group with it.
+    """Serve one connection in this process, which becomes the leader of a process
+    group; at the end, exit.
     """
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells when to end
@@ -199,17 +207,19 @@ def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
 
 
 def _command(max_bytes: int, *words: str) -> list[str]:
-    """Return the command of a process that serves its standard input and output."""
+    """Return the command of a process that serves messages on its standard input and
+    output; *words* are further arguments of :func:`main`.
+    """
     folder = str(Path(__file__).resolve().parents[2])
     return [sys.executable, "-P", "-c", _PROGRAM, folder, str(max_bytes), *words]
 
 
 class LineProcess:
-    """A :class:`Service` in its own process, which can be ended at any time.
+    """A :class:`Service` in its own process, which can be killed at any time.
 
-    Each message has a number, with which its reply must begin. Without *allow_own* the
-    process refuses solvers that are not in the registry. It starts at the first
-    message.
+    Each message is sent with a number, and its reply must begin with the same number.
+    Unless *allow_own* is true, the process refuses solvers that are not in the
+    registry. The process starts at the first message.
     """
 
     def __init__(self, max_bytes: int, *, allow_own: bool = True) -> None:
@@ -222,10 +232,10 @@ class LineProcess:
         self._closed = False
 
     def handle(self, body: bytes) -> bytes:
-        """Return the reply to one message without line breaks; MessageError when there
-        is none.
+        """Return the reply to the message in *body*, which contains no line break.
 
-        A process that has died or answered another message is replaced by a new one.
+        Raises MessageError when the process has ended or has answered another message.
+        The next message then starts a new process.
         """
         self._number += 1
         number = b"%d " % self._number
@@ -255,7 +265,7 @@ class LineProcess:
         )
 
     def end(self) -> None:
-        """Kill the process and the programs that its solvers have started; any thread
+        """Kill the process, and the programs that its solvers have started. Any thread
         may call this.
 
         The next message starts another process.
@@ -272,13 +282,17 @@ class LineProcess:
                     stream.close()
 
     def close(self) -> None:
-        """Kill the process, and any other that is started later."""
+        """Kill the process permanently: a process that is started later is killed at
+        once.
+        """
         self._closed = True
         self.end()
 
 
 class StdioServer:
-    """Serve standard input and output by a process that can be killed at any time."""
+    """Serve standard input and output in a child process, which can be killed at any
+    time.
+    """
 
     endpoint = ""
 
@@ -291,8 +305,8 @@ class StdioServer:
         self._process = subprocess.Popen(_command(max_bytes), process_group=group)
 
     def run(self) -> None:
-        """Serve until the input ends, the reader of the output has ended, or
-        :meth:`stop`.
+        """Serve until the input ends, the reader of the output closes its end, or
+        :meth:`stop` is called.
         """
         reader = select.poll()
         reader.register(1, 0)
@@ -313,8 +327,8 @@ class StdioServer:
             )
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Answer the current line and end within *seconds* seconds; may be called from
-        a signal handler.
+        """Answer the current line, and end within *seconds* seconds. A signal handler
+        may call this.
         """
         if self._stopping is None:
             self._stopping = time.monotonic() + seconds
@@ -323,11 +337,11 @@ class StdioServer:
 
 @dataclass(eq=False)
 class _Client:
-    """A connection and the process that serves it.
+    """A connection, and the process that serves it.
 
-    The connection is kept open to see whether the client has left. ``end_at`` is the
-    time when the process is to be killed because the client has left; None: the client
-    is still connected.
+    The parent process keeps the connection open to see whether the client has
+    disconnected. ``end_at`` is the time at which the process is killed because its
+    client has disconnected; it is None while the client is connected.
     """
 
     connection: socket.socket
@@ -336,11 +350,12 @@ class _Client:
 
 
 class SocketServer:
-    """Serve a Unix socket; every connection is a :class:`Service` in its own process.
+    """Serve a Unix socket; every connection is served by a :class:`Service` in its own
+    process.
 
-    The loop only hands over connections and watches processes; it solves nothing, so
-    that it never blocks. Processes are forked from a server that has imported the
-    modules they need.
+    The main loop only hands over connections and watches processes. It solves nothing,
+    and therefore never blocks. The processes are forked from a fork server, which has
+    already imported the modules they need.
     """
 
     def __init__(self, path: str, max_bytes: int = MAX_LINE_BYTES) -> None:
@@ -359,8 +374,8 @@ class SocketServer:
         )
 
     def run(self) -> None:
-        """Accept connections until :meth:`stop`; then answer the messages that have
-        arrived, and close.
+        """Accept connections until :meth:`stop` is called. Then answer the messages
+        that have arrived, and close all connections.
         """
         try:
             forkserver.ensure_running()
@@ -376,13 +391,17 @@ class SocketServer:
             self._close()
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Stop accepting, end within *seconds*; may be called from a signal handler."""
+        """Accept no more connections, and end within *seconds* seconds. A signal
+        handler may call this.
+        """
         if self._stop_at is None:
             self._stop_at = time.monotonic() + seconds
             os.write(self._wake, b"s")
 
     def _watch(self) -> None:
-        """Wait for the next event, and handle it."""
+        """Wait until a connection or a process changes, or a time is reached, and
+        react.
+        """
         poll = select.poll()
         ends = {each.process.sentinel: each for each in self._clients}
         here = {
@@ -409,9 +428,8 @@ class SocketServer:
                 self._drop(each)
 
     def _milliseconds_to_wait(self) -> float | None:
-        """Return how long until a process is to be killed or the service ends.
-
-        None: neither is due.
+        """Return the number of milliseconds until a process must be killed or the
+        service must end; None when neither has a time yet.
         """
         moments = [each.end_at for each in self._clients if each.end_at is not None]
         if self._stop_at is not None:
@@ -421,7 +439,9 @@ class SocketServer:
         return max(1000 * (min(moments) - time.monotonic()), 0) + 1
 
     def _ended(self, each: _Client) -> None:
-        """Drop a client whose process has ended; tell the client if it crashed."""
+        """Remove a client whose process has ended; if the process crashed, tell the
+        client first.
+        """
         if each.process.exitcode and each.end_at is None:
             said = "the process that served this connection has ended"
             _tell(each.connection, "internal", said)
@@ -436,8 +456,8 @@ class SocketServer:
         each.connection.close()
 
     def _accept(self) -> None:
-        """Give a new connection a process, or tell the client that no more are
-        served.
+        """Accept a new connection and start a process for it; if that is not possible,
+        tell the client that the service is busy.
         """
         try:
             connection, _ = self._listener.accept()
@@ -476,15 +496,17 @@ def _kill_group(leader: int) -> None:
 
 
 def _tell(client: socket.socket, code: str, text: str) -> None:
-    """Send a last line to a client, if it can take it at once."""
+    """Send a last error line to a client, unless sending would block."""
     with contextlib.suppress(OSError):
         client.setblocking(False)
         client.send(refusal(None, code, text))
 
 
 def _listen(path: str) -> socket.socket:
-    """Return a listening socket with mode 0600; replace a stale socket, but no other
-    file.
+    """Return a socket that listens at *path*, with mode 0600.
+
+    An unused socket at *path* is replaced. Raises UsageError for any other file there,
+    and when another service listens there.
     """
     if os.path.exists(path):
         if not stat.S_ISSOCK(os.stat(path).st_mode):

@@ -1,4 +1,5 @@
-"""Dispatch the tasks of a work directory inside an engine, so that the quota is kept.
+"""Dispatch the tasks of a workflow inside an engine, such that their files stay within
+the quota of the work directory.
 
 >>> from ioopt.embed import WorkDirectory
 >>> tasks = [{"id": "trim", "compute_seconds": 5, "outputs": ["t"]},
@@ -32,15 +33,15 @@ EVENTS = ("ready", "expect", "started", "ended")
 
 
 class WorkDirectory:
-    """One run of a work directory *instance* under the simulator's dispatcher.
+    """One run of a work-directory *instance* under the dispatcher of the simulator.
 
-    *policy*, *safe* and *in_flight* are those of the dispatcher (rules B5 to B7), whose
-    reference is the order with the least known peak. *policy* may also be a list of all
-    tasks. A task is ready once its producers have ended and it is released: at 0, or by
-    :meth:`ready`. Planned bytes are used until the engine gives better ones. The object
-    reads no clock and no file, and is not thread-safe. Invalid input raises an ioopt
-    error and changes nothing; :meth:`next` never raises. ``notes`` are those of the
-    last decision.
+    *policy*, *safe* and *in_flight* are the parameters of the dispatcher (rules B5 to
+    B7). *policy* may also be a list of all tasks. The reference order of the dispatcher
+    is the order with the smallest known peak. A task is ready once its producers have
+    ended and it is released: at time 0, or by :meth:`ready`. The planned bytes of a
+    file are used until the engine reports better ones. The object reads no clock and no
+    file, and is not thread-safe. Invalid input raises an ioopt error and changes
+    nothing; :meth:`next` never raises. ``notes`` belong to the last decision.
     """
 
     def __init__(
@@ -83,11 +84,13 @@ class WorkDirectory:
 
     @property
     def use(self) -> int:
-        """Return the bytes inside the directory, those of running tasks included."""
+        """Return the number of bytes in the directory, including the files of running
+        tasks.
+        """
         return self._dispatcher.use
 
     def ready(self, task: str, now: float) -> None:
-        """Record that a task with a release time is released."""
+        """Record that a task with a release time is released at time *now*."""
         k = self._index(task)
         now = arguments.seconds(now, "now")
         if self._released[k]:
@@ -99,14 +102,18 @@ class WorkDirectory:
             self._dispatcher.released(k, now)
 
     def expect(self, files: Mapping[str, int]) -> None:
-        """Replace the planned bytes of products, whether written yet or not."""
+        """Replace the planned bytes of output files, keyed by file. A file may be
+        written already or not.
+        """
         if not isinstance(files, Mapping):
-            raise InstanceError(f"files: wanted bytes by file, not {shown(files)}")
+            raise InstanceError(
+                f"files: wanted a mapping from files to bytes, not {shown(files)}"
+            )
         for name, size in files.items():
             is_size = type(size) is int and 0 <= size <= LARGEST
             if name not in self._product or not is_size:
                 raise InstanceError(
-                    f"file {name!r}: {size!r}: wanted bytes of a product"
+                    f"file {name!r}: {size!r}: wanted the bytes of an output file"
                 )
         if files:
             self._log.append(("expect", [dict(files)]))
@@ -116,12 +123,12 @@ class WorkDirectory:
     def next(
         self, deadline: float | None = None, among: Collection[str] | None = None
     ) -> str | None:
-        """Return the task to start now, chosen *among* those named (None: all); None
-        means wait.
+        """Return the task to start now; None means wait.
 
-        The engine then calls :meth:`started`. *deadline* (s) is for the whole call.
-        When the dispatcher fails or is late and nothing runs, the answer is the first
-        ready task that fits.
+        *among* are the tasks from which the task is chosen (None: all). The engine must
+        call :meth:`started` next. *deadline*, in seconds, is for the whole call. When
+        the dispatcher fails or is late while no task runs, the first ready task that
+        fits is returned.
         """
         index = self.problem.task_index
         dispatcher = self._dispatcher
@@ -149,9 +156,9 @@ class WorkDirectory:
         return self.problem.tasks[k].id
 
     def started(self, task: str, files: Mapping[str, int] | None = None) -> None:
-        """Record that a ready task starts, whether or not :meth:`next` named it.
+        """Record that a ready task starts, whether or not :meth:`next` returned it.
 
-        *files* gives the bytes that it will write.
+        *files* gives the bytes of the files that it will write, keyed by file.
         """
         k = self._index(task)
         if not self._waits(k):
@@ -164,8 +171,8 @@ class WorkDirectory:
     def ended(
         self, task: str, now: float, files: Mapping[str, int] | None = None
     ) -> None:
-        """Record that a running task has ended; *files* gives the bytes that it has
-        written.
+        """Record that a running task has ended at time *now*. *files* gives the bytes
+        of the files that it has written, keyed by file.
         """
         k = self._runs(task)
         now = arguments.seconds(now, "now")
@@ -178,7 +185,7 @@ class WorkDirectory:
                 self._dispatcher.released(j, self._now)
 
     def failed(self, task: str) -> None:
-        """Record that a running task has failed and left no files: it is ready
+        """Record that a running task has failed and left no files; the task is ready
         again.
         """
         self._runs(task)
@@ -187,14 +194,16 @@ class WorkDirectory:
         vars(self).update(vars(self.restore(self.state() | {"events": log})) | kept)
 
     def state(self) -> Json:
-        """Return the run as plain JSON values: the instance and all events."""
+        """Return the state of the run as plain JSON values: the instance and all
+        events.
+        """
         instance = self.problem.model_dump(mode="json", by_alias=True)
         events = [list(row) for row in self._log]
         return {"instance": instance, **self._how, "events": events}
 
     @classmethod
     def restore(cls, state: Json) -> Self:
-        """Return the run that *state* was saved from.
+        """Return a run in the saved *state*.
 
         Raises InstanceError when *state* is not a return value of :meth:`state`.
         """
@@ -217,8 +226,8 @@ class WorkDirectory:
         return f"task {k}, which may not start"
 
     def _first(self, among: Collection[int] | None) -> int | None:
-        """Return the first ready task, in the order of the file, that fits; None while
-        tasks run.
+        """Return the first ready task among *among* that fits, in the order of the
+        instance; None if there is none, or if a task runs.
         """
         if self._running:
             return None

@@ -1,5 +1,5 @@
-"""Dispatch workflows inside an engine: report tasks that arrive and end, and ask which
-task may start where.
+"""Dispatch workflows inside an engine. The engine reports tasks that arrive and end,
+and asks which task may start on which node.
 
 >>> from ioopt.embed import WorkflowDispatcher
 >>> run = WorkflowDispatcher(
@@ -35,9 +35,13 @@ from ioopt.units import counted
 
 FileLike = Mapping[str, object] | File
 _COMPACT = 256
-"""The least number of forgotten tasks at which the run is rebuilt without them."""
+"""The least number of forgotten tasks at which the object is rebuilt without these
+tasks.
+"""
 MOST_CORES = 1 << 16
-"""The cores of a placeholder node, used while a run has no node yet."""
+"""The number of cores of the placeholder node that stands for future nodes while a run
+has no node yet.
+"""
 WAITS = "waits"
 ENDED = "ended"
 WITHDRAWN = "withdrawn"
@@ -47,8 +51,8 @@ WITHDRAWN = "withdrawn"
 class Placement:
     """The start of a task on a node.
 
-    ``stage`` lists the files to bring there first: (file, source node or None for the
-    storage).
+    ``stage`` lists the files to copy to the node first, each as (file, source). The
+    source is a node, or None for the storage.
     """
 
     task: str
@@ -57,17 +61,17 @@ class Placement:
 
 
 class WorkflowDispatcher(LiveView):
-    """One run of a workflow under one of the simulators' dispatchers, such as
+    """One run of a workflow under one of the dispatchers of the simulators, such as
     ``rolling``.
 
     *network*, *nodes* and *files* are those of an ``ioopt/replication`` instance.
     *products* says where the outputs of ended tasks are: on the ``storage``, or only on
-    their ``nodes``. A dispatcher that raises, answers wrongly or is late is replaced by
-    ``locality`` for the rest of the run, and ``notes`` say so. A file is assumed to be
-    on a node once a task that reads or writes it was placed there, until
-    :meth:`evicted`. The object reads no clock and no file, and is not thread-safe.
-    Times are seconds. Memory grows with the tasks of the run. Invalid input raises
-    InstanceError or UsageError and changes nothing.
+    their ``nodes``. A dispatcher that raises, returns an invalid answer or is late is
+    replaced by ``locality`` until the run ends, and ``notes`` say so. Once a task has
+    been placed on a node, the files that it reads or writes are assumed to be on that
+    node, until :meth:`evicted` is called. The object reads no clock and no file, and is
+    not thread-safe. Times are in seconds. Memory use grows with the number of tasks of
+    the run. Invalid input raises InstanceError or UsageError and changes nothing.
     """
 
     def __init__(
@@ -122,11 +126,12 @@ class WorkflowDispatcher(LiveView):
         tasks: Iterable[Mapping[str, object] | Task],
         files: Iterable[FileLike] = (),
     ) -> int:
-        """Add tasks and new files; return how many tasks have not been placed.
+        """Add *tasks* and new *files*; return the number of tasks that have not been
+        placed.
 
         A task is ready once all submitted tasks that write its inputs have ended.
-        Raises InstanceError for contradictions, UsageError for a task that fits no
-        node.
+        Raises InstanceError for contradictory tasks or files, and UsageError for a task
+        that fits no node.
         """
         before = len(self._files)
         added = [validate(Task, task, "tasks") for task in tasks]
@@ -143,13 +148,14 @@ class WorkflowDispatcher(LiveView):
         return len(self._tasks) - len(self._given)
 
     def on_remote(self, f: int) -> bool:
-        """Return whether a file is on the storage."""
+        """Return whether file *f* is on the storage."""
         return f not in self._writer or (self._stored and f in self._written)
 
     def next(self, now: float, deadline: float | None = None) -> list[Placement]:
-        """Return the tasks that start now, with their nodes.
+        """Return the tasks that start at time *now*, each with its node and the files
+        to stage.
 
-        *deadline* (s) is for all decisions of the call together.
+        *deadline*, in seconds, is for all decisions of the call together.
         """
         deadline = arguments.deadline(deadline)
         self._tick(now)
@@ -165,7 +171,9 @@ class WorkflowDispatcher(LiveView):
         return placed
 
     def completed(self, task: str, now: float) -> None:
-        """Record that a running task has ended, and that its products exist."""
+        """Record that a running task has ended at time *now*, and that its output files
+        exist.
+        """
         k = self._runs(task)
         self._tick(now)
         self.ends(k, {f: self._sizes[f] for f in self.outputs(k)})
@@ -176,8 +184,8 @@ class WorkflowDispatcher(LiveView):
                 self._now_ready(reader)
 
     def failed(self, task: str, now: float) -> None:
-        """Record that a running task has failed: it waits again, as if submitted
-        now.
+        """Record that a running task has failed at time *now*. The task waits again, as
+        if it were submitted now.
         """
         k = self._runs(task)
         self._tick(now)
@@ -185,7 +193,7 @@ class WorkflowDispatcher(LiveView):
         self._enter(self._tasks[k])
 
     def withdraw(self, task: str) -> None:
-        """Drop a waiting task."""
+        """Remove a task that has not been placed."""
         k = self._place.get(arguments.name(task, "task"))
         if k is None or k in self._given:
             raise UsageError(f"task {task!r} does not wait")
@@ -194,8 +202,8 @@ class WorkflowDispatcher(LiveView):
         del self._place[task]
 
     def observe(self, seconds: Mapping[str, float]) -> None:
-        """Replace the estimates of tasks (compute seconds at speed 1) by better
-        ones.
+        """Replace the estimated compute times of tasks, keyed by task, by better
+        estimates (*seconds* on a node of speed 1).
         """
         found: dict[int, Task] = {}
         for name, value in seconds.items():
@@ -208,9 +216,10 @@ class WorkflowDispatcher(LiveView):
             self._tasks[k] = task
 
     def lost(self, node: str, now: float) -> None:
-        """Remove a node with its files.
+        """Remove a node, and the files on it, at time *now*.
 
-        Its tasks wait again, and so do the tasks whose products were only there.
+        The tasks that ran on the node wait again. Tasks whose output files were only on
+        this node also wait again.
         """
         i = self._index(node)
         self._tick(now)
@@ -225,14 +234,15 @@ class WorkflowDispatcher(LiveView):
                     self._write_again(f)
 
     def back(self, node: str) -> None:
-        """Let a lost node take tasks again; its disk is empty."""
+        """Let a lost node take tasks again; its disk is then empty."""
         self._down.discard(self._index(node))
 
     def joined(self, node: Mapping[str, object] | Node) -> None:
         """Add a new node with the files that it holds; all its cores are idle.
 
-        A dispatcher that plans makes a new plan. Raises UsageError for a known node
-        (for a lost one see :meth:`back`) and InstanceError for unknown files.
+        A dispatcher that plans ahead makes a new plan. Raises UsageError for a node
+        that is known already (a lost node returns by :meth:`back`), and InstanceError
+        for unknown files.
         """
         new: Node = validate(Node, node, "nodes")
         if new.id in self._node:
@@ -252,14 +262,18 @@ class WorkflowDispatcher(LiveView):
         self._go((self._known_file(file),), self._index(node))
 
     def staged(self, node: str, file: str, size: int = 0) -> None:
-        """Record that *file* is on *node* now; a new file has *size* bytes."""
+        """Record that *file* is on *node* now. A file that is new to the run has *size*
+        bytes.
+        """
         i = self._index(node)
         if arguments.name(file, "file") not in self._file:
             self._add_files([{"id": file, "bytes": size}])
         self._come((self._known_file(file),), i)
 
     def _write_again(self, f: int) -> None:
-        """Make the task that writes a lost file run again; its readers wait for it."""
+        """Let the task that wrote the lost file *f* run again; the tasks that read the
+        file wait for it.
+        """
         self._written.discard(f)
         task = self._tasks[self._writer[f]]
         if task.id in self._ended:
@@ -272,10 +286,11 @@ class WorkflowDispatcher(LiveView):
         self.now = max(self.now, arguments.seconds(now, "now"))
 
     def forget(self, task: str, files: Iterable[str] = ()) -> None:
-        """Forget an ended task, its products, and *files* that no task has to read.
+        """Forget an ended task, its output files, and *files* that no task needs to
+        read any more.
 
-        They are removed from all nodes, and their names may be used again. Raises
-        UsageError while a task needs one of the files.
+        The files are removed from all nodes, and the names of the task and the files
+        may be used again. Raises UsageError while another task needs one of the files.
         """
         if task not in self._ended:
             raise UsageError(f"task {task!r} has not ended")
@@ -300,7 +315,7 @@ class WorkflowDispatcher(LiveView):
             self._begin_again(self.state())
 
     def _is_to_be_read(self, f: int) -> bool:
-        """Return whether a task that reads the file has not ended."""
+        """Return whether a task that reads file *f* has not ended yet."""
         for reader in self._readers.get(f, ()):
             name = self._tasks[reader].id
             current = self._place.get(name) == reader
@@ -309,9 +324,9 @@ class WorkflowDispatcher(LiveView):
         return False
 
     def _begin_again(self, state: Json) -> None:
-        """Continue from *state* with the notes of this run.
+        """Replace the content of this object by *state*, but keep its notes.
 
-        After a failure of the dispatcher, ``locality`` decides.
+        If the dispatcher has failed before, ``locality`` continues to decide.
         """
         kept = {"notes": self.notes, "_guard": self._guard}
         if self._policy is locality:
@@ -319,10 +334,11 @@ class WorkflowDispatcher(LiveView):
         vars(self).update(vars(self.restore(state)) | kept)
 
     def state(self) -> Json:
-        """Return the run as plain JSON values, without tasks and files that were
-        forgotten.
+        """Return the state of the run as plain JSON values, without the tasks and files
+        that were forgotten.
 
-        A running task has its node, its start and the seconds that its staging took.
+        For a running task, the state has its node, its start, and the seconds that its
+        staging took.
         """
         names = {f: name for name, f in self._file.items()}
         tasks: list[object] = []
@@ -344,17 +360,17 @@ class WorkflowDispatcher(LiveView):
         }
 
     def _is_kept(self, k: int, names: Mapping[int, str]) -> bool:
-        """Return whether the task at index *k* is part of the saved state of the run.
+        """Return whether the task at index *k* belongs to the saved state of the run.
 
-        A task is not part of it if it was forgotten, or runs again at another index.
-        *names* are those of the files that are not forgotten.
+        A task does not belong to it if the task was forgotten, or runs again at another
+        index. *names* gives the names of the files that were not forgotten.
         """
         if self._place.get(self._tasks[k].id) == k:
             return True
         return any(f in names and self._writer.get(f) == k for f in self.outputs(k))
 
     def _how_far(self, k: int) -> object:
-        """Return the progress of the task at index *k*, in the form of
+        """Return the progress of the task at index *k*, in the form used by
         :meth:`state`.
         """
         if k in self._running:
@@ -369,10 +385,10 @@ class WorkflowDispatcher(LiveView):
 
     @classmethod
     def restore(cls, state: Json) -> Self:
-        """Return the run that *state* describes, in the same condition.
+        """Return a run in the saved *state*.
 
-        A dispatcher that plans makes a new plan. Raises InstanceError when *state* is
-        not a return value of :meth:`state`.
+        A dispatcher that plans ahead makes a new plan. Raises InstanceError when
+        *state* is not a return value of :meth:`state`.
         """
         with restoring("run"):
             made = cls(
@@ -388,9 +404,10 @@ class WorkflowDispatcher(LiveView):
         return made
 
     def _resume(self, state: Json) -> None:
-        """Bring a new run to the condition of *state*.
+        """Bring this new run into the saved *state*.
 
-        A damaged state raises ValueError and other errors of reading it.
+        A damaged state raises ValueError or another error, which the caller turns into
+        InstanceError.
         """
         self.now = float(state["now"])
         self.round = int(state["round"])
@@ -417,8 +434,8 @@ class WorkflowDispatcher(LiveView):
             self._now_ready(k)
 
     def _resume_task(self, k: int, task: Task, how: Any) -> None:
-        """Add one task of a state at index *k*; *how* is its progress, in the form that
-        :meth:`_how_far` returns.
+        """Add one task of a saved state at index *k*. *how* is the progress of the
+        task, as :meth:`_how_far` returned it.
         """
         if how != WAITS:
             self._given.add(k)
@@ -433,10 +450,10 @@ class WorkflowDispatcher(LiveView):
             self._computing[node][k] = float(start), float(staging)
 
     def _check(self, added: Sequence[Task], room: bool = True) -> None:
-        """Raise unless tasks can be added: their ids and files are valid, each file has
-        at most one writer, and there is no cycle.
+        """Raise an ioopt error unless the tasks *added* can be added to the run.
 
-        With *room* each of them must also fit a node.
+        Their ids and files must be valid, each file must have at most one writer, and
+        there must be no cycle. With *room*, each of the tasks must also fit a node.
         """
         waiting = [self._tasks[k] for k in self._place.values() if k not in self._given]
         names: set[str] = set()
@@ -476,9 +493,9 @@ class WorkflowDispatcher(LiveView):
                 )
 
     def _enter(self, task: Task) -> None:
-        """Give a task a new index; a task that runs again gets a new index too.
+        """Add a task at a new index. A task that runs again also gets a new index.
 
-        Dispatchers remember tasks by index.
+        The new index is needed because dispatchers remember tasks by index.
         """
         k = self._place[task.id] = len(self._tasks)
         self._tasks.append(task)
@@ -500,8 +517,8 @@ class WorkflowDispatcher(LiveView):
             self.becomes_ready(k)
 
     def _ask(self, until: Deadline, given: float | None) -> Pair | None:
-        """Return the answer of the dispatcher, or that of ``locality`` past the
-        deadline.
+        """Return the pair of task and node that the dispatcher chooses; past the
+        deadline, the pair that ``locality`` chooses.
         """
         left = None
         if given is not None:

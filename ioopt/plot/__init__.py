@@ -1,1 +1,1 @@
-"""Draw figures: one function per file, from data to matplotlib axes."""
+"""Draw figures from data as matplotlib axes; each module draws one kind of figure."""

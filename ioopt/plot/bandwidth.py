@@ -1,4 +1,6 @@
-"""Draw bandwidth over time: the rate of each job, below the storage's limit."""
+"""Draw bandwidth over time: the rates of the jobs, stacked, and the storage rate as
+their limit.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,28 +25,37 @@ from ioopt.units import quantity
 
 Reals = NDArray[np.floating[Any]]
 Span = tuple[float, float, float]
-"""Time span at a constant rate: from, until (seconds), bytes per second."""
+"""A span of time with a constant rate: start and end (seconds), and rate (bytes per
+second).
+"""
 Spans = dict[str, list[Span]]
 NAMED_JOBS = 6
-"""Most jobs that get a band of their own if there are more jobs than colours."""
+"""The largest number of jobs that get a band of their own, if there are more jobs than
+colours.
+"""
 MOST_STEPS = 600
-"""Most changes of rates in a picture; with more it shows means over intervals."""
+"""The largest number of changes of a rate that are drawn. If there are more, means over
+intervals are drawn.
+"""
 INTERVALS = 240
-"""Most intervals in a picture of means; their length is one of :data:`LENGTHS`."""
+"""The largest number of intervals over which means are drawn. The length of the
+intervals is one of :data:`LENGTHS`.
+"""
 LENGTHS = (
     *(1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
     *(60.0, 120.0, 300.0, 600.0, 900.0, 1200.0, 1800.0),
     *(3600.0, 7200.0, 10800.0, 21600.0, 43200.0, 86400.0),
 )
-"""Possible lengths of intervals in seconds: round numbers of seconds, minutes,
+"""The possible lengths of intervals in seconds: round numbers of seconds, minutes or
 hours.
 """
 
 
 def rates_by_job(schedule: Json) -> Spans:
-    """Return the time spans of each job, jobs with the most bytes first.
+    """Return, for each job, its spans of constant rate; the jobs are in descending
+    order of their bytes.
 
-    Raises UsageError when the schedule does not state the rates of its requests.
+    Raises UsageError if the schedule does not have the rates of its requests.
     """
     spans: Spans = {}
     for job in schedule["jobs"]:
@@ -68,12 +79,12 @@ def _bytes_moved(spans: Sequence[Span]) -> float:
 def plot_bandwidth(
     spans: Spans, axes: Any = None, title: str = "", limit: float | None = None
 ) -> Any:
-    """Stack the rates of the jobs over time; returns the axes.
+    """Draw the rates of the jobs over time, stacked; return the axes.
 
-    *spans* are as from :func:`rates_by_job`. A line at *limit* is the storage's rate in
-    bytes per second. The jobs with the most bytes have bands of their own, the others
-    share one. If rates change too often, means over equal intervals are drawn; the axis
-    label gives their length.
+    *spans* have the form that :func:`rates_by_job` returns. A line marks *limit*, the
+    storage rate in bytes per second. The jobs with the most bytes have bands of their
+    own, and the other jobs share a band. If rates change too often, means over equal
+    intervals are drawn, and the label of the axis gives the length of the intervals.
     """
     if axes is None:
         axes = new_axes(9, 4)
@@ -130,10 +141,11 @@ def plot_bandwidth(
 
 
 def _edges(spans: Sequence[Span]) -> tuple[Reals, float | None]:
-    """Return the times between which rates are drawn, and the length of intervals.
+    """Return the times between which rates are drawn, and the length of the intervals
+    in seconds.
 
-    These are all changes of a rate (without a length), or equal intervals if there are
-    too many.
+    The times are all changes of a rate, and the length is then None. If there are too
+    many changes, the times divide equal intervals.
     """
     edges = np.unique([span[:2] for span in spans])
     if len(edges) <= MOST_STEPS:
@@ -151,10 +163,12 @@ def plot_traffic(
     limit: float,
     slice_seconds: float,
 ) -> Any:
-    """Draw a panel for each option and return the last axes.
+    """Draw one panel for each option, one below the other; return the axes of the last
+    panel.
 
-    A panel stacks the mean rates of classes of jobs, under a line at the storage's
-    *limit*. The mean rates are over slices of *slice_seconds*, beginning at time 0.
+    A panel stacks the mean rates of classes of jobs, with a line at the storage rate
+    *limit*. *options* gives, for each option and class, the mean rates over slices of
+    *slice_seconds*, beginning at time 0.
     """
     from matplotlib.figure import Figure
 
@@ -172,8 +186,8 @@ def plot_traffic(
 
 
 def _layers(spans: Spans) -> list[tuple[str, str, list[Span]]]:
-    """Return (name, colour, spans) of the bands; the largest comes first and is drawn
-    lowest.
+    """Return the bands as (name, colour, spans). The band with the most bytes comes
+    first and is drawn lowest.
     """
     split = len(spans)
     if split > len(HUES):
@@ -192,8 +206,8 @@ def _layers(spans: Spans) -> list[tuple[str, str, list[Span]]]:
 
 
 def steps(spans: Sequence[Span] | Reals) -> tuple[Reals, Reals]:
-    """Return the times at which the total rate changes, and the total rate from each
-    time on.
+    """Return the times at which the total rate of *spans* changes, and the total rate
+    from each of these times on.
     """
     since, until, rate = np.array(spans, dtype=float).T
     times = np.concatenate([since, until])
@@ -202,9 +216,10 @@ def steps(spans: Sequence[Span] | Reals) -> tuple[Reals, Reals]:
 
 
 def mean_rates(spans: Sequence[Span] | Reals, edges: Reals) -> Reals:
-    """Return the mean of the total rate between neighbouring *edges*.
+    """Return the mean of the total rate of *spans* between each two neighbouring
+    *edges*.
 
-    It is computed from the bytes moved until each edge.
+    The mean is computed from the number of bytes moved up to each edge.
     """
     if not len(spans) or len(edges) < 2:
         return np.zeros(max(0, len(edges) - 1))
@@ -214,9 +229,9 @@ def mean_rates(spans: Sequence[Span] | Reals, edges: Reals) -> Reals:
 
 
 def _highest(spans: Sequence[Span], edges: Reals) -> Reals:
-    """Return the highest total rate between neighbouring *edges*.
+    """Return the highest total rate of *spans* between each two neighbouring *edges*.
 
-    Changes at the same instant count together.
+    Changes at the same instant are summed up first.
     """
     times, rates = steps(spans)
     last = np.append(np.diff(times) > 0, True)
@@ -228,7 +243,9 @@ def _highest(spans: Sequence[Span], edges: Reals) -> Reals:
 
 
 def plot_batch_io(result: Result, axes: Any = None) -> Any:
-    """Draw the bandwidth of a batch I/O result over time, by job; returns the axes."""
+    """Draw the bandwidth of each job over time, for a batch I/O result; return the
+    axes.
+    """
     if not result.schedule:
         raise UsageError(
             "the result holds no schedule to draw; run `ioopt simulate` on its plan"

@@ -1,4 +1,6 @@
-"""Draw lines: a measure of each solver against a setting, or advice by I/O fraction."""
+"""Draw curves: a metric of each solver against a setting, or shares of run time against
+an I/O fraction or storage rate.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,13 +15,17 @@ from ioopt.plot.palette import LIMIT, OTHERS, series
 from ioopt.units import title as title_of
 
 MOST_VALUES = 10
-"""Most values of the setting that get a tick each."""
+"""The largest number of values of the setting at which each value gets a tick."""
 NEAREST = 0.05
-"""Least distance of two ticks whose labels do not overlap, as a share of the axis."""
+"""The smallest distance of two ticks at which their labels do not overlap, as a share
+of the length of the axis.
+"""
 BESIDE = 3.0
-"""Distance of the error bars of two solvers at one setting, in points."""
+"""The distance in points between the error bars of two solvers at the same setting."""
 WIDE = 8.0
-"""Least ratio of the largest to the least value for a logarithmic axis."""
+"""The smallest ratio of the largest to the smallest value at which the axis becomes
+logarithmic.
+"""
 
 
 def plot_sweep(
@@ -30,12 +36,13 @@ def plot_sweep(
     floor: float | None = 0.0,
     marks: Mapping[str, Sequence[tuple[float, float]]] = MappingProxyType({}),
 ) -> Any:
-    """Draw *lines* (solver -> (setting, mean, length of the error bar, runs)).
+    """Draw a line with error bars for each solver against a setting; return the axes.
 
-    *metric* is a metric's name (``makespan_seconds``) or words with their unit. No
-    error bar goes below *floor*, the least value that the metric can have. *marks*
-    (label -> (setting, value)) are single points beside the lines, such as the numbers
-    that a paper prints. Returns the axes.
+    *lines* gives, for each solver, its points as (setting, mean, length of the error
+    bar, number of runs). *label* names the setting. *metric* is the name of a metric
+    (``makespan_seconds``), or words with their unit. No error bar goes below *floor*,
+    the smallest possible value of the metric. *marks* gives, for each label, single
+    points (setting, value) beside the lines, such as the numbers that a paper prints.
     """
     axes = new_axes(8, 4.2)
     drawn = [point for points in lines.values() for point in points]
@@ -74,9 +81,10 @@ def _with_error_bars(
     up: float,
     floor: float | None,
 ) -> dict[str, Any]:
-    """Return a line and its error bars in the units of the axes.
+    """Return the coordinates of a line and the lengths of its error bars in the units
+    of the axes, which are *across* and *up*.
 
-    No bar goes below *floor*.
+    No error bar goes below *floor*.
     """
     at, mean, error, _ = zip(*sorted(points))
     below = list(error)
@@ -92,9 +100,10 @@ def _with_error_bars(
 
 
 def _shift(axes: Any, line: Any, places: float) -> None:
-    """Shift a line, so that error bars of several solvers are drawn side by side.
+    """Shift *line* sideways by *places* positions, so that the error bars of several
+    solvers are drawn side by side.
 
-    The limits of the axes must have been set by its data before.
+    The limits of the axes must be set before.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -105,8 +114,8 @@ def _shift(axes: Any, line: Any, places: float) -> None:
 
 
 def _ticks(axes: Any, values: Sequence[float]) -> None:
-    """Set a tick for each value if there are few; then use a logarithmic axis for wide
-    ranges.
+    """Set a tick at each of *values*, unless there are too many. If the values span a
+    wide range, the axis also becomes logarithmic.
     """
     if len(values) < 2 or len(values) > MOST_VALUES:
         return
@@ -135,9 +144,9 @@ def plot_curve(
 ) -> Any:
     """Draw shares of run time with their intervals against *values*; return the axes.
 
-    *lines* has (share, low, high) at each value. A dotted line marks the share that is
-    *worth* a change, a grey one the value *shown*. Values of several magnitudes have a
-    logarithmic axis.
+    *lines* gives, for each curve, (share, low, high) at each value. A dotted line marks
+    *worth*, the share from which on a change is worthwhile. A grey line marks the value
+    *shown*. If the values span a wide range, their axis is logarithmic.
     """
     axes = new_axes(NARROW, 3.4)
     for number, (name, figures) in enumerate(lines.items()):

@@ -1,4 +1,6 @@
-"""Draw plans of flexible gangs: a frame of columns and windows, or a cycle of slots."""
+"""Draw plans of flexible gangs: a frame of columns and windows, or a cycle of time
+slots.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -20,13 +22,13 @@ from ioopt.result import Result
 from ioopt.timeline import Interval, Timeline
 
 MOST_INCHES = 9.0
-"""Largest height of a frame in inches."""
+"""The largest height in inches of a picture of a frame."""
 
 
 def plot_flexible_gang(result: Result) -> Any:
     """Draw one frame of a flexible-gang result; return the axes.
 
-    Loose windows are hatched and list the I/O jobs there.
+    Loose windows are hatched and contain the names of the I/O jobs that run in them.
     """
     from matplotlib.patches import Patch
 
@@ -85,7 +87,9 @@ def plot_flexible_gang(result: Result) -> Any:
 
 
 def _cells(rows: Iterable[Mapping[str, Any]], size: float) -> Iterator[Box]:
-    """Yield a box for each cell of a strict row."""
+    """Yield a box for each cell of a strict row; *size* is the unit of time in
+    seconds.
+    """
     for cell in rows:
         first, last = cell["columns"]
         start = cell["start_seconds"] / size
@@ -96,8 +100,8 @@ def _cells(rows: Iterable[Mapping[str, Any]], size: float) -> Iterator[Box]:
 
 
 def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
-    """Yield a box with the loose jobs for each run of columns that have the same
-    ones.
+    """Yield a box for each window and each group of neighbouring columns with the same
+    loose jobs. The box names these jobs.
     """
     columns = schedule["num_columns"]
     loose: list[list[str]] = [[] for _ in range(columns)]
@@ -120,7 +124,7 @@ def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
 
 
 def plot_quantum_selection(result: Result) -> Any:
-    """Draw the slots of one cycle, one row per job; return the axes.
+    """Draw the time slots of one cycle, with one row for each job; return the axes.
 
     I/O jobs are labelled with their slowdown.
     """

@@ -1,4 +1,6 @@
-"""Draw Gantt charts: one row per node or job, and below them the bytes on disks."""
+"""Draw Gantt charts, with one row for each node or job, and below them the bytes on the
+nodes' disks.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +29,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_NODES = 8
-"""Most nodes that get a line; of more nodes only the fullest are drawn."""
+"""The largest number of nodes whose bytes are drawn. If there are more nodes, the nodes
+with the highest peaks are drawn.
+"""
 
 
 def plot_live_bytes(
     disks: Mapping[str, Mapping[str, Any]], until: float, axes: Axes
 ) -> Axes:
-    """Draw the live bytes of each node, up to *until* seconds; return *axes*.
+    """Draw the live bytes of each node over time, up to *until* seconds; return *axes*.
 
-    *disks* is ``schedule.disks``; limits of disks are dotted.
+    *disks* is ``schedule.disks`` of a result. Dotted lines mark the capacities of the
+    disks.
     """
     time = unit_for("seconds", until)
     limits = {disk["bytes"] for disk in disks.values() if disk["bytes"] is not None}
@@ -67,14 +72,18 @@ def plot_live_bytes(
 
 
 def _peak(steps: Sequence[tuple[float, int]]) -> int:
-    """Return the largest value of some (time, value) steps."""
+    """Return the largest value among *steps*, which are (time, value); 0 if there are
+    none.
+    """
     return max((value for _, value in steps), default=0)
 
 
 MOST_ROWS = 60
-"""Most rows of a chart; more would be unreadable."""
+"""The largest number of rows of a chart; more rows would be unreadable."""
 MOST_SPANS = 4_000
-"""Most intervals drawn with edges and marks; more are drawn as a bitmap of colours."""
+"""The largest number of intervals that are drawn with edges and marks. More intervals
+are drawn as a bitmap of colours.
+"""
 STAGING = ("remote", "copy", "save")
 
 
@@ -86,15 +95,16 @@ def plot_timeline(
     idle: bool = True,
     until: float = 0.0,
 ) -> Axes:
-    """Draw *timeline* with one row per resource, in a suitable unit of time; return the
-    axes.
+    """Draw *timeline* with one row for each resource, in a suitable unit of time;
+    return the axes.
 
-    If there are transfers, they take the upper half of a row and computing the lower
-    one, since a node does both at a time. Intervals with ``cores`` in their ``info``
-    take one lane per core, those with ``critical`` are framed. Time without an interval
-    is *idle*. Marks are ticks (none among too many intervals). The first 60 resources
-    are drawn; names are written where they fit. Time goes on to *until* seconds at
-    least, for charts that are compared.
+    If there are transfers, each row is divided: transfers are drawn above computing,
+    since a node does both at the same time. Intervals with ``cores`` in their ``info``
+    take one lane for each core. Intervals with ``critical`` are framed. If *idle* is
+    true, time without an interval is drawn as idle. Marks are drawn as ticks, unless
+    there are too many intervals. Only the first 60 resources are drawn, and names are
+    written where they fit. The time axis extends to *until* seconds at least, so that
+    charts can be compared.
     """
     names = timeline.resources[:MOST_ROWS]
     if len(names) < len(timeline.resources):
@@ -133,7 +143,7 @@ def plot_timeline(
 
 
 def _name_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Write the names of the rows, in a smaller font if there are many."""
+    """Write the names of the rows, in a smaller font if there are many rows."""
     size: str | int = 6
     if len(names) <= 12:
         size = "medium"
@@ -146,7 +156,7 @@ def _name_rows(axes: Axes, names: Sequence[str]) -> None:
 def _corners(
     items: Sequence[Interval], place: _Rows, unit: Unit
 ) -> list[tuple[float, float, float, float]]:
-    """Return (left, right, low, height) of intervals, time in *unit*."""
+    """Return (left, right, low, height) of each of *items*, with times in *unit*."""
     found = []
     for item in items:
         low, height = place(item)
@@ -155,7 +165,7 @@ def _corners(
 
 
 def _height(rows: int) -> float:
-    """Return the height in inches of a figure with this many rows."""
+    """Return the height in inches of a figure with *rows* rows."""
     inches = 0.15
     if rows <= 12:
         inches = 0.5
@@ -165,13 +175,13 @@ def _height(rows: int) -> float:
 
 
 class _Rows:
-    """Place intervals in their rows; rows are numbered downwards."""
+    """Compute the place of each interval in its row; rows are numbered downwards."""
 
     def __init__(self, row_of: Mapping[str, int], shown: Sequence[Interval]) -> None:
-        """Divide the rows into lanes for the kinds of intervals *shown*.
+        """Divide the rows into lanes for the kinds of the intervals *shown*.
 
-        Transfers get a lane as high as a core's; saves, which run at the same time,
-        another one below.
+        Transfers get a lane as high as the lane of a core. Saves can run at the same
+        time as other transfers, and get a lane of their own below.
         """
         self._row_of = row_of
         self._split = any(item.kind in STAGING for item in shown)
@@ -200,14 +210,18 @@ class _Rows:
 
 
 def _last_core(item: Interval) -> int:
-    """Return the number of the last core that an interval takes, 0 if it says none."""
+    """Return the number of the last core that an interval occupies; 0 if the interval
+    does not name cores.
+    """
     return int(item.info.get("last_core") or 0)
 
 
 def _draw_spans(
     axes: Axes, shown: Sequence[Interval], place: _Rows, unit: Unit
 ) -> None:
-    """Draw intervals as one collection per kind, however many there are."""
+    """Draw the intervals *shown*, as one collection for each kind of interval; this is
+    fast for any number of intervals.
+    """
     width = abs(axes.get_xlim()[1] - axes.get_xlim()[0])
     for kind in sorted({item.kind for item in shown}):
         corners = _corners([item for item in shown if item.kind == kind], place, unit)
@@ -229,9 +243,10 @@ def rectangles(
     alpha: float = 1.0,
     width: float = 0.5,
 ) -> None:
-    """Draw (left, right, low, height) of *corners* as one collection.
+    """Draw rectangles, given by *corners* as (left, right, low, height), as one
+    collection.
 
-    Many are drawn as a bitmap.
+    Many rectangles are drawn as a bitmap.
     """
     import numpy as np
     from matplotlib.collections import PolyCollection
@@ -256,7 +271,7 @@ def rectangles(
 def _draw_marks(
     axes: Axes, marks: Sequence[Interval], row_of: Mapping[str, int], unit: Unit
 ) -> None:
-    """Draw marks as ticks at the top of their rows."""
+    """Draw marks as short ticks at the top of their rows."""
     for kind in sorted({item.kind for item in marks}):
         mine = [item for item in marks if item.kind == kind]
         rows = [row_of[item.resource] for item in mine]
@@ -267,7 +282,7 @@ def _draw_marks(
 
 
 def _boxes(shown: Sequence[Interval], place: _Rows, unit: Unit) -> Iterator[Box]:
-    """Yield the intervals whose name differs from that of their row."""
+    """Yield a box for each interval whose label differs from the name of its row."""
     for item in shown:
         if item.label == item.resource:
             continue
@@ -280,7 +295,12 @@ def _boxes(shown: Sequence[Interval], place: _Rows, unit: Unit) -> Iterator[Box]
 def plot_replication(
     result: Result, axes: Axes | None = None, until: float = 0.0
 ) -> Axes:
-    """Draw the Gantt chart of a replication result by node; return the axes."""
+    """Draw the Gantt chart of a replication result, with one row for each node; return
+    the axes.
+
+    If the result has the live bytes of disks, they are drawn below. The time axis
+    extends to *until* seconds at least.
+    """
     if not result.schedule:
         raise UsageError(
             "the result holds no schedule to draw; run `ioopt simulate` on its plan"
@@ -306,7 +326,7 @@ def plot_replication(
 def plot_jobs(result: Result, axes: Axes | None = None, until: float = 0.0) -> Axes:
     """Draw the Gantt chart of a batch I/O or gang result; return the axes.
 
-    The first 60 jobs by start are drawn.
+    Only the 60 jobs that start first are drawn.
     """
     if not result.schedule:
         raise UsageError(

@@ -1,4 +1,6 @@
-"""Lay out pictures: axes in suitable units, legends beside the data, names in boxes."""
+"""Lay out pictures: axes in suitable units, legends beside the data, and names inside
+boxes.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -8,30 +10,32 @@ from ioopt.plot.palette import ROLES, ink, role
 from ioopt.result import Result
 
 STEPS = {"min": (1, 2, 5, 10, 15, 30, 60), "h": (0.5, 1, 2, 3, 6, 12, 24)}
-"""Distances of ticks for units that are not decimal."""
+"""The possible distances between ticks, for units of time that are not decimal."""
 MOST_TICKS = 9
-"""Most ticks of an axis in such a unit."""
+"""The largest number of ticks on an axis with such a unit."""
 PLAIN_UNITS = {"slowdown": "factor", "ratio": "factor", "imbalance": "factor"}
-"""Unit name for a word in the name of a metric."""
+"""For a word in the name of a metric, the name of the metric's unit."""
 TALLEST_LEGEND = 18
-"""Most entries in a column of a legend."""
+"""The largest number of entries in a column of a legend."""
 CHARACTER = 0.62
-"""Width of a character over the size of its font: a cautious mean for DejaVu Sans."""
+"""The mean width of a character as a multiple of the font size, estimated cautiously
+for DejaVu Sans.
+"""
 
 
 NARROW = 4.6
-"""Width in inches of a picture that fits a telephone."""
+"""The width in inches of a picture that fits the screen of a telephone."""
 
 
 class Unit(NamedTuple):
-    """The unit of an axis: its size in base units (s, B, B/s), and its name."""
+    """The unit of an axis: its size in base units (s, B, B/s) and its name."""
 
     size: float
     name: str
 
 
 def unit_for(metric: str, largest: float) -> Unit:
-    """Return the unit of an axis for values up to *largest* of a metric.
+    """Return the unit of an axis that shows values of *metric* up to *largest*.
 
     >>> unit_for("time_seconds", 7200), unit_for("mean_slowdown", 3.0)
     (Unit(size=3600.0, name='h'), Unit(size=1.0, name='factor'))
@@ -42,16 +46,17 @@ def unit_for(metric: str, largest: float) -> Unit:
 
 
 def new_axes(width: float, height: float) -> Any:
-    """Return the axes of a new figure of *width* x *height* inches."""
+    """Return the axes of a new figure, *width* inches wide and *height* inches high."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
 def label_axis(axis: Any, words: str, unit: str) -> None:
-    """Name a linear axis with its unit, unless *words* end with one.
+    """Label a linear axis with *words* and its unit; the unit is omitted if *words* end
+    with a unit.
 
-    Minutes and hours get ticks like a clock.
+    Axes in minutes or hours get ticks at round times.
     """
     from matplotlib.ticker import MultipleLocator, ScalarFormatter
 
@@ -74,9 +79,11 @@ def finish(
     handles: Sequence[Any] | None = None,
     legend: str | None = None,
 ) -> Any:
-    """Set the title and put the legend, with a heading, to the right of the data.
+    """Set the title of a picture, and put its legend to the right of the data; return
+    the axes.
 
-    Returns the axes.
+    *handles* are the entries of the legend (None: those of the axes), and *legend* is
+    its heading.
     """
     axes.set_title(title, fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
@@ -101,7 +108,7 @@ def finish(
 
 
 def legend_beside(figure: Any, handles: Sequence[Any]) -> None:
-    """Put one legend for all panels of a figure to their right."""
+    """Put one legend for all panels of *figure* to the right of the panels."""
     figure.legend(
         handles=list(handles),
         loc="outside right upper",
@@ -111,7 +118,7 @@ def legend_beside(figure: Any, handles: Sequence[Any]) -> None:
 
 
 def patches(kinds: Iterable[str]) -> list[Any]:
-    """Return legend entries of these roles, in the palette's order."""
+    """Return a legend entry for each of *kinds*, in the order of the palette."""
     from matplotlib.patches import Patch
 
     given = set(kinds)
@@ -121,7 +128,9 @@ def patches(kinds: Iterable[str]) -> list[Any]:
 
 
 def headline(result: Result, more: str = "") -> str:
-    """Return the title of a result's picture: instance, solver, further facts."""
+    """Return the title for the picture of a result: its instance, its solver, and
+    *more*.
+    """
     title = f"{shortened(result.instance, 48)}: {result.solver}"
     if more:
         title += f", {more}"
@@ -129,7 +138,7 @@ def headline(result: Result, more: str = "") -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return *text*, without its middle if it has more than *most* characters.
+    """Return *text*; if it has more than *most* characters, replace its middle by "…".
 
     >>> shortened("individuals_ID0000017", 12)
     'indivi…00017'
@@ -141,7 +150,7 @@ def shortened(text: str, most: int) -> str:
 
 
 class Box(NamedTuple):
-    """A rectangle of the data that may have a name."""
+    """A rectangle in data coordinates, its colour, and the text to write into it."""
 
     left: float
     low: float
@@ -152,10 +161,10 @@ class Box(NamedTuple):
 
 
 def name_boxes(axes: Any, boxes: Iterable[Box], most: int = 200) -> list[Any]:
-    """Write the text of each of the *most* widest boxes into it, if it fits.
+    """Write the text of each box into the box if it fits; return the texts written.
 
-    Texts stay within their boxes and so never overlap. The limits of the axes must be
-    set before. Returns the texts.
+    Only the *most* widest boxes are considered. Texts stay within their boxes and so
+    never overlap. The limits of the axes must be set before.
     """
     # Place the axes first, so that data have a size in points.
     axes.figure.draw_without_rendering()

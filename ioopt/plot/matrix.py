@@ -1,4 +1,6 @@
-"""Draw the Ousterhout matrix: rows and nodes, local and remote jobs, replicas."""
+"""Draw the Ousterhout matrix: its rows and nodes, local and remote jobs, and replicas
+of jobs.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -12,21 +14,25 @@ from ioopt.result import Result
 from ioopt.units import quantity
 
 MOST_ROWS = 40
-"""Most rows of the matrix drawn; more are not readable."""
+"""The largest number of rows that are drawn; more rows are not readable."""
 MOST_PIECES = 4_000
-"""Most pieces of jobs drawn with edges and names."""
+"""The largest number of pieces of jobs that are drawn with edges and names."""
 REPLICA = 0.35
-"""Opacity of the replicas of a job."""
+"""The opacity with which replicas of a job are drawn."""
 
 
 def plot_decision(result: Result) -> Any:
-    """Draw the matrix after one decision (gang-matrix); return the axes."""
+    """Draw the matrix after the decision of a gang-matrix result; return the axes."""
     jobs = (result.plan or {}).get("jobs", [])
     return plot_matrix(jobs, title=headline(result, "matrix after the decision"))
 
 
 def plot_gang(result: Result) -> Any:
-    """Draw the fullest matrix of a workload with history; return the axes."""
+    """Draw the matrix of a gang workload at the time when it is fullest; return the
+    axes.
+
+    Raises UsageError if the result has no history of the matrix.
+    """
     updates = (result.schedule or {}).get("updates")
     if updates is None:
         raise UsageError(
@@ -41,7 +47,9 @@ def plot_gang(result: Result) -> Any:
 def fullest(
     updates: Iterable[Mapping[str, Any]],
 ) -> tuple[float, list[Mapping[str, Any]]]:
-    """Return the first instant with the most slots in home instances, and the jobs."""
+    """Return the first time at which the jobs occupy the most slots in their home rows,
+    and the jobs in the matrix at this time.
+    """
     places: dict[Any, Mapping[str, Any]] = {}
     best = -1
     seconds = 0.0
@@ -59,11 +67,12 @@ def fullest(
 
 
 def plot_matrix(jobs: Sequence[Mapping[str, Any]], title: str = "") -> Any:
-    """Draw *jobs* (``id``, ``columns``, ``home_row``, ``rows``, ``local``).
+    """Draw the matrix of *jobs*, which have ``id``, ``columns``, ``home_row``, ``rows``
+    and ``local``; return the axes.
 
-    Home instances are solid and have the job's id where it fits, replicas are pale,
-    idle slots grey. Only occupied nodes and rows are drawn, and at most 40 rows.
-    Returns the axes.
+    Home instances are solid and have the id of the job where it fits. Replicas are
+    pale, and idle slots are grey. Only the nodes and rows up to the last occupied ones
+    are drawn, and at most 40 rows.
     """
     from matplotlib.patches import Patch
 
@@ -95,7 +104,9 @@ def plot_matrix(jobs: Sequence[Mapping[str, Any]], title: str = "") -> Any:
 
 
 Piece = tuple[int, int, int, bool, bool, str]
-"""A run of nodes of a job: (row, first node, nodes, is local, is at home, id)."""
+"""A run of neighbouring nodes of a job in one row: (row, first node, number of nodes,
+is local, is home instance, id).
+"""
 
 
 def _pieces(jobs: Iterable[Mapping[str, Any]], rows: int) -> Iterator[Piece]:
@@ -108,7 +119,9 @@ def _pieces(jobs: Iterable[Mapping[str, Any]], rows: int) -> Iterator[Piece]:
 
 
 def _boxes(pieces: Iterable[Piece]) -> Iterator[Box]:
-    """Yield a box for the longest run of each home instance, to hold its name."""
+    """Yield a box for the longest run of nodes of each home instance, to hold the id of
+    the job.
+    """
     longest: dict[str, Piece] = {}
     for piece in pieces:
         if piece[4] and piece[2] > longest.get(piece[5], (0, 0, 0))[2]:
@@ -124,7 +137,9 @@ def _kind(local: bool) -> str:
 
 
 def _draw(axes: Any, pieces: Sequence[Piece]) -> None:
-    """Draw one collection of rectangles per kind, however many jobs there are."""
+    """Draw one collection of rectangles for each kind of piece; this is fast for any
+    number of jobs.
+    """
     edge = "none"
     if len(pieces) <= MOST_PIECES:
         edge = "white"
@@ -142,7 +157,9 @@ def _draw(axes: Any, pieces: Sequence[Piece]) -> None:
 
 
 def _runs(columns: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield maximal runs of consecutive nodes as (first, length)."""
+    """Yield the maximal runs of consecutive nodes in *columns* as (first node, number
+    of nodes).
+    """
     ordered = enumerate(sorted(columns))
     for _, run in groupby(ordered, key=lambda pair: pair[1] - pair[0]):
         nodes = [node for _, node in run]

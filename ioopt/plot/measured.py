@@ -1,4 +1,4 @@
-"""Draw measurements as Lee et al., Figures 2, 3, 5 and 10, do."""
+"""Draw measurements in the form of Figures 2, 3, 5 and 10 of Lee et al."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,11 @@ MILLISECONDS = 1000.0
 
 
 def plot_quantum_model(found: QuantumMeasures, title: str = "") -> Any:
-    """Draw slowdown (left) and fragmentation (right) against the more varied quantum.
+    """Draw slowdown (left) and CPU fragmentation (right) of the quantum model; return
+    the left axes.
 
-    There is one curve for each value of the other quantum. Returns the left axes.
+    The horizontal axis is the quantum with more values, compute or I/O. There is one
+    curve for each value of the other quantum.
     """
     from matplotlib.figure import Figure
 
@@ -68,17 +70,19 @@ ENVIRONMENTS = {
     "Add_FX": {"marker": "^", "color": GREEN, "markersize": 8},
     "Add_RR": {"marker": "v", "color": VERMILLION, "markersize": 5},
 }
-"""Style of each environment.
+"""The style of the curve of each environment.
 
-Markers are hollow, the first of each pair larger, so that coinciding curves are both
-visible.
+Markers are hollow, and the first marker of each pair is larger, so that two coinciding
+curves are both visible.
 """
 COLUMNS = 4
-"""Most panels side by side."""
+"""The largest number of panels side by side."""
 
 
 def plot_perturbation(found: PerturbationSlopes, title: str = "") -> Any:
-    """Draw one panel for each application of the laboratory; return the first axes."""
+    """Draw one panel for each application, with a curve for each environment; return
+    the axes of the first panel.
+    """
     from matplotlib.figure import Figure
 
     items = found.applications
@@ -113,10 +117,11 @@ def plot_perturbation(found: PerturbationSlopes, title: str = "") -> Any:
 def _panel(
     axes: Any, curves: Mapping[str, Sequence[tuple[int, float]]], processors: int
 ) -> None:
-    """Draw (perturbations, change in quanta) by environment.
+    """Draw, for each environment, a curve of (number of perturbations, change of run
+    time in quanta).
 
     The dotted reference lines are those of the paper: slopes of 1, 1/P, 0 and -1/P
-    quanta per perturbation for P *processors*.
+    quanta for each perturbation, with P *processors*.
     """
     furthest = 0
     for points in curves.values():
@@ -134,15 +139,16 @@ def _panel(
 
 
 VERDICTS = {"LOW": (BLUE, "o"), "HIGH": (VERMILLION, "s"), "UNKNOWN": (OTHERS, "D")}
-"""Colour and marker of a verdict."""
+"""The colour and the marker for each verdict."""
 TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
 def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
-    """Draw each application's ratio and 90 % interval on a log scale; return the axes.
+    """Draw the ratio of each application, with its 90 % interval, on a logarithmic
+    axis; return the axes.
 
-    Applications without a ratio above 0 are named but not drawn; thresholds are dashed
-    ticks.
+    Applications whose ratio is 0 or unknown are named but not drawn. Thresholds are
+    short dashed lines.
     """
     from matplotlib.lines import Line2D
 

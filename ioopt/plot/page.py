@@ -1,4 +1,6 @@
-"""Write pictures to files, or to self-contained HTML pages with tables."""
+"""Write pictures to files, and build self-contained HTML pages with pictures and
+tables.
+"""
 
 import html
 import io
@@ -15,7 +17,9 @@ ENDINGS = (".png", ".svg", ".pdf", ".html")
 
 
 def check_target(target: str) -> str:
-    """Return the suffix of *target*; UsageError if it is not one of a picture."""
+    """Return the suffix of the file name *target*. Raises UsageError if it is not the
+    suffix of a format for pictures.
+    """
     ending = Path(target).suffix.lower()
     if ending not in ENDINGS:
         raise UsageError(f"{target}: a picture's name ends in {', '.join(ENDINGS)}")
@@ -23,7 +27,9 @@ def check_target(target: str) -> str:
 
 
 def save(axes: Any, target: str) -> None:
-    """Write the figure of *axes* to *target* in the format of its ending."""
+    """Write the figure of *axes* to the file *target*, in the format that its suffix
+    names.
+    """
     ending = check_target(target)
     if ending == ".html":
         content = page(Path(target).stem, svg_text(axes.figure)).encode()
@@ -35,7 +41,7 @@ def save(axes: Any, target: str) -> None:
 
 
 def svg_text(figure: Any) -> str:
-    """Return the figure as SVG text without the XML prologue, for embedding in HTML."""
+    """Return *figure* as SVG text without the XML prologue, for embedding in HTML."""
     out = io.StringIO()
     figure.savefig(out, format="svg", bbox_inches="tight")
     text = out.getvalue()
@@ -58,12 +64,16 @@ NO_PICTURES = "<p>Pictures need matplotlib: pip install 'ioopt[plot]'.</p>"
 
 
 def can_draw() -> bool:
-    """Return whether pictures can be drawn here."""
+    """Return whether pictures can be drawn, that is, whether matplotlib is
+    installed.
+    """
     return find_spec("matplotlib") is not None
 
 
 def page(title: str, body: str) -> str:
-    """Return a complete page with this title, which loads nothing from elsewhere."""
+    """Return a complete HTML page with *title* and *body*; the page loads nothing from
+    elsewhere.
+    """
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -74,7 +84,7 @@ def page(title: str, body: str) -> str:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a table with its own scroll bar on narrow screens."""
+    """Return an HTML table, which gets its own scroll bar on narrow screens."""
     head = ""
     for k, name in enumerate(headers):
         of_text = bool(rows) and all(_of_text(row[k]) for row in rows)
@@ -95,13 +105,15 @@ def _cell(value: object) -> str:
 
 
 def _tagged(tag: str, of_text: bool, text: str) -> str:
-    """Return a cell; one *of_text* is aligned left by its class."""
+    """Return *text* as a table cell with *tag*; a cell with *of_text* true is aligned
+    left.
+    """
     if of_text:
         return f"<{tag} class=t>{html.escape(text)}</{tag}>"
     return f"<{tag}>{html.escape(text)}</{tag}>"
 
 
 def figure(axes: Any, caption: str) -> str:
-    """Return the figure of *axes* for a page, with a caption."""
+    """Return the figure of *axes* as HTML for a page, with *caption* below it."""
     words = html.escape(caption)
     return f"<figure>{svg_text(axes.figure)}<figcaption>{words}</figcaption></figure>"

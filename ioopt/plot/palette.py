@@ -1,7 +1,9 @@
-"""Define colours for roles, the same in all families, and styles for other lines.
+"""Define a colour for each role, the same in all families of problems, and styles for
+other lines.
 
-All are of the palette of Okabe and Ito for colour-blind readers (Color Universal
-Design, 2008); lines also differ in dashes and markers, bars in lightness.
+All colours are from the palette of Okabe and Ito for colour-blind readers (Color
+Universal Design, 2008). In addition, lines differ in dashes and markers, and bars
+differ in lightness.
 """
 
 from typing import Any
@@ -17,19 +19,19 @@ BLACK = "#000000"
 
 COMPUTE = BLUE
 REMOTE = VERMILLION
-"""Transfers from remote storage."""
+"""The colour of transfers from the remote storage."""
 REPLICA = SKY
-"""Transfers from another node."""
+"""The colour of transfers from another node."""
 IO = ORANGE
 WAITING = YELLOW
 SAVE = PURPLE
-"""Transfers to remote storage."""
+"""The colour of transfers to the remote storage."""
 IDLE = "#EBEBEB"
 OTHERS = "#A6A6A6"
-"""Colour of everything that has no colour of its own."""
+"""The colour of everything that has no colour of its own."""
 EVICTION = "#444444"
 BOUND = BLACK
-"""Limits: proven bounds, the storage's rate."""
+"""The colour of limits, such as proven bounds and the storage rate."""
 LIMIT = {"color": BOUND, "linestyle": ":"}
 EXACT = PURPLE
 HEURISTIC = GREEN
@@ -47,7 +49,7 @@ ROLES: dict[str, tuple[str, str]] = {
     "idle": ("idle", IDLE),
     "critical": ("critical path", BLACK),
 }
-"""Legend words and colour for each kind of interval."""
+"""For each kind of interval, its words in the legend and its colour."""
 
 HUES = (BLUE, ORANGE, GREEN, VERMILLION, SKY, PURPLE, YELLOW)
 DASHES = ("-", "--", "-.", ":")
@@ -55,7 +57,8 @@ MARKERS = "os^vDPX"
 
 
 def role(kind: str) -> tuple[str, str]:
-    """Return words and colour of a kind of interval; an unknown kind is grey.
+    """Return the words in the legend and the colour of a kind of interval; an unknown
+    kind is grey.
 
     >>> role("copy")
     ('replica transfer', '#56B4E9')
@@ -64,7 +67,9 @@ def role(kind: str) -> tuple[str, str]:
 
 
 def series(number: int, marker: bool = True) -> dict[str, Any]:
-    """Return colour, dashes and marker of line *number*; 28 lines differ."""
+    """Return the colour, the dashes and the marker of line *number*. The first 28 lines
+    all differ.
+    """
     turn, place = divmod(number, len(HUES))
     style: dict[str, Any] = {
         "color": HUES[place],
@@ -76,7 +81,8 @@ def series(number: int, marker: bool = True) -> dict[str, Any]:
 
 
 def ink(colour: str) -> str:
-    """Return black or white, whichever has more contrast on *colour* (WCAG 2).
+    """Return black or white, whichever has more contrast on the background *colour*
+    (WCAG 2).
 
     >>> ink(BLUE), ink(YELLOW)
     ('white', 'black')
@@ -89,7 +95,9 @@ def ink(colour: str) -> str:
 
 
 def _linear(channel: float) -> float:
-    """Return a channel of sRGB as light (WCAG 2, definition of relative luminance)."""
+    """Return the linear light intensity of a channel of an sRGB colour (WCAG 2,
+    definition of relative luminance).
+    """
     if channel <= 0.04045:
         return channel / 12.92
     return float(((channel + 0.055) / 1.055) ** 2.4)

@@ -1,4 +1,4 @@
-"""Draw the bytes in a work directory over time, and the makespan by quota."""
+"""Draw the bytes in a work directory over time, and the makespan against the quota."""
 
 import heapq
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,8 @@ from ioopt.result import Result
 
 
 def plot_use(result: Result) -> Any:
-    """Draw the bytes inside, stacked by stage, and the quota; the tasks below.
-
-    Returns the axes.
+    """Draw the bytes in the work directory over time, stacked by stage, with the quota;
+    draw the tasks below. Return the axes.
     """
     schedule = result.schedule or {}
     stages = schedule["stages"]
@@ -58,7 +57,7 @@ def _draw_tasks(
 ) -> int:
     """Draw each task in the first free row; return the number of rows.
 
-    *size* is the unit of time in seconds.
+    *colours* gives the colour of each stage, and *size* is the unit of time in seconds.
     """
     free: list[tuple[float, int]] = []  # (end of the last task, row)
     boxes: dict[str, list[tuple[float, float, float, float]]] = {}
@@ -77,7 +76,9 @@ def _draw_tasks(
 
 
 def _at(rows: Sequence[Sequence[float]], instants: Sequence[float]) -> list[float]:
-    """Return the values of a step function at *instants*."""
+    """Return the values of a step function at *instants*; *rows* are its steps as
+    (instant, value).
+    """
     changes = {at: size for at, size in rows}
     found = []
     value = 0.0
@@ -88,7 +89,9 @@ def _at(rows: Sequence[Sequence[float]], instants: Sequence[float]) -> list[floa
 
 
 def plot_frontier(rows: Sequence[Json], title: str = "") -> Any:
-    """Draw the least makespan found by quota, and its lower bound; return the axes."""
+    """Draw the shortest makespan found against the quota, and its lower bound; return
+    the axes.
+    """
     axes = new_axes(7, 4)
     size = unit_for("bytes", max(row["quota_bytes"] for row in rows))
     found = [row for row in rows if row["makespan_seconds"] is not None]

@@ -1,1 +1,1 @@
-"""Benchmarks; ``python scripts/bench.py`` lists them."""
+"""Benchmarks; the command ``python scripts/bench.py`` lists them."""

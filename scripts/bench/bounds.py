@@ -1,11 +1,13 @@
-"""Check on random instances of all families that no bound lies beyond a plan.
+"""Check on random instances of all families that no bound is better than the value of a
+plan.
 
-A check is one bound (a solver's, a metric that bounds another, or the kind's own)
-against one plan's value of the same measure on the same instance; equal bounds and
-equal values of an instance count once. Solvers are called through :func:`ioopt.solve`
-by their names in the registry, so that new solvers are checked too. Plans of
-replication that no solver made are dealt at random, with copy entries anywhere, each
-accepted by the checker. 100,000 checks take some 15 minutes on one core.
+A check compares one bound with the value of the same measure for one plan of the same
+instance. The bound comes from a solver, from a metric that bounds another metric, or
+from the kind of problem itself. Equal bounds and equal values of an instance count
+once. Solvers are called through :func:`ioopt.solve` by their names in the registry, so
+that new solvers are checked too. For replication, further plans are made at random,
+with copy entries anywhere; only those that the checker accepts are used. 100,000 checks
+take about 15 minutes on one core.
 """
 
 from __future__ import annotations
@@ -37,23 +39,24 @@ from workflow_bounds import random_plan  # noqa: E402
 Maker = Callable[[random.Random], Any]
 LIMIT_SECONDS = 2.0
 WHOLE = 100_000
-"""Checks of a whole run."""
+"""The number of checks of a full run."""
 QUICK = 2_000
-"""Checks of a quick run."""
+"""The number of checks of a quick run."""
 DEALT = 80
-"""Random plans of each instance of replication."""
+"""The number of random plans for each instance of replication."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "ip-printed": {"cycles": "acyclic"},
     "exact-workflow": {"replays": 5_000},
     "link-aware": {"evaluations": 100},
 }
-"""Settings of solvers that do not run with their defaults: by default the first one
-answers another question (copies that feed each other in a cycle), and the others end by
-the clock, not by a count.
+"""Settings of the solvers whose defaults cannot be used here.
+
+By default, the first of them answers another question (copies that feed each other in a
+cycle). The others end by the clock by default, and here after a number of steps.
 """
 SCOPED = ("ip-printed", "ip-no-replication")
-"""Solvers whose bounds cover fewer plans: plans that satisfy (2), or plans without
-copies.
+"""Solvers whose bounds cover only some plans: the plans that satisfy constraint (2) of
+the program, or plans without copies.
 """
 
 
@@ -63,7 +66,7 @@ def batch(rng: random.Random) -> Any:
 
 
 def workflow(rng: random.Random) -> Any:
-    """Generate a workflow of 2 to 9 tasks, with or without disk limits."""
+    """Generate a workflow of 2 to 9 tasks, with or without limited disks."""
     seed = rng.randrange(1 << 30)
     return ioopt.load(
         {"format": "ioopt/replication", **random_workflow(seed, rng.randint(2, 9))}
@@ -77,7 +80,7 @@ def trace(rng: random.Random) -> Any:
 
 
 def requests(rng: random.Random) -> Any:
-    """Generate one I/O decision."""
+    """Generate one I/O decision: a machine and the requests outstanding at one time."""
     machine = {
         "nodes": 16,
         "unit_nodes": 1,
@@ -113,13 +116,13 @@ def gangs(rng: random.Random) -> Any:
 
 
 def matrix(rng: random.Random) -> Any:
-    """Generate one gang decision."""
+    """Generate one decision about a gang matrix."""
     return random_matrix(rng.randrange(1 << 30))
 
 
 def drawn(kind: str, presets: Sequence[str], **choices: Sequence[object]) -> Maker:
-    """Yield instances of *presets*; each setting has one of its *choices*, drawn at
-    random.
+    """Return a function that generates instances of *presets*; the value of each
+    setting is drawn at random from its *choices*.
     """
 
     def make(rng: random.Random) -> Any:
@@ -157,11 +160,15 @@ PARTS: dict[str, tuple[Maker, dict[str, Any], float]] = {
     "flexible gangs": (FLEXIBLE, {}, 0.002),
     "quanta": (QUANTA, {}, 0.001),
 }
-"""For each family: instances, settings of the solvers, and the share of all checks."""
+"""For each family: the function that generates instances, the settings of the solvers,
+and the share of all checks.
+"""
 
 
 def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
-    """Return bounds and values by measure, each with its source."""
+    """Return the kind of *problem*, and for each measure all bounds and all values of
+    plans, each with its source.
+    """
     kind = registry.kind_of_problem(problem)
     bounds: dict[str, dict[float, str]] = defaultdict(dict)
     values: dict[str, dict[float, str]] = defaultdict(dict)
@@ -207,7 +214,9 @@ def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
 
 
 def told_bounds(kind: Any, result: Any) -> Iterator[tuple[str, float]]:
-    """Yield all bounds in a result: of its objective, and by its metrics."""
+    """Yield all bounds in a result as (measure, bound): the bound of the objective, and
+    metrics that bound others.
+    """
     if result.bound is not None:
         yield str(result.objective_name), result.bound
     for metric in kind.metrics:
@@ -222,7 +231,7 @@ def told_bounds(kind: Any, result: Any) -> Iterator[tuple[str, float]]:
 
 
 def dealt(problem: Any, rng: random.Random) -> Mapping[str, float]:
-    """Return all measures of a random plan; none if it breaks a rule."""
+    """Return all measures of a random plan; empty if the plan breaks a rule."""
     with suppress(IooptError):
         problem.require_room()
         plan = random_plan(problem, rng).model_dump(by_alias=True, exclude_none=True)
@@ -234,7 +243,9 @@ def dealt(problem: Any, rng: random.Random) -> Mapping[str, float]:
 
 
 def checked(part: str, wanted: int, seed: int) -> list[Any]:
-    """Make at least *wanted* checks of one family; return the row of the table."""
+    """Make at least *wanted* checks of one family; return its row of the table without
+    the time.
+    """
     make, settings, _ = PARTS[part]
     rng = random.Random(f"{part} {seed}")
     instances = 0
@@ -261,7 +272,9 @@ def checked(part: str, wanted: int, seed: int) -> list[Any]:
 
 
 def main(quick: bool, seed: int = 1) -> int:
-    """Print checks and violations of each family; returns the number of violations."""
+    """Print the number of checks and of violations of each family; return the number of
+    all violations.
+    """
     total = QUICK if quick else WHOLE
     table: list[list[Any]] = []
     for part, (*_, share) in PARTS.items():

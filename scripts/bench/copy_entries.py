@@ -1,8 +1,9 @@
-"""Try one more copy entry in the best known plans of the library, on small disks.
+"""Try one more copy entry in the best known plans of the library, on instances with
+small disks.
 
-An entry is tried at every place of a queue for every file that one of the next twelve
-tasks there reads; at most 1,500 of these, chosen at random. Plans with rounds or with
-the record of a run are left out.
+A copy entry is tried at every place of a queue, for every file that one of the next
+twelve tasks of the queue reads. Of all these entries at most 1,500 are tried, chosen at
+random. Plans with rounds, and plans that record a run, are left out.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.auto import has_small_disk
 
 AHEAD = 12
-"""At a place, the files of this many following tasks of the queue are tried."""
+"""The number of following tasks of the queue whose files are tried at a place."""
 MOST = 1_500
-"""Most entries tried in a plan."""
+"""The largest number of entries that are tried in a plan."""
 
 
 def main(quick: bool) -> None:
-    """Print the table; a *quick* run tries 20 entries in each plan."""
+    """Print the table. A quick run tries at most 20 entries in each plan."""
     rows = []
     for name, entry in entries().items():
         with suppress(UsageError):  # The entry needs a file that is not shipped.
@@ -43,8 +44,8 @@ def main(quick: bool) -> None:
 def gains(
     problem: ReplicationProblem, plan: ReplicationPlan, most: int
 ) -> tuple[str, ...]:
-    """Return a row: makespan, places, tried, better, and the largest gain of one
-    entry.
+    """Return, as text, the makespan of *plan*, the numbers of possible, tried and
+    better entries, and the largest gain of one entry in %.
     """
     inputs = {task.id: task.inputs for task in problem.tasks}
     places: list[tuple[str, int, str]] = []

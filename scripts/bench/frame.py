@@ -1,4 +1,4 @@
-"""Provide code shared by the benchmarks: tables, clocks, shared data, checkouts to
+"""Provide code that benchmarks share: tables, clocks, shared data, and the checkouts to
 compare.
 """
 
@@ -23,21 +23,21 @@ Answer = TypeVar("Answer")
 
 
 class Tree(NamedTuple):
-    """Describe a checkout and the Python that runs it."""
+    """A checkout of ioopt, and the Python interpreter that runs it."""
 
     folder: Path
     python: str
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of the tree's processes: this tree first, one
-        thread.
+        """Return the environment for processes of this checkout: its modules come first
+        on the path, and libraries use one thread.
         """
         path = os.pathsep.join([str(self.folder), str(ROOT / "scripts")])
         one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         return {**os.environ, **one, "PYTHONPATH": path}
 
     def compile(self) -> None:
-        """Compile all kernels, so that no benchmark spends time on it."""
+        """Compile all kernels, so that no benchmark spends time on compiling."""
         command = [self.python, "-m", "ioopt", "doctor", "--compile"]
         subprocess.run(
             command, cwd=self.folder, env=self.environment(), capture_output=True
@@ -45,9 +45,11 @@ class Tree(NamedTuple):
 
 
 def trees() -> dict[str, Tree]:
-    """Return the checkouts to compare: that of ``IOOPT_BEFORE``, then this one.
+    """Return the checkouts to compare, keyed by label: first the checkout that
+    ``IOOPT_BEFORE`` names, if it is set, then this one.
 
-    ``IOOPT_BEFORE=FOLDER[:PYTHON]`` names a checkout and the Python that runs it.
+    ``IOOPT_BEFORE=FOLDER[:PYTHON]`` names a checkout and the Python interpreter that
+    runs it.
     """
     found: dict[str, Tree] = {}
     folder, _, python = os.environ.get("IOOPT_BEFORE", "").partition(":")
@@ -58,26 +60,26 @@ def trees() -> dict[str, Tree]:
 
 
 class Cost(NamedTuple):
-    """Record the seconds, memory and output of a command."""
+    """The exit code, the seconds, the memory and the output of a command."""
 
     code: int
-    """Its exit code."""
+    """The exit code of the command."""
     cpu: float
-    """Processor seconds."""
+    """The processor time in seconds."""
     wall: float
-    """Seconds by the clock."""
+    """The elapsed time in seconds."""
     peak: int
-    """Peak memory in bytes."""
+    """The peak memory in bytes."""
     text: str
-    """Its standard output."""
+    """The standard output of the command."""
     error: str
-    """Its standard error."""
+    """The standard error of the command."""
 
 
 def run(
     command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None
 ) -> Cost:
-    """Run one process to its end, and end the processes that it left running."""
+    """Run one process to its end; kill the processes that it has left running."""
     begun = time.monotonic()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
         process = subprocess.Popen(
@@ -101,12 +103,14 @@ def run(
 
 
 def show(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a titled table."""
+    """Print a table with a title."""
     print(f"\n{title}\n\n{render(head, list(rows))}", flush=True)
 
 
 def cpu() -> float:
-    """Return the processor seconds of this process and of its ended children."""
+    """Return the processor seconds of this process and of its children that have
+    ended.
+    """
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
@@ -114,13 +118,15 @@ def cpu() -> float:
 def timed(
     work: Callable[[], Answer], clock: Callable[[], float] = time.perf_counter
 ) -> tuple[float, Answer]:
-    """Return the seconds of a call by *clock*, and its answer."""
+    """Call *work*; return the seconds that the call took by *clock*, and its answer."""
     begun = clock()
     answer = work()
     return clock() - begun, answer
 
 
 def shared_data(folder: str) -> Path:
-    """Return *folder* of the shared data (``IOOPT_SHARED``); it need not exist."""
+    """Return the path of *folder* in the shared data (``IOOPT_SHARED``). The folder
+    need not exist.
+    """
     shared = os.environ.get("IOOPT_SHARED", ROOT.parent / "shared")
     return Path(shared) / "data" / folder

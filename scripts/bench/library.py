@@ -1,11 +1,12 @@
 """Find better plans for the library: ``library.py SECONDS [--seeds N] [NAME...]``.
 
-Every solver of an entry gets SECONDS; those that search run with N seeds. Better plans
-and tighter bounds are kept in ``instances/library``. To add an instance, put a file
-into that folder with an empty plan and a value worse than that of any plan. With
-``--table`` the table of ``docs/library.md`` is written instead; CP-SAT and HiGHS get
-SECONDS for each program that `ioopt export mps` writes. The sweeps ``library`` and
-``library-additive`` show how far default solvers are from the best known plans.
+Every solver of an entry gets SECONDS; solvers that search run with N seeds. Better
+plans and tighter bounds are written into ``instances/library``. To add an instance, put
+a file into that folder with an empty plan and a value that is worse than the value of
+any plan. With ``--table`` the table of ``docs/library.md`` is written instead; CP-SAT
+and HiGHS then get SECONDS for each program that `ioopt export mps` writes. The sweeps
+``library`` and ``library-additive`` show how far the default solvers are from the best
+known plans.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from ioopt.verdict import own_bound, past_bound
 
 PAGE = ROOT / "docs" / "library.md"
 MARK = "<!-- table -->\n"
-"""Marks in the page before and after the table."""
+"""The text in the page that stands before and after the table."""
 HEAD = ("entry", "kind", "measure", "value", "bound", "gap %", "class", "who", "when")
 PLAIN = {"sat": "CP-SAT", "highs": "HiGHS"}
 
 
 def improve(known: Entry, seconds: float, seeds: int) -> Entry:
-    """Return *known* with the best plan and bound of all solvers.
+    """Return *known* with the best plan and the best bound that the solvers find.
 
-    Variants and reference solvers are not run.
+    Variants of solvers and reference solvers are not run.
     """
     entry, problem = known, known.problem()
     for spec in registry.solvers_for(entry.kind):
@@ -60,7 +61,9 @@ def improve(known: Entry, seconds: float, seeds: int) -> Entry:
 
 
 def row(entry: Entry) -> list[str]:
-    """Return the entry's line of the table, without the results of plain solvers."""
+    """Return the line of *entry* in the table, without the columns of CP-SAT and
+    HiGHS.
+    """
     best = entry.best
     gap = relative_gap(best.best, best.bound, entry.sense)
     percent = None
@@ -78,9 +81,10 @@ def row(entry: Entry) -> list[str]:
 
 
 def plain(entry: Entry, seconds: float) -> list[str]:
-    """Return value and bound of CP-SAT and HiGHS on the exported program.
+    """Return, for CP-SAT and for HiGHS, the value and the bound found for the exported
+    program, as text ("-" for kinds without one).
 
-    For gangs this is the program of the plan's pattern.
+    For gangs, the program is that of the pattern of the stored plan.
     """
     pattern = {key: str(entry.plan[key]) for key in ("k", "d") if key in entry.plan}
     settings = {"cycles": "acyclic"} if entry.measure == "additive_seconds" else pattern
@@ -104,7 +108,7 @@ def plain(entry: Entry, seconds: float) -> list[str]:
 
 
 def table(seconds: float) -> None:
-    """Write the table into the page, between its marks."""
+    """Write the table into the page, between its two marks."""
     rows = [[*row(entry), *plain(entry, seconds)] for entry in entries().values()]
     before, _, after = PAGE.read_text("utf-8").split(MARK)
     made = render([*HEAD, *PLAIN.values()], sorted(rows), "markdown")
@@ -112,7 +116,7 @@ def table(seconds: float) -> None:
 
 
 def main() -> None:
-    """Search, entry by entry, or write the table."""
+    """Search for better plans, one entry after the other, or write the table."""
     parser = argparse.ArgumentParser(prog="library.py", description=__doc__)
     parser.add_argument("seconds", type=float)
     parser.add_argument("name", nargs="*", help="of entries; none: all")
@@ -134,7 +138,9 @@ def main() -> None:
 
 
 def _with(entry: Entry, result: Any) -> Entry:
-    """Return *entry* with the improvements of *result*: plan and value, bound."""
+    """Return *entry* with the improvements that *result* brings: a better plan with its
+    value, or a tighter bound.
+    """
     with suppress(UsageError):  # The result is not better.
         changed, wrong = submit(entry, result.model_dump(mode="json"), result.solver)
         if wrong:

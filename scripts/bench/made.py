@@ -1,7 +1,9 @@
-"""Write instances of sweeps without a generator: recorded workflows, small disks, logs.
+"""Write the instances of sweeps for which there is no generator: recorded workflows,
+small disks, logs.
 
-A maker writes them into a folder; their names begin with the group of the table's row.
-It may return the best known value of some, by name.
+A function for each sweep writes instances into a folder. Their names begin with the
+group under which the table of the sweep counts them. The function may also return the
+best known values of some instances, keyed by name.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ MACHINES = {
     "8 x 4, 32 MB/s": Machine(nodes=8, cores=4, remote_rate=32e6, replica_rate=128e6),
 }
 DISK_SHARE = 1.5
-"""Size of a small disk, in multiples of the largest task."""
+"""The size of a small disk, as a multiple of the bytes of the largest task."""
 FLATTENED = (
     "1000genome-chameleon-2ch",
     "cycles",
@@ -48,7 +50,7 @@ FLATTENED = (
     "srasearch",
     "montage-chameleon-dss",
 )
-"""Files of the shared data, by the beginning of their names."""
+"""Files of the shared data, given by the first part of their names."""
 LOGS = (
     ("KTH-SP2-1996-2.1-cln.first20000", 128),
     ("NASA-iPSC-1993-3.1-cln", 128),
@@ -56,7 +58,7 @@ LOGS = (
     ("lublin_256", 256),
     ("RICC-2010-2.first20000", 8192),
 )
-"""Logs, and the nodes of the machine on which they are replayed."""
+"""Logs, each with the number of nodes of the machine on which it is replayed."""
 KINDS = ("batch-io", "gang", "gang-matrix", "quantum-selection")
 RECORDED = {
     "methylseq-dirt02-001": (20, (0.5, 0.3, 0.1)),
@@ -64,15 +66,17 @@ RECORDED = {
     "viralrecon-dirt02-001": (12, (0.5, 0.3, 0.2)),
     "montage-chameleon-dss-075d-001": (8, (0.5, 0.2)),
 }
-"""Number of copies of recorded workflows, and quotas (as a share of the peak of an
-unlimited run), with which the search of work directories was tuned.
+"""For each recorded workflow with which the search for work directories was tuned: the
+number of copies, and the quotas as shares of the peak of a run without quota.
 """
 LEFT_OUT = ("helloworld", "blast-chameleon-small", "montage-chameleon-2mass-005d")
-"""Files that are no workflow, or that are a smaller version of another file."""
+"""Files that are not workflows, or are smaller versions of other files."""
 
 
 def put(folder: Path, problem: Any, name: str) -> None:
-    """Write *problem*, an instance or its document, under another name."""
+    """Write *problem*, an instance or its JSON document, into *folder* under the name
+    *name*.
+    """
     if not isinstance(problem, dict):
         problem = problem.model_dump(mode="json", by_alias=True, exclude_none=True)
     path = folder / f"{len(list(folder.iterdir())):04}.json"
@@ -80,7 +84,9 @@ def put(folder: Path, problem: Any, name: str) -> None:
 
 
 def graphs(machine: Machine) -> Iterator[ReplicationProblem]:
-    """Estee's graphs of the shared data, planned with expected durations."""
+    """Yield the graphs of Estee in the shared data, with the expected durations of
+    their tasks.
+    """
     for file in sorted(shared_data("workflows").glob("*.zip")):
         with suppress(UsageError):  # No file has that number.
             for place in itertools.count():
@@ -88,7 +94,7 @@ def graphs(machine: Machine) -> Iterator[ReplicationProblem]:
 
 
 def with_small_disks(problem: ReplicationProblem) -> ReplicationProblem:
-    """Return *problem* with disks of DISK_SHARE times the largest task."""
+    """Return *problem* with disks of DISK_SHARE times the bytes of the largest task."""
     most = max(map(problem.task_bytes, range(len(problem.tasks))))
     small = {"disk_bytes": int(DISK_SHARE * most)}
     nodes = tuple(node.model_copy(update=small) for node in problem.nodes)
@@ -96,8 +102,8 @@ def with_small_disks(problem: ReplicationProblem) -> ReplicationProblem:
 
 
 def workflows(folder: Path, quick: bool) -> None:
-    """Write all workflows of the shared data, for both machines and both sizes of
-    disks.
+    """Write all workflows of the shared data, for two machines, with ample and with
+    small disks.
     """
     most = 2 if quick else None
     for title, machine in MACHINES.items():
@@ -113,7 +119,9 @@ def workflows(folder: Path, quick: bool) -> None:
 
 
 def flattened(folder: Path, quick: bool) -> None:
-    """Write recorded workflows as batches, on disks of a share of their bytes."""
+    """Write recorded workflows as batches of independent tasks, on disks that hold a
+    share of their bytes.
+    """
     names = FLATTENED[:1] if quick else FLATTENED
     for share, name in itertools.product(("15%", "25%"), names):
         for path in sorted(shared_data("wfformat").glob(f"{name}*.json"))[:1]:
@@ -123,8 +131,8 @@ def flattened(folder: Path, quick: bool) -> None:
 
 
 def random_workflows(folder: Path, quick: bool) -> None:
-    """Write small workflows with tight disks, kept files, arrivals, cores, varied
-    speeds.
+    """Write small random workflows with tight disks, kept files, arrivals, several
+    cores and different speeds.
     """
     sys.path[:0] = [str(ROOT / "tests" / "oracle")]
     from random_workflows import random_workflow
@@ -136,9 +144,10 @@ def random_workflows(folder: Path, quick: bool) -> None:
 
 
 def chosen_on(folder: Path, quick: bool) -> None:
-    """Write the instances that defaults were tuned on, and logs under three loads.
+    """Write the instances on which defaults were tuned, and logs of gangs with three
+    I/O intensities.
 
-    The former are bundled or in the library.
+    The tuning instances are bundled or in the library.
     """
     found = {}
     for name, row in entries().items():
@@ -163,9 +172,8 @@ def chosen_on(folder: Path, quick: bool) -> None:
 
 
 def stored(folder: Path, quick: bool, additive: bool = False) -> dict[str, float]:
-    """Write the library's instances of additive time, or of all other measures.
-
-    Return the best known values.
+    """Write the library's instances whose measure is additive time, or all others;
+    return their best known values.
     """
     known = {}
     for name, entry in library().items():
@@ -177,11 +185,12 @@ def stored(folder: Path, quick: bool, additive: bool = False) -> dict[str, float
 
 
 def work_directories(folder: Path, quick: bool) -> dict[str, float]:
-    """Write copies of recorded workflows, with a quota below the peak of an unlimited
-    run.
+    """Write copies of recorded workflows, with quotas below the peak of a run without
+    quota.
 
-    Those used for tuning the search come also with shuffled tasks; the others have half
-    of the peak. Return the makespans of the unlimited runs.
+    Workflows used for tuning the search are also written with shuffled tasks; all
+    others get half of the peak as quota. Returns the makespans of the runs without
+    quota.
     """
     named: list[tuple[Path, str, int, tuple[float, ...]]] = []
     for stem, (copies, shares) in RECORDED.items():
@@ -221,4 +230,4 @@ MAKERS: dict[str, Callable[[Path, bool], dict[str, float] | None]] = {
     "workflow": workflows,
     "workflow-exact": random_workflows,
 }
-"""Makers by the name of the sweep."""
+"""For each sweep that needs one, the function that writes its instances."""

@@ -1,8 +1,9 @@
-"""Run Snakemake on stub workflows with its own schedulers and ours, on a limited disk.
+"""Run Snakemake with its own schedulers and with ioopt's, on workflows of stub commands
+and a limited disk.
 
-A stub writes files in proportion to the stated sizes, and sleeps for a part of the
-stated time. The workflows are generated in the shapes of recorded ones. The disk is a
-tmpfs, which only root may mount.
+A stub command writes files in proportion to the sizes in the instance, and sleeps for a
+part of the time in the instance. The workflows are generated in the shapes of recorded
+workflows. The disk is a tmpfs, which only root may mount.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SHAPES = {
     "montage-like": {"samples": 2, "cores": 8, "images": 8},
     "fork-join": {"samples": 6, "cores": 8},
 }
-"""Generated workflows."""
+"""The presets of the generated workflows, with their settings."""
 HEADS = (
     "workflow",
     "scheduler",
@@ -41,26 +42,30 @@ HEADS = (
     "peak in it",
 )
 LARGEST = 500 * 10**6
-"""Bytes of all products of a workflow."""
+"""The number of bytes of all products of a workflow together."""
 PAGE = 4096
-"""Bytes of a page of a tmpfs."""
+"""The number of bytes of a page of a tmpfs."""
 FREE = 8 * 10**9
-"""Bytes of a disk without a quota."""
+"""The number of bytes of the disk in runs without a quota."""
 ROOM = 1.25
-"""Ratio of the quota to the bytes that the order of least peak needs."""
+"""The ratio of the quota to the bytes that the order with the smallest peak needs."""
 
 
 def plain(name: str) -> str:
-    """Return *name* with every character replaced that a shell treats specially."""
+    """Return *name* with every character replaced that is not a letter, digit, dot,
+    underscore or hyphen.
+    """
     return re.sub(r"[^A-Za-z0-9_.-]", "_", name)
 
 
 def as_run(
     problem: WorkDirectoryProblem, largest: int = LARGEST
 ) -> WorkDirectoryProblem:
-    """Return *problem* with products of *largest* bytes in all.
+    """Return *problem* with sizes scaled such that all products together have *largest*
+    bytes.
 
-    A file without readers is never removed, as Snakemake never removes its targets.
+    A file that no task reads is kept, because Snakemake never removes the targets of a
+    run.
     """
     part = largest / sum(file.bytes for file in problem.products)
     read = {file.id for file, tasks in zip(problem.products, problem.readers) if tasks}
@@ -72,10 +77,11 @@ def as_run(
 
 
 def write(problem: WorkDirectoryProblem, directory: Path, total_seconds: float) -> None:
-    """Write a ``Snakefile`` into *directory*; all sleeps together take *total_seconds*.
+    """Write *problem* as a ``Snakefile`` into *directory*; all sleeps together take
+    *total_seconds*.
 
-    The tasks of a sample are rules with a wildcard. Products are written into the
-    folder ``work``.
+    The tasks of a sample become rules with a wildcard. Output files go to the folder
+    ``work``.
     """
     files = {file.id: file for file in problem.files}
     samples = max(problem.samples) + 1
@@ -125,7 +131,7 @@ def write(problem: WorkDirectoryProblem, directory: Path, total_seconds: float) 
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Write names as a list of Python."""
+    """Return *names* as the text of a Python list."""
     return f"[{', '.join(map(repr, names))}]"
 
 
@@ -133,7 +139,11 @@ def _listed(names: Iterable[str]) -> str:
 def mounted(
     problem: WorkDirectoryProblem, place: Path, quota: int | None
 ) -> Iterator[None]:
-    """Mount a file system of *quota* bytes at *place*; PermissionError if forbidden."""
+    """Mount a file system with room for *quota* bytes of files at *place*, inside the
+    ``with`` block (None: without a quota).
+
+    Raises PermissionError if mounting is forbidden.
+    """
     place.mkdir(parents=True)
     size = FREE
     if quota is not None:
@@ -149,7 +159,9 @@ def mounted(
 
 
 def main(quick: bool) -> None:
-    """Run workflows under every scheduler, without a quota of the disk and with one."""
+    """Run the workflows under every scheduler, with and without a quota, and print the
+    table.
+    """
     shapes = list(SHAPES)
     if quick:
         shapes = shapes[:1]
@@ -165,9 +177,9 @@ def main(quick: bool) -> None:
 
 
 def real_rows(problem: WorkDirectoryProblem) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of a workflow, with the columns of HEADS.
+    """Yield the rows of a workflow, one for each scheduler, with the columns of HEADS.
 
-    The peak of a run that the quota ends is shown as "full".
+    If the disk becomes full in the run with a quota, its peak is shown as "full".
     """
     # The first start does not count because it reads the disk.
     _timed(problem, NAMES[0], None)
@@ -192,7 +204,9 @@ def real_rows(problem: WorkDirectoryProblem) -> Iterator[tuple[object, ...]]:
 def _timed(
     problem: WorkDirectoryProblem, scheduler: str, quota: int | None
 ) -> tuple[float, int | None]:
-    """Return the seconds of one run, and its peak (:func:`run_stub`)."""
+    """Run *problem* once; return the seconds that the run took, and its peak as
+    :func:`run_stub` returns it.
+    """
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place)
         write(problem, directory, 0.5 * problem.cores)
@@ -203,9 +217,8 @@ def _timed(
 def run_stub(
     cores: int, directory: Path, scheduler: str, quota: int | None
 ) -> int | None:
-    """Run the workflow in *directory*; return the most bytes in ``work`` at once.
-
-    None: the disk was full.
+    """Run the workflow in *directory*; return the largest number of bytes in ``work``,
+    or None if the disk was full.
     """
     plugin = ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(plugin), str(ROOT)])}

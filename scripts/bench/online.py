@@ -1,15 +1,17 @@
-"""Measure what deciding under wrong estimates costs on workflows.
+"""Measure how much longer workflows take when decisions are made under wrong estimates.
 
-The tables show the makespan divided by that of a clairvoyant plan: the best plan of the
-static planners made with the actual times and replayed with them (which is no bound:
-other plans may be shorter). Actual seconds are planned ones x lognormal(0, sigma). With
-arrivals, four copies of a workflow come at exponential distances of a quarter of its
-bound, and the dispatchers see only those that have come. Figures are means over 20
-seeds, with half the 95 % interval of Student's t. ``static`` is the best plan made with
-the estimates (and all arrivals), replayed with the actual times. ``rolling`` and
-``locality+`` prefetch, ``fifo`` and ``locality`` do not. The parameters of ``rolling``
-were chosen on other graphs (montage, cybershake, ligo, merge_neighbours, triplets,
-splitters, many-small-groups) and seeds.
+The tables show the makespan divided by the makespan of a clairvoyant plan: the best
+plan of the static planners, made with the actual times and replayed with them. The
+clairvoyant plan is no lower bound; other plans may be shorter. Actual seconds are the
+planned ones times a factor from lognormal(0, sigma). With arrivals, four copies of a
+workflow arrive one after the other. The times between arrivals are exponential, with a
+mean of a quarter of the workflow's lower bound, and the dispatchers see only the copies
+that have arrived. Figures are means over 20 seeds, with half the width of the 95 %
+interval of Student's t. ``static`` is the best plan made with the estimates (and with
+all arrivals known), replayed with the actual times. ``rolling`` and ``locality+``
+prefetch; ``fifo`` and ``locality`` do not. The parameters of ``rolling`` were chosen on
+other graphs (montage, cybershake, ligo, merge_neighbours, triplets, splitters,
+many-small-groups) and on other seeds.
 """
 
 from __future__ import annotations
@@ -54,16 +56,18 @@ CASES = (
     f"in-tree{SMALL}",
     "montage-like",
 )
-"""File and graph of the shared data (Estee), or a preset."""
+"""The workflows: a file and a graph of the shared data (Estee), or a preset."""
 ARRIVALS = ("pegasus sipht", "elementary merge_triplets", "chains")
-"""Cases that are also run as four copies, one after the other."""
+"""The workflows that are also run as four copies that arrive one after the other."""
 QUICK_CASES = ("chains", "fork-join", "montage-like")
 PRESETS = {"in-tree": {"disk_share": 1.5}, "montage-like": {"images": 12, "cores": 2}}
 Times = Mapping[str, float]
 
 
 def made(name: str) -> ReplicationProblem:
-    """Return a case: a preset, or a graph on the first machine of MACHINES."""
+    """Return the workflow *name*: a preset, or a graph on the first machine of
+    MACHINES.
+    """
     case, small, _ = name.partition(SMALL)
     file, apart, graph = case.partition(" ")
     if not apart:
@@ -76,7 +80,9 @@ def made(name: str) -> ReplicationProblem:
 
 
 def arriving(problem: ReplicationProblem, seed: int) -> ReplicationProblem:
-    """Return four copies of a workflow in one instance, one arriving after another."""
+    """Return an instance with four copies of a workflow that arrive one after the
+    other.
+    """
     draw = random.Random(seed)
     distance = makespan_bound_seconds(problem) / 4
     data = problem.model_dump(mode="json", by_alias=True)
@@ -104,7 +110,7 @@ def planned(
 ) -> tuple[float, ReplicationPlan]:
     """Return the makespan of the best plan of all planners, and the plan.
 
-    The planners know the actual *seconds* of the tasks listed there.
+    For the tasks in *seconds*, the planners know these actual times.
     """
     times = seconds or {}
     tasks = []
@@ -124,7 +130,7 @@ def planned(
 def makespans(
     problem: ReplicationProblem, static: ReplicationPlan, actual: Times
 ) -> list[float]:
-    """Return the makespan of each way to decide, in the order of WAYS."""
+    """Return the makespan of a run with each of WAYS, in the same order."""
     online = (
         (fifo, False),
         (locality, False),
@@ -140,8 +146,8 @@ def makespans(
 
 
 def rows(cases: Iterable[str], arrivals: bool, seeds: range) -> Iterator[list[str]]:
-    """Yield the makespans divided by those of clairvoyant plans, then geometric
-    means.
+    """Yield the rows of a table: makespans divided by those of clairvoyant plans, and
+    at the end their geometric means.
     """
     means = []
     for name in cases:
@@ -168,7 +174,9 @@ def rows(cases: Iterable[str], arrivals: bool, seeds: range) -> Iterator[list[st
 
 
 def main(quick: bool = False) -> None:
-    """Print the tables; a quick run has 3 seeds of three workflows, no arrivals."""
+    """Print the tables. A quick run has three workflows with 3 seeds each, and no
+    arrivals.
+    """
     head = ("workflow", "sigma", *WAYS)
     title = "Makespan over the clairvoyant plan's"
     if quick:

@@ -1,6 +1,6 @@
-"""Measure which bounds the relaxation of the replay proves.
+"""Measure the bounds that the relaxation of the replay proves.
 
-The instances are tiny ones that cover all rules, and some of 12, 16 and 20 tasks on 3
+Most instances are tiny and cover all rules. The others have 12, 16 or 20 tasks on 3
 nodes.
 """
 
@@ -17,19 +17,21 @@ from ioopt import registry
 from ioopt.models.replication.workflow_bound import TransferBound
 
 TINY = 180
-"""Number of tiny instances."""
+"""The number of tiny instances."""
 SMALL = 20
-"""Number of instances of each size."""
+"""The number of larger instances of each size."""
 SECONDS = 15.0
-"""Time limit of a solve in seconds."""
+"""The time limit of one solve in seconds."""
 SIZES: dict[int, int] = {12: 3, 16: 4, 20: 4}
-"""Number of tasks -> number of images of a mosaic with about as many tasks."""
+"""For each number of tasks, the number of images of a mosaic workflow with about as
+many tasks.
+"""
 
 
 def small(tasks: int, seed: int) -> Any:
-    """Return a batch or workflow of about *tasks* tasks on 3 nodes.
+    """Return a batch or a workflow of about *tasks* tasks on 3 nodes.
 
-    The seed decides the kind, and whether disks and the rate of copies are ample.
+    The seed decides the preset, whether disks are ample, and the rate of copies.
     """
     batch: dict[str, Any] = {"tasks": tasks, "disk": "100GB"}
     flow: dict[str, Any] = {"cores": 1}
@@ -52,9 +54,11 @@ def small(tasks: int, seed: int) -> Any:
 
 
 def row(name: str, problems: list[Any]) -> list[Any]:
-    """Return mean gaps of three bounds, and the number of plans each proves optimal.
+    """Return a row of the table: mean gaps of three bounds, and the number of plans
+    that each bound proves optimal.
 
-    The bounds are the one without the relaxation, that of all plans, that of queues.
+    The three bounds are the bound without the relaxation, the bound of all plans, and
+    the bound of plans made of queues.
     """
     gaps = []
     proofs = []
@@ -75,14 +79,16 @@ def row(name: str, problems: list[Any]) -> list[Any]:
 
 
 def _gap_percent(bound: float, makespan: float) -> float:
-    """Return how far the bound is below the makespan, in % of the makespan."""
+    """Return how far *bound* is below *makespan*, in % of the makespan."""
     if not makespan:
         return 0.0
     return 100 * (1 - bound / makespan)
 
 
 def main(quick: bool, seed: int = 1) -> None:
-    """Print both tables from *seed* on; a quick run has a tenth of the instances."""
+    """Print the table for seeds from *seed* on. A quick run has a tenth of the
+    instances.
+    """
     rng = random.Random(seed)
     part = 10 if quick else 1
     problems = []

@@ -1,13 +1,14 @@
 """Time the commands and statements listed in ``speed.toml``, in each checkout.
 
-Each row runs in a process of its own. A row of the table has ``what`` it is, an ``aim``
-and either ``command`` or ``work``. A command is words for ``ioopt``: FILE stands for
-the instance that ``make`` describes (words of ``ioopt generate``, or ``import`` from
-SHARED) or for the text ``config``, OUT for a place to write to. ``work`` is a statement
-that is timed after ``setup``. ``over`` makes a row for every combination of its values;
-commands and statements can use the values, and QUICK, by their names. The table shows
-the processor seconds divided by ``per`` (the best of three) and the peak of memory;
-with ``soak`` it also shows the growth of memory during that many further calls.
+Each row of the file runs in a process of its own. A row has ``what``, a description, an
+``aim``, and either a ``command`` or a statement ``work``. A command consists of words
+for ``ioopt``. In these words, FILE stands for the instance that ``make`` describes
+(words of ``ioopt generate``, or ``import`` from SHARED) or for the text ``config``, and
+OUT stands for a file to write. The statement ``work`` is timed after ``setup`` has run.
+``over`` makes a row for every combination of its values; commands and statements can
+use the values, and QUICK, by name. The table shows the processor seconds divided by
+``per`` (the best of three runs) and the peak memory. With ``soak`` it also shows how
+much memory grows during that number of further calls.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ print(json.dumps(found))
 
 
 def main(group: str, quick: bool) -> None:
-    """Print the table of one group."""
+    """Print the table of one group of rows."""
     found = trees()
     with tempfile.TemporaryDirectory() as folder:
         for tree in found.values():
@@ -77,8 +78,8 @@ def main(group: str, quick: bool) -> None:
 
 
 def each(row: dict[str, Any], quick: bool) -> Iterator[dict[str, Any]]:
-    """Yield *row* for every combination of the values in ``over``; *quick*: only the
-    first.
+    """Yield *row* once for every combination of the values in ``over``; if *quick*,
+    only for the first combination.
     """
     over = row.get("over", {})
     for values in itertools.product(*over.values()):
@@ -88,7 +89,7 @@ def each(row: dict[str, Any], quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def told(tree: Tree, row: dict[str, Any], folder: Path) -> str:
-    """Return the figures of one row in one tree as text, or the exit code if it
+    """Return the figures of one row in one checkout as text, or the exit code if it
     failed.
     """
     try:
@@ -100,7 +101,7 @@ def told(tree: Tree, row: dict[str, Any], folder: Path) -> str:
 
 
 def _of_statement(tree: Tree, row: dict[str, Any]) -> str:
-    """Time the statement of a row."""
+    """Time the statement of a row; return the figures as text."""
     keys = ("setup", "work", "soak", "wall", "over")
     code = json.dumps({key: row.get(key, "") for key in keys})
     found = json.loads(ran(tree, "-c", PRELUDE, code).text.splitlines()[-1])
@@ -111,7 +112,9 @@ def _of_statement(tree: Tree, row: dict[str, Any]) -> str:
 
 
 def _of_command(tree: Tree, row: dict[str, Any], folder: Path) -> str:
-    """Run the command of a row, three times unless the run is quick."""
+    """Time the command of a row, three times unless the run is quick; return the
+    figures as text.
+    """
     words = row["command"].format(**row["over"]).split()
     output = folder / "out"
     costs = []
@@ -133,7 +136,7 @@ def _of_command(tree: Tree, row: dict[str, Any], folder: Path) -> str:
 
 
 def made(tree: Tree, row: dict[str, Any], folder: Path) -> Path:
-    """Return the file of a row, which is made once."""
+    """Return the input file of a row; if it does not exist yet, make it."""
     words = row.get("make", "").format(**row["over"]).split()
     stem = "-".join(words).replace("/", "-")
     if "config" in row:
@@ -151,9 +154,10 @@ def made(tree: Tree, row: dict[str, Any], folder: Path) -> Path:
 
 
 def ran(tree: Tree, *arguments: str) -> Cost:
-    """Run Python in *tree*; print its error message, if any.
+    """Run Python in *tree* with *arguments*; return the cost. If it fails, print its
+    error message and raise CalledProcessError.
 
-    It is no error if the limit was too short for an answer.
+    A run that ends without an answer, because the limit was too short, is no failure.
     """
     cost = run([tree.python, *arguments], tree.environment(), tree.folder)
     if cost.code not in (0, ExitCode.NO_ANSWER):
@@ -163,7 +167,7 @@ def ran(tree: Tree, *arguments: str) -> Cost:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as text with a suitable unit."""
+    """Return *seconds* as text with a suitable unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"

@@ -1,9 +1,10 @@
 """Run a benchmark that is a sweep, ``scripts/sweeps/NAME.toml``, and print its table.
 
-The first line of the file is the title. Instances that no generator makes are written
-by a function of :mod:`bench.made` into the folder ``made`` beside the configuration. A
-row of the table covers a group of instances: their names are equal up to ``-seed=`` or
-``: ``. A quick run takes the first value of every list, two seeds, and at most 2 s.
+The first line of the file is the title of the table. Instances that no generator makes
+are written by a function of :mod:`bench.made` into the folder ``made`` beside the
+configuration. A row of the table covers a group of instances, whose names are equal up
+to ``-seed=`` or ``: ``. A quick run takes only the first value of every list, two
+seeds, and at most 2 s for a run.
 """
 
 from __future__ import annotations
@@ -48,9 +49,10 @@ def names() -> list[str]:
 
 
 def main(name: str, quick: bool, keep: str | None = None) -> None:
-    """Run the sweep *name* in every tree and print its table.
+    """Run the sweep *name* in every checkout, and print its table.
 
-    *keep* is a folder for its stores; an existing store is continued.
+    *keep* is a folder for the stores of the sweep. Stores that exist there are
+    continued.
     """
     text = (FOLDER / f"{name}.toml").read_text("utf-8")
     config = tomllib.loads(text)
@@ -82,7 +84,9 @@ def main(name: str, quick: bool, keep: str | None = None) -> None:
 
 
 def shortened(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *config* with the first of all values, two seeds, and at most 2 s."""
+    """Return *config* with only the first value of each setting, two seeds, and a time
+    limit of at most 2 s.
+    """
     short = dict(config)
     for part in ("instances", "solvers"):
         short[part] = [dict(entry) for entry in config[part]]
@@ -94,7 +98,7 @@ def shortened(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _first(value: Any) -> Any:
-    """Return the first of a list, and any other value unchanged."""
+    """Return the first element of a list, and any other value unchanged."""
     if isinstance(value, list):
         return value[0]
     return value
@@ -111,7 +115,9 @@ def toml(value: Any) -> str:
 
 
 def swept(config: Path, label: str, tree: Tree) -> str:
-    """Run *config* in *tree* and return its store, continued when it exists."""
+    """Run the sweep *config* in *tree*; return the path of its store. A store that
+    exists is continued.
+    """
     store = config.with_suffix(f".{label}.sqlite")
     command = [tree.python, "-m", "ioopt", "sweep", str(config), "--store", str(store)]
     command += ["--workers", "2", "-q"]
@@ -125,7 +131,9 @@ def swept(config: Path, label: str, tree: Tree) -> str:
 
 
 def joined(stores: Mapping[str, str], measure: str | None) -> pd.DataFrame:
-    """Return the rows of all trees, with ratios to the best of the same instance."""
+    """Return the runs of all checkouts, each with its ratio to the best run on the same
+    instance.
+    """
     parts = []
     for label, store in stores.items():
         part = frames.read_frame([store], measure)
@@ -138,9 +146,9 @@ def joined(stores: Mapping[str, str], measure: str | None) -> pd.DataFrame:
 
 
 def table(rows: pd.DataFrame, known: Mapping[str, float]) -> Iterator[list[str]]:
-    """Yield a row for each group of instances and solver.
+    """Yield a row for each group of instances and each solver.
 
-    Means cover the runs with an answer; means of ratios are geometric.
+    Means cover only the runs with an answer. Means of ratios are geometric.
     """
     names = rows["instance"].astype(str)
     rows = rows.assign(
@@ -176,7 +184,7 @@ def table(rows: pd.DataFrame, known: Mapping[str, float]) -> Iterator[list[str]]
 
 
 def _mean(ratios: pd.Series) -> str:
-    """Return the geometric mean of the ratios that are finite and above 0."""
+    """Return, as text, the geometric mean of the ratios that are finite and above 0."""
     logs = [math.log(ratio) for ratio in ratios.dropna() if 0 < ratio < math.inf]
     if not logs:
         return "-"
@@ -184,7 +192,7 @@ def _mean(ratios: pd.Series) -> str:
 
 
 def _most(ratios: pd.Series) -> str:
-    """Return the largest ratio."""
+    """Return the largest ratio as text."""
     if ratios.dropna().empty:
         return "-"
     return f"{ratios.max():.4f}"

@@ -1,23 +1,25 @@
-"""Compute and judge the claims of the papers.
+"""Compute the claims of the papers, and judge them.
 
-``scripts/papers/<paper>.toml`` has a row for each claim: what is claimed, where in the
-paper, the paper's word, and ``how`` it is computed. ``how`` names a function of the
-paper's module; it takes the other keys of the row (such as policies and thresholds) and
-returns our figure and the verdict. ``headline`` is the paper's number in short and puts
-the row into the first table of the page. ``ours = true`` marks a claim that is not the
-paper's and is never counted with them. ``readings`` names the readings of the paper
+The file ``scripts/papers/<paper>.toml`` has a row for each claim: ``claim`` (what is
+claimed), ``where`` (its place in the paper), ``paper`` (what the paper says), and
+``how`` it is computed. ``how`` names a function of the paper's module. The function
+takes the other keys of the row (such as policies and thresholds), and returns our
+figure and the verdict. A row with a ``headline``, the paper's number in short, also
+appears in the first table of the page. ``ours = true`` marks a claim of ioopt, which is
+never counted with the claims of the paper. ``readings`` names the readings of the paper
 under which the claim is computed.
 
-A module has READINGS, the first of which is the paper's text as literally as it can be
-read: a row's verdict is that of the first reading, and the others are listed if their
-verdicts differ. It has ``claims(quick)``, its rows; ``sizes(quick)``, one line on how
-much is run and on which seeds; and optionally ``pictures(quick)`` and ``notes(rows)``.
-``scripts/reproduce.py`` does the rest: it opens a campaign, so that every run becomes a
-row of its store, and a killed reproduction can be continued. In a test or a script that
-opens no campaign, the runs are computed at once.
+The module of a paper has READINGS; the first of them follows the text of the paper as
+literally as possible. The verdict of a row is the verdict under the first reading, and
+other readings are listed if their verdicts differ. The module has ``claims(quick)``,
+which returns the rows; ``sizes(quick)``, one line on how much is run and on which
+seeds; and optionally ``pictures(quick)`` and ``notes(rows)``. The script
+``scripts/reproduce.py`` opens a campaign, so that every run becomes a row of a store,
+and a reproduction that was killed can be continued. In a test or a script without a
+campaign, the runs are computed at once.
 
-The rules of the verdicts, fixed before the reported seeds are run and the same for all
-papers, are :func:`below`, :func:`reaches` and :func:`several`.
+The rules for verdicts are :func:`below`, :func:`reaches` and :func:`several`. They are
+the same for all papers, and were fixed before the reported seeds were run.
 """
 
 from __future__ import annotations
@@ -41,35 +43,37 @@ NOT = "not"
 NOT_RUN = "not run"
 VERDICTS = (HOLDS, TIE, PARTLY, NOT, NOT_RUN)
 TIE_MARGIN = 0.01
-"""Distance of a mean ratio from 1 below which the verdict is a tie, whatever its
-interval.
+"""If a mean ratio differs from 1 by less than this margin, the verdict is a tie,
+whatever the interval of the ratio.
 """
 Found = tuple[str, str]
-"""Our figure and the verdict."""
+"""Our figure as text, and the verdict."""
 Other = tuple[str, str, str]
-"""A reading with another verdict: its name, its verdict, its figure."""
+"""A reading with another verdict: the name of the reading, its verdict and its
+figure.
+"""
 _studies: list[Study] = []
 
 
 class Claim(NamedTuple):
-    """Record one claim with our figure and the verdict."""
+    """One claim, with our figure and the verdict."""
 
     claim: str
     where: str
-    """The figure, table or section of the paper."""
+    """The figure, table or section of the paper that makes the claim."""
     paper: str
     """What the paper says."""
     ours: str
     verdict: str
     other: Sequence[Other] = ()
-    """Readings with another verdict."""
+    """The readings that have another verdict."""
     headline: str = ""
     own: bool = False
-    """Whether the claim is ioopt's, not the paper's."""
+    """Whether the claim is one of ioopt, not of the paper."""
 
 
 class Ratio(NamedTuple):
-    """State a mean ratio and its 95 % interval."""
+    """A mean ratio and the two ends of its 95 % interval."""
 
     mean: float
     low: float
@@ -77,7 +81,7 @@ class Ratio(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """Describe a figure of the page: the name of its file, its caption, the matplotlib
+    """A figure of the page: the name of its file, its caption, and its matplotlib
     axes.
     """
 
@@ -87,7 +91,9 @@ class Picture(NamedTuple):
 
 
 def table(paper: str) -> dict[str, Any]:
-    """Return the tables of *paper*: ``claims``, and those that its module needs."""
+    """Return the content of the TOML file of *paper*: its ``claims``, and the tables
+    that its module needs.
+    """
     return tomllib.loads(Path(__file__).with_name(f"{paper}.toml").read_text("utf-8"))
 
 
@@ -99,8 +105,9 @@ def computed(
 ) -> Iterator[Claim]:
     """Yield the claims of *rows*, each judged under its readings.
 
-    *how* maps names to functions, *readings* each reading to the first arguments of
-    such a function. ``{name}`` in a text stands for one of *names*.
+    *how* gives, for each name, a function that computes a claim. *readings* gives, for
+    each reading, the first arguments of these functions. In the texts of a row,
+    ``{name}`` stands for one of *names*.
     """
     functions = {"stated": stated, **how}
     printed = next(iter(readings))
@@ -128,16 +135,17 @@ def computed(
 
 
 def stated(*context: object, figure: str, word: str) -> Found:
-    """Return figure and verdict as written in the row, without computing anything."""
+    """Return the figure and the verdict that the row states; nothing is computed."""
     return figure, word
 
 
 def below(ratio: tuple[float, float, float]) -> str:
-    """Judge the claim that one quantity is below another, by the *ratio* of the two.
+    """Judge the claim that one quantity is below another; *ratio* is the first divided
+    by the second.
 
-    *ratio* is the mean and the ends of its 95 % interval. The claim holds when the
-    interval ends below 1, does not hold when it begins above 1, and is a tie when the
-    interval includes 1 or the mean is within TIE_MARGIN of 1.
+    *ratio* is a mean and the ends of its 95 % interval. The claim holds if the interval
+    ends below 1, and does not hold if the interval begins above 1. It is a tie if the
+    interval includes 1, or if the mean is within TIE_MARGIN of 1.
     """
     mean, low, high = ratio
     if abs(mean - 1) < TIE_MARGIN:
@@ -150,9 +158,9 @@ def below(ratio: tuple[float, float, float]) -> str:
 
 
 def reaches(ratio: tuple[float, float, float], limit: float) -> str:
-    """Judge the claim that a ratio is at most the paper's *limit*.
+    """Judge the claim that *ratio* is at most *limit*, a number in the paper.
 
-    It holds partly when the ratio is below 1 and above the limit.
+    The claim holds partly if the ratio is below 1 but above the limit.
     """
     mean, _, _ = ratio
     if mean <= limit:
@@ -164,7 +172,9 @@ def reaches(ratio: tuple[float, float, float], limit: float) -> str:
 
 
 def several(words: Sequence[str]) -> str:
-    """Judge a claim of several cases: it holds partly if only some cases hold."""
+    """Return the verdict of a claim with several cases, given the verdicts of the
+    cases. The claim holds partly if only some of the cases hold.
+    """
     if len(set(words)) == 1:
         return words[0]
     if HOLDS in words or PARTLY in words:
@@ -175,7 +185,7 @@ def several(words: Sequence[str]) -> str:
 
 
 def verdict(holds: bool) -> str:
-    """Return the verdict of a claim that either holds or does not."""
+    """Return the verdict "holds" or "not"."""
     if holds:
         return HOLDS
     return NOT
@@ -183,7 +193,7 @@ def verdict(holds: bool) -> str:
 
 @contextmanager
 def within(study: Study) -> Iterator[None]:
-    """Let :func:`values_of` take its values from *study* inside the block."""
+    """Let :func:`values_of` take its values from *study* inside the ``with`` block."""
     _studies.append(study)
     try:
         yield
@@ -194,9 +204,11 @@ def within(study: Study) -> Iterator[None]:
 def values_of(
     function: Callable[..., Mapping[str, Any]], settings: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the values of *function* for each of *settings*, as read back from JSON.
+    """Return, for each of *settings*, the values that *function* computes with it, as
+    read back from JSON.
 
-    Outside a study (:func:`within`), call the function directly.
+    Inside a study (:func:`within`) the values come from its store, if they are stored
+    there. Outside, the function is called directly.
     """
     if _studies:
         target = f"{function.__module__}:{function.__qualname__}"
@@ -205,7 +217,8 @@ def values_of(
 
 
 def point(at: float, values: Sequence[float]) -> tuple[float, float, float, int]:
-    """Return one point of a curve: position, mean, standard error and number of values.
+    """Return one point of a curve: its position, and the mean, the standard error and
+    the number of *values*.
 
     The standard error of a single value is NaN.
     """
@@ -216,9 +229,10 @@ def point(at: float, values: Sequence[float]) -> tuple[float, float, float, int]
 
 
 def ratio_interval(base: Sequence[float], over: Sequence[float]) -> Ratio:
-    """Return the ratio of the means of paired runs, *over* to *base*.
+    """Return the ratio of two means, *over* divided by *base*, with its 95 % interval;
+    the runs are paired.
 
-    Its interval follows from the linearised variance of the ratio estimator (Cochran,
+    The interval follows from the linearised variance of the ratio estimator (Cochran,
     Sampling Techniques, Section 6.4): it is the interval of the mean of over - ratio x
     base, divided by the mean of base.
     """

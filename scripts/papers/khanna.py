@@ -1,10 +1,11 @@
 """Judge the claims of Khanna et al., Figures 2 to 6, in simulation.
 
-A plan is made once for each seed and each setting of the planner by a reading. It is
-replayed on the timeline simulator under every reading. Readings differ in the link, the
-barriers, and whether copies are made as planned or on demand. "IP" is the scheme in
-rounds of Sections 4.2 to 4.4. Each of its models gets a fixed amount of deterministic
-work, so that only Figure 6b (processor time) depends on the machine.
+A plan is made once for each seed and each setting of the planner; readings can differ
+in these settings. Each plan is then replayed on the timeline simulator under every
+reading. Readings also differ in the link, in the barriers, and in whether copies are
+made as planned or on demand. "IP" is the scheme in rounds of Sections 4.2 to 4.4. Each
+of its models gets a fixed amount of deterministic work, so that only Figure 6b
+(processor time) depends on the machine.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from ioopt.protocols import SolveRequest
 from ioopt.solvers.replication.greedy.job_data_present import When
 
 SIZED = ("tasks", "many_tasks", "ppa_tasks", "most_500")
-"""Settings whose values depend on the size of the run."""
+"""Settings of workloads whose values are taken from the size of the run."""
 LINKS: tuple[LinkModel, ...] = ("shared", "per-node")
 SPAN = "makespan_seconds"
 IP = ("two-stage", "hierarchical")
@@ -58,8 +59,8 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Reading:
-    """Describe one reading of what the paper leaves open, for planners and for
-    replays.
+    """One reading of what the paper leaves open. The last three fields concern the
+    replays, the others the workloads and planners.
     """
 
     room: Room = "largest"
@@ -68,14 +69,14 @@ class Reading:
     when: When = "start"
     threshold: int | None = 6
     work: float = 1.0
-    """Factor by which the deterministic work of a model is multiplied."""
+    """The factor by which the deterministic work of a model is multiplied."""
 
     link: LinkModel = "shared"
     barriers: bool = True
     moves: str = "plan"
 
     def replay(self, solver: str) -> str:
-        """Return the name of the replay for the reading."""
+        """Return the name of the replay of a plan of *solver* under this reading."""
         if solver not in IP:
             return f"{self.link} "
         if not self.barriers:
@@ -107,8 +108,8 @@ READINGS = {
     ),
     "SAT along the curve (ours)": Reading(windows="curve"),
 }
-"""Readings: the first follows the paper's text; the next four change only the
-replays.
+"""The readings. The first follows the text of the paper; the next four differ from it
+only in the replays.
 """
 GROUPS = {
     "first": list(READINGS)[:1],
@@ -116,21 +117,21 @@ GROUPS = {
     "links": list(READINGS)[:2],
     "replays": list(READINGS)[:5],
 }
-"""Names of the readings under which a row of the table is judged."""
+"""For each name of a group in the table, the readings under which a row is judged."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Set how much is run."""
+    """The sizes of the runs."""
 
     seeds: Sequence[int]
     effort: float
-    """Deterministic seconds of CP-SAT for each model."""
+    """The deterministic seconds of CP-SAT for each model."""
     tasks: int
     many_tasks: int
-    """Number of tasks in Figure 5."""
+    """The number of tasks in Figure 5."""
     ppa_tasks: int
-    """Number of PPA tasks in Figure 6."""
+    """The number of PPA tasks in Figure 6."""
 
     @property
     def most_500(self) -> int:
@@ -139,9 +140,10 @@ class Sizes:
 
     @classmethod
     def of(cls, quick: bool) -> Sizes:
-        """Return the full sizes (those of the paper, on unused seeds) or quick ones.
+        """Return the quick sizes or the full sizes.
 
-        Quick ones are on the seeds on which readings and thresholds were chosen.
+        The full sizes are those of the paper, and their seeds were not used before. The
+        quick sizes use the seeds on which readings and thresholds were chosen.
         """
         if quick:
             return cls(
@@ -158,7 +160,7 @@ class Sizes:
 
 Figures = Mapping[str, Mapping[str, float]]
 Workload = tuple[str, Mapping[str, Any]]
-"""A preset and its settings."""
+"""A workload: a preset and its settings."""
 Options = Mapping[str, Any]
 NONE: Options = MappingProxyType({})
 
@@ -171,7 +173,9 @@ def run(
     metric: str = SPAN,
     options: Options = NONE,
 ) -> list[float]:
-    """Return a metric of a solver on a workload, one value per seed."""
+    """Return the *metric* of a solver on a workload under a reading, with one value for
+    each seed.
+    """
     preset, given = workload
     settings: dict[str, Any] = {}
     for key, value in given.items():
@@ -202,9 +206,11 @@ def solved(
     options: Mapping[str, Any],
     seed: int,
 ) -> Figures:
-    """Solve one workload once and replay the plan under each reading of the paper.
+    """Solve one workload once, and replay the plan in each way that a reading can ask
+    for.
 
-    In all replays a file is copied from the least loaded of the nodes that hold it.
+    Returns the metrics of each replay, keyed by its name. In all replays a file is
+    copied from the least loaded node among those that hold the file.
     """
     problem = generate(preset, settings, seed)
     spec = registry.solver(solver, registry.KINDS["replication"])
@@ -243,17 +249,17 @@ ORDER = ("two-stage", "job-data-present", "minmin")
 
 
 def _ratio(above: Sequence[float], base: Sequence[float]) -> Ratio:
-    """Return the mean of paired ratios, and its 95 % interval."""
+    """Return the mean of the ratios of paired values, and its 95 % interval."""
     return Ratio(*mean_interval(_divided(above, base)))
 
 
 def _divided(above: Sequence[float], base: Sequence[float]) -> list[float]:
-    """Divide paired values; a divisor of 0 counts as 1e-9."""
+    """Return the ratios of paired values; a divisor of 0 counts as 1e-9."""
     return [a / max(b, 1e-9) for a, b in zip(above, base, strict=True)]
 
 
 def _in_words(name: str, ratio: Ratio) -> str:
-    """Return a ratio with half of its interval as text."""
+    """Return *name* with a ratio and half the width of its interval, as text."""
     return f"{name} {ratio.mean:.3f} ± {ratio.high - ratio.mean:.3f}"
 
 
@@ -266,9 +272,10 @@ def least(
     metric: str = SPAN,
     options: Options = NONE,
 ) -> Found:
-    """Judge whether the first solver of *chain* is below each other one on each preset.
+    """Judge whether the metric of the first solver in *chain* is below that of every
+    other solver, on each preset.
 
-    *options* are those of the first solver.
+    *options* are options of the first solver.
     """
     first, *others = chain
     figures = []
@@ -286,7 +293,9 @@ def least(
 
 
 def copies_pay(size: Sizes, reading: Reading, preset: str, set: Options) -> Found:
-    """Judge whether the rounds end sooner with copies between nodes than without."""
+    """Judge whether the plans in rounds end sooner with copies between nodes than
+    without such copies.
+    """
     workload = (preset, set)
     without = run(size, reading, workload, "two-stage", options={"replication": False})
     ratio = _ratio(run(size, reading, workload, "two-stage"), without)
@@ -299,9 +308,11 @@ def falling(
     along: Sequence[Sequence[Any]],
     solver: str = ORDER[0],
 ) -> Found:
-    """Judge whether IP's gain over the better baseline falls, beginning above 0.
+    """Judge whether the gain of IP over the better baseline is above 0 on the first
+    workload, and falls from each workload to the next.
 
-    *along* are the workloads in order: name, preset, settings, options of IP.
+    *along* lists the workloads in order, each as (name, preset, settings, options of
+    IP).
     """
     figures = []
     shares: list[list[float]] = []
@@ -322,9 +333,9 @@ def falling(
 def gain_more(
     size: Sizes, reading: Reading, preset: str, small: Options, large: Options
 ) -> Found:
-    """Judge whether large disks help the baselines more than IP.
+    """Judge whether large disks help the baselines more than they help IP.
 
-    They should cut a larger part of the baselines' batch time.
+    The larger disks should reduce the batch time of the baselines by a larger share.
     """
     parts: dict[str, list[float]] = {}
     figures = []
@@ -346,10 +357,11 @@ def planning(
     second: Sequence[Any],
     limit: float | None = None,
 ) -> Found:
-    """Judge whether *first* needs less processor time per task to plan than *second*.
+    """Judge whether *first* needs less processor time for each task to plan than
+    *second*.
 
-    Both are given as solver, settings, options. With *limit* the ratio must be at most
-    that.
+    Both are given as (solver, settings, options). If *limit* is given, the ratio of the
+    two times must be at most *limit*.
     """
     sides = []
     for solver, set, options in (first, second):
@@ -364,7 +376,7 @@ def planning(
 
 
 def sizes(quick: bool) -> str:
-    """Return one line on how much is run."""
+    """Return one line that says how much is run."""
     size = Sizes.of(quick)
     return (
         f"{size.tasks} tasks ({size.many_tasks} in Figure 5, PPA {size.most_500} and "
@@ -387,14 +399,15 @@ def claims(quick: bool) -> list[Claim]:
 
 
 def notes(rows: Sequence[Claim]) -> Iterator[str]:
-    """Yield sentences on what decides the claims."""
+    """Yield sentences that explain what decides the claims."""
     yield from table("khanna")["why"]
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
     """Draw Figures 2 to 6 under the first reading.
 
-    The paper's text prints no numbers for these figures, so none is marked.
+    The text of the paper gives no numbers for these figures, so no points of the paper
+    are marked.
     """
     size = Sizes.of(quick)
     reading = next(iter(READINGS.values()))

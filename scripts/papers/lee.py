@@ -1,7 +1,8 @@
-"""Judge the claims of Lee et al., and of ioopt's answers to its closing proposal.
+"""Judge the claims of Lee et al., and the claims of ioopt about the paper's closing
+proposal.
 
-The paper has no figures for that proposal (features F5 and F6), so those rows are
-ioopt's own. The seeds of the runs differ from all seeds that anything was chosen on.
+The paper gives no figures for this proposal (features F5 and F6), so the rows about it
+are claims of ioopt. No seed of the runs was used to choose anything.
 """
 
 from __future__ import annotations
@@ -45,18 +46,20 @@ READINGS = {
     "Table 2 counts requests alone": Reading(requests=True),
 }
 OPEN = {"quanta": (0, 1), "slopes": (0, 2), "programs": (0, 2, 3, 4)}
-"""Readings that matter to a table of lee.toml; other tables use the first only."""
+"""For each table of lee.toml, the indices of the readings that matter to it. Tables
+that are not listed use the first reading only.
+"""
 SWEEP = range(1, 41)
-"""Milliseconds along the axes of Figures 2 and 3."""
+"""The values in milliseconds along the horizontal axes of Figures 2 and 3."""
 FIGURE_2 = (2.5, 5.0, 10.0, 20.0)
-"""Quanta qi of the curves of Figure 2 in milliseconds."""
+"""The I/O quanta qi in milliseconds of the curves of Figure 2."""
 FIGURE_3 = (10.0, 20.0, 40.0)
-"""Quanta qc of the curves of Figure 3 in milliseconds."""
+"""The compute quanta qc in milliseconds of the curves of Figure 3."""
 PAIRS = {
     "2": [(qi, float(qc)) for qi, qc in product(FIGURE_2, SWEEP)],
     "3": [(float(qi), qc) for qi, qc in product(SWEEP, FIGURE_3)],
 }
-"""Quanta (qi, qc) in milliseconds of the figures."""
+"""For each figure, the pairs of quanta (qi, qc) in milliseconds of its points."""
 HEAVY_SECONDS = 20.0
 Curves = dict[float, list[float]]
 Measure = Literal["slowdown", "fragmentation"]
@@ -64,27 +67,27 @@ Measure = Literal["slowdown", "fragmentation"]
 
 @dataclass(frozen=True)
 class Size:
-    """Set how much is run."""
+    """The sizes of the runs."""
 
     runs: int
-    """Runs of the perturbation laboratory."""
+    """The number of runs of the perturbation laboratory."""
     count: int
-    """Unseen workloads of each kind."""
+    """The number of unseen workloads of each kind."""
     recordings: int
-    """Recordings of each unseen workload."""
+    """The number of recordings of each unseen workload."""
     mixes: int
-    """Heavy mixes."""
+    """The number of heavy mixes."""
 
     @classmethod
     def of(cls, quick: bool) -> Size:
-        """Return quick or full sizes."""
+        """Return the quick sizes or the full sizes."""
         if quick:
             return cls(runs=5, count=4, recordings=5, mixes=2)
         return cls(runs=20, count=16, recordings=20, mixes=16)
 
 
 def sizes(quick: bool) -> str:
-    """Return one line on how much is run, and on which seeds."""
+    """Return one line that says how much is run, and on which seeds."""
     size = Size.of(quick)
     return (
         f"{size.runs} runs, {size.recordings} recordings of an unseen workload, "
@@ -94,7 +97,9 @@ def sizes(quick: bool) -> str:
 
 
 def claims(quick: bool, *sections: str) -> list[Claim]:
-    """Return the claims of *sections* (tables of lee.toml); by default of all."""
+    """Return the claims of *sections*, which are tables of lee.toml; if none is given,
+    return the claims of all tables.
+    """
     size = Size.of(quick)
     rows = table("lee")
     del rows["marks"]
@@ -116,8 +121,8 @@ def claims(quick: bool, *sections: str) -> list[Claim]:
 
 @cache
 def swept(donation: str) -> dict[tuple[float, float], MeasuredPoint]:
-    """Return the measures of all pairs of quanta of both figures, by the Markov
-    chain.
+    """Return the measures for all pairs of quanta of Figures 2 and 3, computed by the
+    Markov chain.
     """
     pairs = list(dict.fromkeys(PAIRS["2"] + PAIRS["3"]))
     asked = [{"qi": qi, "qc": qc, "donation": donation} for qi, qc in pairs]
@@ -127,7 +132,7 @@ def swept(donation: str) -> dict[tuple[float, float], MeasuredPoint]:
 
 
 def one_pair(qi: float, qc: float, donation: str) -> dict[str, Any]:
-    """Return the measures of one pair."""
+    """Return the measures for the pair of quanta *qi* and *qc* (milliseconds)."""
     point = QuantumPoint(qi_seconds=qi / 1000, qc_seconds=qc / 1000)
     problem = QuantumModelProblem.model_validate(
         {"points": (point,), "donation": donation}
@@ -136,8 +141,10 @@ def one_pair(qi: float, qc: float, donation: str) -> dict[str, Any]:
 
 
 def curves(reading: Reading, figure: str, what: Measure) -> Curves:
-    """Return the curves of a figure: *what* against qc for each qi (2), or against qi
-    for each qc (3).
+    """Return the curves of Figure 2 or 3, as lists of *what*.
+
+    In Figure 2 there is a curve against qc for each qi; in Figure 3 there is a curve
+    against qi for each qc.
     """
     found = swept(reading.donation)
     lines: Curves = {}
@@ -151,11 +158,13 @@ def curves(reading: Reading, figure: str, what: Measure) -> Curves:
 
 
 NOISE = 1e-4
-"""Difference of neighbours up to which it counts as none."""
+"""The largest difference of two neighbouring values that counts as no difference."""
 
 
 def _steps(values: Sequence[float]) -> list[float]:
-    """Return the differences of neighbours, with 0 for those within the noise."""
+    """Return the differences of neighbouring values; differences within the noise are
+    0.
+    """
     found = []
     for a, b in pairwise(values):
         step = b - a
@@ -164,7 +173,9 @@ def _steps(values: Sequence[float]) -> list[float]:
 
 
 def _peaks(values: Sequence[float]) -> int:
-    """Count the inner local maxima; a plateau counts as one."""
+    """Return the number of local maxima that are not at the ends; a plateau counts as
+    one maximum.
+    """
     turns = [step for step in _steps(values) if step]
     return sum(before > 0 > after for before, after in pairwise(turns))
 
@@ -172,9 +183,11 @@ def _peaks(values: Sequence[float]) -> int:
 def trend(
     reading: Reading, figure: str, what: Measure, rises: bool, least: float = 0.0
 ) -> Found:
-    """Judge whether every curve rises (or falls) from its first value to its last.
+    """Judge whether every curve rises (or falls) from its first value to its last
+    value.
 
-    At least the share *least* of its steps must go that way, or stay level.
+    At least the share *least* of the steps of each curve must go in this direction, or
+    stay level.
     """
     name = "qi" if figure == "2" else "qc"
     sign = 1 if rises else -1
@@ -193,8 +206,8 @@ def trend(
 
 
 def waves(reading: Reading, what: Measure) -> Found:
-    """Judge whether Figure 2's curves have local maxima or, with *swings*, its
-    slowdowns swing.
+    """Judge whether a curve of Figure 2 has local maxima. For the slowdown, a curve
+    that swings is enough.
     """
     found = list(curves(reading, "2", what).values())
     swings = what == "slowdown" and any(map(_swings, found))
@@ -210,7 +223,9 @@ def waves(reading: Reading, what: Measure) -> Found:
 
 
 def _swings(values: Sequence[float]) -> bool:
-    """Return whether a curve is steep, then flat (under a third), then steep again."""
+    """Return whether a curve is steep, then less than a third as steep, and then steep
+    again.
+    """
     steps = _steps(values)
     flat = min(range(1, len(steps) - 1), key=lambda k: steps[k])
     return steps[flat] < min(max(steps[:flat]), max(steps[flat + 1 :])) / 3
@@ -232,9 +247,9 @@ def against_trend(reading: Reading) -> Found:
 def low_inversion(
     reading: Reading, regions: Sequence[tuple[int, int, int]], most: float
 ) -> Found:
-    """Judge whether the slowdown is at most *most* in regions of Figure 3.
+    """Judge whether the slowdown is at most *most* in each of *regions* of Figure 3.
 
-    A region is a value of qc and a range of qi.
+    A region is a value of qc, and the first and the last value of qi.
     """
     slowdowns = curves(reading, "3", "slowdown")
     fragmentations = curves(reading, "3", "fragmentation")
@@ -254,7 +269,7 @@ def low_inversion(
 def heavy_mix(seed: int) -> dict[str, float]:
     """Compare the exact plan of one heavy mix with the plans of other solvers.
 
-    A mix is 10 jobs on 32 processors (q = 10 ms, lambda = .1).
+    A heavy mix has 10 jobs on 32 processors (quantum q = 10 ms, weight lambda = .1).
     """
     problem = flexible_gang.generate("heavy-mix", {}, seed)
     limits = {"time_limit": HEAVY_SECONDS, "gap": 0.002}
@@ -280,7 +295,9 @@ def mixed(
     most: float = math.inf,
     each: bool = False,
 ) -> Found:
-    """Judge a figure of the heavy mixes, on average or on *each* of them."""
+    """Judge whether figure *of* of the heavy mixes lies between *least* and *most*, on
+    average or, if *each* is true, for every mix.
+    """
     found = values_of(heavy_mix, [{"seed": SEED + seed} for seed in range(size.mixes)])
     values = [one[of] for one in found]
     mean, low, high = mean_interval(values)

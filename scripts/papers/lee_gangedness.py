@@ -1,13 +1,16 @@
-"""Judge Table 3 of Lee et al., Section 5, and ioopt's monitor on unseen workloads.
+"""Judge Table 3 of Lee et al., Section 5, and ioopt's gangedness monitor on unseen
+workloads.
 
 The true class of a workload follows from its gamma_sub in the perturbation laboratory,
-which does not use messages. The paper's own classes set the scale: LOW up to the
-gamma_sub of a blocking application at LU's rate (3 requests a quantum), HIGH from that
-at Water's rate (12) on. Between them the paper says nothing, and such workloads are not
-scored. Workloads are drawn at random from a wide range about the defaults of the
-laboratory; none was used to choose the thresholds. A recording has 32 disturbed quanta
-among 192, the same density as the laboratory's 20 in 120: gamma_sub depends on the
-density, because two perturbations close together may cost little more than one.
+which uses no messages; gamma_sub is the share of a quantum that the other processes
+lose while one process is absent. The paper's own classes set the scale. A class is LOW
+up to the gamma_sub of a blocking application with LU's rate (3 requests a quantum), and
+HIGH from the gamma_sub of one with Water's rate (12 requests) on. The paper gives no
+class for values between the two, and such workloads are not scored. Workloads are drawn
+at random from a wide range around the defaults of the laboratory; none of them was used
+to choose the thresholds. A recording has 32 disturbed quanta among 192. This is the
+density of the laboratory, 20 in 120; gamma_sub depends on the density, because two
+perturbations close together may cost little more than one.
 """
 
 from __future__ import annotations
@@ -40,19 +43,20 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Trial(NamedTuple):
-    """Record the true class of a workload, and how often each class was found."""
+    """The true class of a workload, and how often the monitor found each class."""
 
     truth: Gangedness | None
-    """True class, or None if the paper gives no class."""
+    """The true class; None if the paper gives no class for such a workload."""
     found: Counter[str]
 
 
 def unseen(count: int, seed: int = SEED) -> list[Application]:
     """Return *count* workloads of each kind, drawn log-uniformly.
 
-    Intervals of barriers and phases reach from a tenth of the laboratory's defaults
-    (.01 and .05 quantum) to half a quantum. For every fourth workload of a kind there
-    is one more, from half a quantum to three.
+    The intervals between barriers, and the lengths of phases, reach from a tenth of the
+    defaults of the laboratory (.01 and .05 quantum) to half a quantum. For every fourth
+    workload of each kind there is one more workload, with half a quantum to three
+    quanta.
     """
     draw = np.random.default_rng(seed)
 
@@ -87,9 +91,10 @@ def monitored(
     fewer: int = 1,
     recording: Mapping[str, Any] = MappingProxyType({}),
 ) -> Found:
-    """Judge the classes of unseen workloads: at least *right*, at most 1 % wrong.
+    """Judge the classes that the monitor finds for unseen workloads: at least the share
+    *right* must be correct, and at most 1 % may be wrong.
 
-    One in *fewer* recordings is used, but at least five.
+    Of the recordings of each workload, one in *fewer* is used, but at least five.
     """
     many = max(5, size.recordings // fewer)
     workloads = unseen(size.count, seed)
@@ -105,7 +110,9 @@ def monitored(
 def trials(
     apps: list[Application], seeds: int, runs: int, **recording: Any
 ) -> list[Trial]:
-    """Return the true and the found classes of *apps*, on *seeds* recordings each."""
+    """Return the true class of each of *apps*, and the classes found in *seeds*
+    recordings of it.
+    """
     size = {
         "seeds": seeds,
         "runs": runs,
@@ -134,7 +141,9 @@ def trials(
 def one_workload(
     app: Json, seeds: int, runs: int, environment: Environment = "Sub_RR", **size: Any
 ) -> dict[str, Any]:
-    """Return gamma_sub of one workload, and how often the monitor gives each class."""
+    """Return the gamma_sub of one workload, and how often the monitor finds each class
+    in *seeds* recordings.
+    """
     problem = PerturbationProblem.model_validate({"applications": [app], **size})
     (known,) = problem.applications
     found: Counter[str] = Counter()
@@ -150,7 +159,9 @@ def one_workload(
 
 
 def score(group: list[Trial]) -> tuple[int, int, int]:
-    """Count right, wrong and UNKNOWN classes of the workloads with a true class."""
+    """Return the numbers of right, wrong and UNKNOWN classes found, for the workloads
+    with a true class.
+    """
     scored = [trial for trial in group if trial.truth is not None]
     right = sum(trial.found[str(trial.truth)] for trial in scored)
     unknown = sum(trial.found["UNKNOWN"] for trial in scored)
@@ -159,7 +170,9 @@ def score(group: list[Trial]) -> tuple[int, int, int]:
 
 
 def factor(*context: object, least: float) -> Found:
-    """Judge how far low and high gangedness are apart in the paper's Table 3."""
+    """Judge whether the message ratios of low and high gangedness in the paper's Table
+    3 differ at least by the factor *least*.
+    """
     ratios = {name: absent / gang for name, (gang, _, absent) in TABLE_3.items()}
     low = min(ratios["LU"], ratios["Enum"])
     factors = {name: low / ratios[name] for name in ("Water", "Barnes")}

@@ -1,8 +1,10 @@
-"""Judge Sections 4 and 5.2 of Lee et al.: costs of perturbations, messages, progress.
+"""Judge Sections 4 and 5.2 of Lee et al.: the costs of perturbations, messages, and
+progress.
 
-A slope is named "application [variant] environment processor", as in
-``Water balanced Sub_FX 3``; "a - b" is a difference. Runs of one seed see the same
-perturbations and are compared run by run.
+A slope is the cost of one perturbation in quanta. It is named "application [variant]
+environment processor", as in ``Water balanced Sub_FX 3``; "a - b" is the difference of
+two slopes. Runs with the same seed have the same perturbations, and are compared pair
+by pair.
 """
 
 from __future__ import annotations
@@ -30,12 +32,12 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Reading(NamedTuple):
-    """Describe one reading of what Sections 3 and 4 leave open."""
+    """One reading of what Sections 3 and 4 leave open."""
 
     donation: str = "return"
     """When a donated CPU comes back (Section 3)."""
     window: float = 1.0
-    """Share of a run, from its start on, in which perturbations happen."""
+    """The share of a run, from its start on, in which perturbations happen."""
     bursts: bool = False
     """Whether messages come in bursts, by the deviations of Table 3."""
     requests: bool = False
@@ -50,19 +52,21 @@ VARIANTS: dict[str, Json] = {
     "unbuffered": {"buffer_instructions": 0},
 }
 BURSTS = {"Enum": 0.968, "Water": 0.391, "LU": 0.526, "Barnes": 0.201}
-"""``active_share`` by Table 3's deviation and mean of messages: 1 / (1 +
-(deviation^2 - mean) / mean^2).
+"""For each program, the ``active_share`` that follows from the deviation and the mean
+of its messages in Table 3: 1 / (1 + (deviation^2 - mean) / mean^2).
 """
 TAKEN = (0, 1, 3)
-"""Processors of the fixed experiments (Section 4.2)."""
+"""The processors that are taken away in the fixed experiments (Section 4.2)."""
 SEED = 28
-"""First seed of the reported runs; programs and readings were chosen on seed 0."""
+"""The first seed of the reported runs. Programs and readings were chosen on seed 0."""
 SIGNS = {"above": -1, "under": 1}
 Recording = dict[str, Any]
 
 
 def read(name: str, reading: Reading, variant: str = "") -> Application:
-    """Return an application of either table under a *reading*."""
+    """Return the application *name* of Table 1 or 2, as *reading* and *variant* change
+    it.
+    """
     if name in TABLE_1:
         return TABLE_1[name]
     app = TABLE_2[name]
@@ -77,7 +81,7 @@ def read(name: str, reading: Reading, variant: str = "") -> Application:
 def slopes(app: Json, **settings: Any) -> dict[str, list[float]]:
     """Return the cost of a perturbation to one application in one environment.
 
-    One value per run, in quanta.
+    There is one value for each run, in quanta.
     """
     problem = PerturbationProblem.model_validate({"applications": [app], **settings})
     (known,) = problem.applications
@@ -91,7 +95,7 @@ def slopes(app: Json, **settings: Any) -> dict[str, list[float]]:
 def measured(
     names: Sequence[str], reading: Reading, **changes: int
 ) -> list[list[float]]:
-    """Return the slopes of each of *names*, one value per run."""
+    """Return the slopes of each of *names*, with one value for each run."""
     asked = []
     for name in names:
         app, *variant, environment, processor = name.split()
@@ -115,10 +119,11 @@ def slope(
     times: float = 1.0,
     **changes: int,
 ) -> Found:
-    """Judge slopes, or their differences (*times* a factor), against *cases*.
+    """Judge slopes, or their differences, multiplied by *times*, against *cases*.
 
-    *cases* maps names to targets. By *rule*, a slope must be ``within`` a distance of
-    its target, ``above`` it or ``under`` it.
+    *cases* gives the target for each name of a slope. According to *rule*, a slope must
+    be ``within`` the distance *within* of its target, ``above`` the target or ``under``
+    the target.
     """
     figures = []
     words = []
@@ -138,14 +143,15 @@ def slope(
 
 
 def one_recording(app: Json, seed: int, window: float) -> Recording:
-    """Record messages and progress in several runs; in each, another processor is
-    absent.
+    """Record messages and progress in several runs of *app*; in each run another
+    processor is absent.
 
-    ``gang`` and the other sets of quanta: means of messages and progress, and the range
-    of 90 % of the messages. ``many``, ``others`` and ``few``: the progress in % of the
-    maximum in quanta with more messages than the average gang quantum, with no more,
-    and with at most one. They cover quanta of absent processes and gang quanta, which
-    have the same number of senders.
+    For each set of quanta, such as ``gang``, the result has the means of messages and
+    progress, and the range that contains 90 % of the numbers of messages. ``many``,
+    ``others`` and ``few`` are progress in % of the maximum: in quanta with more
+    messages than the average gang quantum, in the other quanta, and in quanta with at
+    most one message. These three cover the gang quanta and the quanta of absent
+    processes, which have the same number of senders.
     """
     pairs: dict[Quanta, list[Any]] = {name: [] for name in QUANTA}
     for processor in TAKEN:
@@ -172,7 +178,7 @@ def one_recording(app: Json, seed: int, window: float) -> Recording:
 
 @cache
 def recorded(reading: Reading) -> dict[str, list[Recording]]:
-    """Return one recording of each application of Table 2 per run."""
+    """Return, for each application of Table 2, one recording for each run."""
     apps = [read(name, reading).model_dump(mode="json") for name in TABLE_2]
     asked = []
     for app, k in product(apps, range(reading.runs)):
@@ -184,13 +190,13 @@ def recorded(reading: Reading) -> dict[str, list[Recording]]:
 def means(
     found: Sequence[Recording], quanta: str, column: str = "messages"
 ) -> list[float]:
-    """Return the mean of one set of quanta in each recording."""
+    """Return, for each recording, the mean of *column* in one set of quanta."""
     return [one[quanta][column] for one in found]
 
 
 def kept(found: Sequence[Recording], column: str) -> list[float]:
-    """Return the mean of absent processes divided by that of gang quanta, by
-    recording.
+    """Return, for each recording, the mean of *column* while a process is absent,
+    divided by the mean in gang quanta.
     """
     absent = means(found, "nonrunning", column)
     gang = means(found, "gang", column)
@@ -204,7 +210,9 @@ def table_3(
     printed: Mapping[str, float],
     within: float,
 ) -> Found:
-    """Judge whether the means of a set are within a relative distance of Table 3's."""
+    """Judge whether the means of *column* in one set of quanta agree with Table 3, up
+    to the relative distance *within*.
+    """
     figures = []
     words = []
     for name, paper in printed.items():
@@ -215,9 +223,10 @@ def table_3(
 
 
 def progress(reading: Reading, less: Sequence[Sequence[str]]) -> Found:
-    """Judge which applications lose more progress while a process is absent.
+    """Judge which applications lose more of their progress while a process is absent.
 
-    *less* are pairs of names: the one that keeps less, and the one that keeps more.
+    *less* are pairs of names: first the application that should keep less, then the one
+    that should keep more.
     """
     parts = {name: kept(found, "progress") for name, found in recorded(reading).items()}
     words = [below(ratio_interval(parts[more], parts[name])) for name, more in less]
@@ -226,10 +235,11 @@ def progress(reading: Reading, less: Sequence[Sequence[str]]) -> Found:
 
 
 def many_messages(reading: Reading, few: float = 0.0) -> Found:
-    """Judge whether progress is greater with many messages than with others.
+    """Judge whether progress is greater in quanta with many messages than in the
+    others.
 
-    With *few*: whether some application reaches that progress, in %, with at most one
-    message.
+    If *few* is given, judge instead whether the progress of some application in quanta
+    with at most one message is at least *few* %.
     """
     figures = []
     words = []
@@ -251,11 +261,12 @@ def many_messages(reading: Reading, few: float = 0.0) -> Found:
 
 
 def needs(reading: Reading, by: str) -> Found:
-    """Judge whether gamma_sub follows messages (rule 5), *by* their rate or their
-    ratio.
+    """Judge whether gamma_sub follows the messages (rule 5): *by* says which property
+    of them, their rate or their ratio.
 
-    ``rate``: the program with the most messages in gang quanta has the least gamma_sub.
-    ``ratio``: the order by the ratio of messages is the order by gamma_sub.
+    ``rate``: the program with the most messages in gang quanta must have the smallest
+    gamma_sub. ``ratio``: the programs in descending order of the ratio of messages must
+    be in ascending order of gamma_sub.
     """
     slopes_of = measured([f"{name} Sub_RR 0" for name in TABLE_2], reading)
     gammas: dict[str, float] = {}

@@ -1,4 +1,6 @@
-"""Draw Figures 2, 3 and 5 to 10 of Lee et al., with the paper's numbers as marks."""
+"""Draw Figures 2, 3 and 5 to 10 of Lee et al., and mark the numbers that the paper
+prints.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,13 @@ from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumMeasures
 
 Marks = Mapping[str, Mapping[str, Sequence[float]]]
 REGIONS = {"2": ((24.5, 25.5),), "3": ((10, 15), (25, 40))}
-"""Milliseconds that Section 3.2 names, by figure. They are the period of the I/O
-job, and where inversion is low.
+"""For each figure, the regions in milliseconds that Section 3.2 names: the period of
+the I/O job (Figure 2), and where inversion is low (Figure 3).
 """
 
 
 def quanta(number: str, points: Sequence[MeasuredPoint]) -> Picture:
-    """Draw slowdown and fragmentation against the quanta (Figures 2 and 3)."""
+    """Draw slowdown and fragmentation against the quanta, as in Figure 2 or 3."""
     axes = plot_quantum_model(QuantumMeasures(points=tuple(points)))
     for low, high in REGIONS[number]:
         axes.axvspan(low, high, color=OTHERS, alpha=0.2, lw=0)
@@ -51,7 +53,8 @@ def quanta(number: str, points: Sequence[MeasuredPoint]) -> Picture:
 def perturbations(reading: Reading, marks: Marks) -> Iterator[Picture]:
     """Draw Figures 5 to 10.
 
-    *marks* are the slopes that Section 4.2 prints, by application and processor.
+    *marks* gives, for each application and processor, the slopes that Section 4.2
+    prints.
     """
     settings = {"runs": str(reading.runs), "window": "1.0"}
     types = laboratory.measure(generate("figure-5", settings, 0), seed=SEED).found
@@ -100,8 +103,8 @@ def perturbations(reading: Reading, marks: Marks) -> Iterator[Picture]:
 def _progress(problem: PerturbationProblem) -> Any:
     """Draw the progress on each processor over time.
 
-    Full progress reaches up to the next processor; lower progress means that processes
-    waited.
+    Full progress reaches up to the line of the next processor; lower progress means
+    that processes waited.
     """
     panels = Figure(figsize=(9, 7), layout="constrained").subplots(4, 1, sharex=True)
     for app, axes in zip(problem.applications, panels):
@@ -116,7 +119,9 @@ def _progress(problem: PerturbationProblem) -> Any:
 
 
 def _messages(heard: Mapping[str, Sequence[Recording]]) -> Any:
-    """Draw the messages in gang and non-gang quanta, with those of Table 3."""
+    """Draw the numbers of messages in gang and non-gang quanta, and mark those of Table
+    3.
+    """
     axes = Figure(figsize=(7, 4), layout="constrained").subplots()
     names = []
     for place, (name, found) in enumerate(heard.items()):

@@ -52,8 +52,8 @@ Cells = Sequence[Any]
 
 
 def conclusion(module: ModuleType, quick: bool, study: Study) -> dict[str, Any]:
-    """Compute the claims and pictures of a paper; return the results as they are
-    stored.
+    """Compute the claims and pictures of a paper; return the results in the form in
+    which they are stored.
     """
     rows: Sequence[Claim] = module.claims(quick)
     pictures: dict[str, dict[str, str]] = {}
@@ -76,9 +76,9 @@ def conclusion(module: ModuleType, quick: bool, study: Study) -> dict[str, Any]:
 
 
 def _svg(figure: Any) -> str:
-    """Return SVG with text as text and without a date.
+    """Return *figure* as SVG, with its text as text and without a date.
 
-    Equal runs then give equal, small files.
+    Equal runs then give equal files, which are small.
     """
     from matplotlib import rc_context
 
@@ -91,7 +91,7 @@ def _svg(figure: Any) -> str:
 
 
 def _version(name: str) -> str:
-    """Return the version of a package, ABSENT if it is not installed."""
+    """Return the version of a package, or ABSENT if the package is not installed."""
     if name == "ioopt":
         return __version__
     try:
@@ -101,9 +101,11 @@ def _version(name: str) -> str:
 
 
 def write_page(page: Path, found: Mapping[tuple[str, str], Conclusion]) -> None:
-    """Write *page*, and beside it a page for each paper and the pictures.
+    """Write the summary to *page*, and in a folder beside it a page for each paper,
+    with its pictures.
 
-    Prefer a full run of a paper to a quick one.
+    *found* has results keyed by (paper, size). Full results of a paper are preferred to
+    quick ones.
     """
     chosen: dict[str, str] = {}
     for name in TITLES:
@@ -122,18 +124,20 @@ def write_page(page: Path, found: Mapping[tuple[str, str], Conclusion]) -> None:
 
 
 def claims_of(one: Conclusion) -> list[Claim]:
-    """Return the claims of a conclusion."""
+    """Return the claims in the stored results of a paper."""
     return [Claim(*row) for row in one["claims"]]
 
 
 def counted(rows: Iterable[Claim]) -> str:
-    """Return the number of *rows* with each verdict as text."""
+    """Return, as text, how many of *rows* have each verdict."""
     count = Counter(row.verdict for row in rows)
     return ", ".join(f"{count[word]} {word}" for word in VERDICTS if count[word])
 
 
 def told(row: Claim, figures: bool = True) -> str:
-    """Return the readings that have other verdicts as text, grouped by verdict."""
+    """Return the readings of *row* that have another verdict, as text in groups of the
+    same verdict.
+    """
     readings: dict[str, list[str]] = {word: [] for word in VERDICTS}
     for name, word, figure in row.other:
         if figures:
@@ -147,12 +151,12 @@ def told(row: Claim, figures: bool = True) -> str:
 
 
 def cells(rows: Iterable[Claim]) -> list[Cells]:
-    """Return the rows of a table with COLUMNS."""
+    """Return the rows of a table that has COLUMNS."""
     return [(*row[:5], told(row)) for row in rows]
 
 
 def _headlines(ended: Mapping[str, Conclusion], folder: str) -> str:
-    """Return the table of each paper's main claims."""
+    """Return a table of the main claims of all papers."""
     rows: list[Cells] = []
     for name, one in ended.items():
         authors = TITLES[name].partition(":")[0]
@@ -184,7 +188,9 @@ def _headlines(ended: Mapping[str, Conclusion], folder: str) -> str:
 def _counts(
     chosen: Mapping[str, str], ended: Mapping[str, Conclusion]
 ) -> Iterator[str]:
-    """Yield the table of verdicts by paper, then a line on the claims of ioopt."""
+    """Yield a table of the number of claims with each verdict, one row for each paper;
+    then a line on the claims of ioopt.
+    """
     yield "## All claims of the papers\n"
     rows: list[Cells] = []
     own: list[Claim] = []
@@ -210,7 +216,9 @@ def _counts(
 
 
 def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterator[str]:
-    """Yield the parts of one paper's page, and write its pictures into *folder*."""
+    """Yield the parts of the page of one paper, and write its pictures into
+    *folder*.
+    """
     yield f"# {TITLES[paper]}\n"
     command = f"python scripts/reproduce.py {paper}"
     remark = ""
@@ -241,13 +249,13 @@ def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterator[s
 
 
 def _table(headers: Sequence[str], rows: Iterable[Cells]) -> str:
-    """Return a Markdown table; bars in its cells are escaped."""
+    """Return a Markdown table; the character ``|`` is escaped in its cells."""
     escaped = [[_escaped(cell) for cell in row] for row in rows]
     return render(headers, escaped, "markdown")
 
 
 def _escaped(cell: Any) -> Any:
-    """Return a cell with its bars escaped."""
+    """Return a cell in which the character ``|`` is escaped."""
     if isinstance(cell, str):
         return cell.replace("|", "\\|")
     return cell

@@ -1,9 +1,10 @@
-"""Judge the claims of Zhang et al. under the slowdown as printed and two other
+"""Judge the claims of Zhang et al., with the slowdown as printed and in two other
 readings.
 
-"x % better" means the ratio of two means minus one, as in the paper ("over 200 %"): the
-better mean is at most 1 / (1 + x) of the other. A claim over several loads is judged at
-each of them, against the best of the rivals that it names.
+"x % better" means that the ratio of two means, minus one, is x %, as in the paper
+("over 200 %"): the better mean is at most 1 / (1 + x / 100) of the other mean. A claim
+about several loads is judged at each of them, against the best of the rivals that the
+claim names.
 """
 
 from __future__ import annotations
@@ -57,15 +58,17 @@ OURS = (guarded(GuardedSettings()), index(IndexSettings()))
 POLICIES = {
     policy.name: policy for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS, *OURS)
 }
-"""Every policy that is compared."""
+"""All policies that are compared, keyed by name."""
 CLASSES = (0.5, 0.33, 0.1)
-"""The paper's three classes of workloads by I/O intensity r."""
+"""The I/O intensities r of the paper's three classes of workloads."""
 COSTS = (0.0, 10.0, 20.0, 30.0)
-"""Migration costs C of Figure 8 in seconds."""
+"""The migration costs C of Figure 8 in seconds."""
 BUDGETS = (0, 16, 32, 64, 128, 256, 320)
-"""Most tasks Q of Figure 8 that migrate in a time slice."""
+"""The values of Q in Figure 8: the largest number of tasks that may migrate in a time
+slice.
+"""
 LAST = 8
-"""Position of the highest load (t_e = 3102 s, the paper's 3000) among the nine."""
+"""The index of the highest of the nine loads (t_e = 3102 s; the paper has 3000 s)."""
 ARRIVAL = "from arrival"
 READINGS: dict[str, dict[str, Any]] = {
     "slowdown and response from start": {},
@@ -75,7 +78,9 @@ READINGS: dict[str, dict[str, Any]] = {
         "preset": {"class_centre": 4.66, "interarrival_cv": 1.0},
     },
 }
-"""Changes of a reading: the instant from which time counts, and the workload."""
+"""For each reading, its changes: the instant from which time counts, and settings of
+the workload.
+"""
 
 
 @cache
@@ -89,7 +94,9 @@ def simulated(
     budget: int,
     **preset: Any,
 ) -> Mapping[str, float]:
-    """Return the measures of one workload; *load* counts the nine loads from 0."""
+    """Simulate one workload under *policy*; return its measures. *load* is the index of
+    one of the nine loads.
+    """
     settings = BluePacificLike(
         jobs=jobs,
         mean_local_seconds=LOADS_SECONDS[load],
@@ -118,8 +125,8 @@ def simulated(
 
 @dataclass(frozen=True)
 class Runs:
-    """Set the number of jobs and the seeds of the runs, and one reading of their
-    measures.
+    """The number of jobs and the seeds of the runs, and the reading under which they
+    are measured.
     """
 
     jobs: int = 10_000
@@ -130,7 +137,9 @@ class Runs:
     def values(
         self, measure: str, policy: str, load: int, intensity: Any, **options: Any
     ) -> list[float]:
-        """Return a measure of one point, one value per seed."""
+        """Return *measure* for one policy, load and I/O intensity, with one value for
+        each seed.
+        """
         asked = []
         for seed in self.seeds:
             one = {
@@ -153,13 +162,15 @@ class Runs:
     def mean(
         self, measure: str, policy: str, load: int, intensity: Any, **options: Any
     ) -> float:
-        """Return the mean over the seeds."""
+        """Return the mean of *measure* over the seeds."""
         return fmean(self.values(measure, policy, load, intensity, **options))
 
     def ratio(
         self, measure: str, better: str, worse: str, load: int, intensity: Any
     ) -> Ratio:
-        """Return the mean of one policy divided by that of another."""
+        """Return the mean of *measure* under policy *better* divided by the mean under
+        policy *worse*.
+        """
         base = self.values(measure, worse, load, intensity)
         over = self.values(measure, better, load, intensity)
         return ratio_interval(base, over)
@@ -173,9 +184,11 @@ class Runs:
         since: float = 0.0,
         until: float = float("inf"),
     ) -> dict[float, Ratio]:
-        """Return one policy divided by the best of others at each load.
+        """Return, for each load, the mean of *measure* under *policy* divided by the
+        mean under the best of the policies *of*.
 
-        The loads are those with t_e from *since* to *until*.
+        The loads are those whose t_e (mean local run time in seconds) lies between
+        *since* and *until*.
         """
         found: dict[float, Ratio] = {}
         for load, seconds in enumerate(LOADS_SECONDS):
@@ -188,7 +201,9 @@ class Runs:
 
 
 def gain(ratio: Ratio) -> str:
-    """Return the gain of the better policy: the ratio of the means minus one."""
+    """Return, as text, the gain of the better policy: the ratio of the means minus
+    one.
+    """
     if ratio.mean < 1e-3:
         return "over 1000 times"
     return f"{1 / ratio.mean - 1:+.0%}"
@@ -203,9 +218,9 @@ def best(
     least: float = 0.0,
     **loads: float,
 ) -> Found:
-    """Judge whether one policy is better than the best of others at each load.
+    """Judge whether *policy* is better than the best of the policies *of* at each load.
 
-    With *least* it must be better by that share.
+    If *least* is given, it must be better by at least this share.
     """
     found = runs.ratios(measure, policy, of, intensity, **loads)
     words = {seconds: _better(ratio, least) for seconds, ratio in found.items()}
@@ -227,7 +242,9 @@ def best(
 
 
 def _better(ratio: Ratio, least: float) -> str:
-    """Judge whether a ratio is below 1, or better by *least* where that is given."""
+    """Judge whether *ratio* is below 1. If *least* is given, judge whether it is so far
+    below 1 that the gain is at least *least*.
+    """
     if least:
         return reaches(ratio, 1 / (1 + least))
     return below(ratio)
@@ -236,10 +253,10 @@ def _better(ratio: Ratio, least: float) -> str:
 def best_at_most(
     runs: Runs, policy: str, of: Sequence[str], intensities: Sequence[Any], measure: str
 ) -> Found:
-    """Judge whether one policy is better than others at more than half of the
+    """Judge whether *policy* is better than all policies *of* on more than half of the
     workloads.
 
-    The workloads are all loads of each of *intensities*.
+    The workloads are all loads with each of *intensities*.
     """
     counts = []
     total = 0
@@ -254,7 +271,11 @@ def best_at_most(
 
 
 def local_jobs(runs: Runs, counts: Sequence[Mapping[str, Any]]) -> Found:
-    """Judge the final number of local jobs, by a share of the paper's count."""
+    """Judge whether the final number of local jobs is close to the number in the paper.
+
+    *counts* gives, for each case, the number in the paper and the largest relative
+    distance from it.
+    """
     figures = []
     words = []
     for each in counts:
@@ -266,9 +287,10 @@ def local_jobs(runs: Runs, counts: Sequence[Mapping[str, Any]]) -> Found:
 
 
 def collapse(runs: Runs, policy: str, intensity: float, measure: str) -> Found:
-    """Judge whether a policy is worse than IOGS at the highest load, and close to GS.
+    """Judge whether *policy* is worse than IOGS at the highest load, and close to GS.
 
-    Close means nearer to GS than at the lowest load, and within a quarter of it.
+    It is close if its ratio to GS is nearer to 1 than at the lowest load, and differs
+    from 1 by less than a quarter.
     """
     to_iogs = runs.ratio(measure, "iogs", policy, LAST, intensity)
     low = runs.ratio(measure, policy, "gs", 0, intensity).mean
@@ -282,8 +304,8 @@ def collapse(runs: Runs, policy: str, intensity: float, measure: str) -> Found:
 
 
 def _distances(runs: Runs, policy: str, measure: str) -> list[float]:
-    """Return, by load, the distance of *policy* from GS divided by that of IOGS (r =
-    .1).
+    """Return, for each load, the distance of *policy* from GS divided by the distance
+    of IOGS from GS (r = .1).
     """
     found = []
     for load in range(len(LOADS_SECONDS)):
@@ -295,9 +317,10 @@ def _distances(runs: Runs, policy: str, measure: str) -> list[float]:
 
 
 def close_to_gs(runs: Runs, policy: str, share: float, measure: str) -> Found:
-    """Judge whether a policy is near GS at each load (r = .1).
+    """Judge whether *policy* is close to GS at each load (r = .1).
 
-    Near means at most *share* times as far from it as IOGS.
+    It is close if its distance from GS is at most *share* times the distance of IOGS
+    from GS.
     """
     close = _distances(runs, policy, measure)
     figure = (
@@ -307,7 +330,9 @@ def close_to_gs(runs: Runs, policy: str, share: float, measure: str) -> Found:
 
 
 def closer_at_the_end(runs: Runs, policy: str, measure: str) -> Found:
-    """Judge whether a policy is closer to GS at the highest load than at the lowest."""
+    """Judge whether *policy* is closer to GS at the highest load than at the lowest
+    load.
+    """
     low = runs.ratio(measure, policy, "gs", 0, 0.1).mean
     high = runs.ratio(measure, policy, "gs", LAST, 0.1).mean
     figure = f"{low:.2f} x GS at the lowest load, {high:.2f} x at the highest"
@@ -315,9 +340,10 @@ def closer_at_the_end(runs: Runs, policy: str, measure: str) -> Found:
 
 
 def slightly_worse(runs: Runs, policy: str, share: float, measure: str) -> Found:
-    """Judge whether a policy is slightly worse than GS at each load (r = .1).
+    """Judge whether *policy* is slightly worse than GS at each load (r = .1).
 
-    Slightly means at most *share* times as far from it as IOGS.
+    It is only slightly worse if its distance from GS is at most *share* times the
+    distance of IOGS from GS.
     """
     ratios = list(runs.ratios(measure, "gs", [policy], 0.1).values())
     near = [one <= share for one in _distances(runs, policy, measure)]
@@ -332,8 +358,8 @@ def slightly_worse(runs: Runs, policy: str, share: float, measure: str) -> Found
 
 
 def cost_of_migration(runs: Runs, margin: float, measure: str) -> Found:
-    """Judge whether each C differs from C = 0 by at most *margin* at the highest
-    load.
+    """Judge whether, at the highest load, *measure* with each migration cost C differs
+    from that with C = 0 by at most *margin*.
     """
     figures = []
     words = []
@@ -356,8 +382,8 @@ def cost_of_migration(runs: Runs, margin: float, measure: str) -> Found:
 
 
 def _within_margin(ratio: Ratio, margin: float) -> str:
-    """Judge whether a ratio is within *margin* of 1; a tie if its interval is
-    across.
+    """Judge whether *ratio* differs from 1 by at most *margin*. It is a tie if a limit
+    of the margin lies inside the interval of the ratio.
     """
     if 1 - margin <= ratio.low and ratio.high <= 1 + margin:
         return HOLDS
@@ -367,7 +393,9 @@ def _within_margin(ratio: Ratio, margin: float) -> str:
 
 
 def _by_budget(runs: Runs, intensity: float, measure: str) -> dict[int, list[float]]:
-    """Return a measure by Q at the highest load."""
+    """Return the values of *measure* at the highest load for each Q, the number of
+    tasks that may migrate.
+    """
     found: dict[int, list[float]] = {}
     for budget in BUDGETS:
         found[budget] = runs.values(
@@ -379,8 +407,8 @@ def _by_budget(runs: Runs, intensity: float, measure: str) -> dict[int, list[flo
 def gain_by_budget(
     runs: Runs, intensity: float, measure: str, least: float = 0.0
 ) -> Found:
-    """Judge whether the largest Q is better than Q = 0, by at least *least* if it is
-    given.
+    """Judge whether the largest Q is better than Q = 0; if *least* is given, by at
+    least this share.
     """
     found = _by_budget(runs, intensity, measure)
     ratio = ratio_interval(found[0], found[320])
@@ -389,7 +417,9 @@ def gain_by_budget(
 
 
 def early_gain(runs: Runs, intensity: float, measure: str, share: float) -> Found:
-    """Judge whether Q = 64 has more than *share* of the gain of the largest Q."""
+    """Judge whether Q = 64 gives more than *share* of the gain that the largest Q
+    gives.
+    """
     found = _by_budget(runs, intensity, measure)
     none = fmean(found[0])
     early = (none - fmean(found[64])) / (none - fmean(found[320]))
@@ -397,7 +427,7 @@ def early_gain(runs: Runs, intensity: float, measure: str, share: float) -> Foun
 
 
 def larger_budgets(runs: Runs, intensity: float, measure: str) -> Found:
-    """Judge whether each Q over 64 is worse than 64."""
+    """Judge whether each Q above 64 is worse than Q = 64."""
     found = _by_budget(runs, intensity, measure)
     figures = []
     words = []
@@ -410,14 +440,14 @@ def larger_budgets(runs: Runs, intensity: float, measure: str) -> Found:
 
 
 def runs_of(quick: bool) -> Runs:
-    """Return the runs of one size."""
+    """Return the quick runs or the full runs."""
     if quick:
         return Runs(jobs=1_000, seeds=range(2))
     return Runs()
 
 
 def sizes(quick: bool) -> str:
-    """Say in one line how much is run, and on which seeds."""
+    """Return one line that says how much is run, and on which seeds."""
     runs = runs_of(quick)
     return (
         f"preset blue-pacific-like, {runs.jobs} jobs, seeds {runs.seeds[0]} to "
@@ -434,7 +464,9 @@ def claims(quick: bool) -> list[Claim]:
 
 
 def notes(rows: Sequence[Claim]) -> Iterator[str]:
-    """Yield the notes of the table, and how many claims hold by two readings."""
+    """Yield the notes in the table of the paper, and how many claims hold under two of
+    the readings.
+    """
     yield from table("zhang")["notes"]
     printed = [row.verdict for row in rows].count(HOLDS)
     from_arrival = [_verdict_from_arrival(row) for row in rows].count(HOLDS)
@@ -445,7 +477,9 @@ def notes(rows: Sequence[Claim]) -> Iterator[str]:
 
 
 def _verdict_from_arrival(row: Claim) -> str:
-    """Return the verdict of a claim where slowdown is counted from arrival."""
+    """Return the verdict of a claim under the reading that counts slowdown from
+    arrival.
+    """
     for name, word, _ in row.other:
         if name == ARRIVAL:
             return word
@@ -453,9 +487,9 @@ def _verdict_from_arrival(row: Claim) -> str:
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
-    """Draw slowdown and wait by load, local jobs, and Figure 8.
+    """Draw slowdown and wait against the load, the number of local jobs, and Figure 8.
 
-    What the paper's text prints of them is marked.
+    Numbers that the text of the paper prints are marked.
     """
     runs = replace(runs_of(quick), since="arrival")
     drawn: list[tuple[Any, str]] = [*product((*CLASSES, "mixed"), ("slowdown", "wait"))]
@@ -492,10 +526,11 @@ def pictures(quick: bool) -> Iterator[Picture]:
 
 
 def _printed_slowdowns(runs: Runs) -> Marks:
-    """Return the slowdowns at r = .5 that the paper's text allows, by our GS and IOGS.
+    """Return the largest slowdowns at r = .5 that the text of the paper allows,
+    relative to our GS and IOGS.
 
-    IOGS is to be at most half of GS, a third from 2000 s on; Migrate-IOGS at most half
-    of IOGS from 2500 s on.
+    According to the text, IOGS has at most half the slowdown of GS, and a third from
+    2000 s on; Migrate-IOGS has at most half the slowdown of IOGS from 2500 s on.
     """
     iogs_marks = []
     migrate_marks = []
@@ -513,7 +548,7 @@ def _printed_slowdowns(runs: Runs) -> Marks:
 
 
 Marks = Mapping[str, list[tuple[float, float]]]
-"""Points to be marked, as places and values, by their name in the legend."""
+"""For each name in the legend, the points to mark as (place, value)."""
 LOAD = "mean local run time (s)"
 WORDS = {
     "slowdown": "mean slowdown from arrival",
@@ -530,7 +565,9 @@ def _picture(
     across: str,
     marks: Marks,
 ) -> Picture:
-    """Draw means and standard errors, on an axis that is logarithmic from 1 on."""
+    """Draw means and standard errors; the vertical axis is logarithmic from 1
+    upwards.
+    """
     axes = plot_sweep(lines, across, WORDS[measure], title=title, marks=marks)
     axes.set_yscale("symlog", linthresh=1.0)
     axes.set_ylim(bottom=1.0 if measure == "slowdown" else 0.0)

@@ -1,10 +1,12 @@
-"""Judge the claims of Zhou et al., Figures 8 to 11 and Section VI, and FILL.
+"""Judge the claims of Zhou et al. (Figures 8 to 11 and Section VI), and those of ioopt
+about FILL.
 
-The paper has three single months of one machine. Here every figure is the mean over
-paired seeded months of three presets, with its 95 % interval. The text is read as:
-ascending slowdowns (rule 13), sharing by nodes (Section III.A.4), and left-over
-bandwidth unused (rule 11); the other readings change one of these. A claim that names
-no workload has three cases, one per workload. FILL is compared with ADAPTIVE.
+The paper shows three single months of one machine. Here every figure is a mean over
+months generated from three presets with paired seeds, with its 95 % interval. The text
+is read as follows: slowdowns in ascending order (rule 13), sharing by nodes (Section
+III.A.4), and left-over bandwidth unused (rule 11). Most of the other readings change
+one of these. A claim that names no workload has three cases, one for each workload.
+FILL is compared with ADAPTIVE.
 """
 
 from __future__ import annotations
@@ -44,9 +46,13 @@ from ioopt.solvers.batch_io import adaptive, conservative
 from ioopt.solvers.batch_io.run import run_trace
 
 PRINTED = (0.3, 0.5, 1.0, 1.5)
-"""Expansion factors that Section IV.E names, and 1: the workloads as they are."""
+"""The expansion factors that Section IV.E names, and 1, which stands for the unchanged
+workloads.
+"""
 FACTORS = (*PRINTED, 0.8, 1.2)
-"""Figure 11 has six factors; the last two are guessed: drawn, but not judged."""
+"""The six expansion factors of Figure 11. The last two are guessed; they are drawn but
+not judged.
+"""
 CONSERVATIVE = ("cons-fcfs", "cons-max-util", "cons-min-inst-sld", "cons-min-aggr-sld")
 SLOWDOWNS = CONSERVATIVE[2:]
 PAPER_POLICIES = (*CONSERVATIVE, "adaptive")
@@ -56,7 +62,9 @@ PRESETS = {
     "3": "mira-bursts",
     "month": "mira-month",
 }
-"""Workload of the paper -> preset that stands for it; our claims are on the last."""
+"""For each workload of the paper, the preset that stands for it. Claims of ioopt use
+the last preset.
+"""
 WORKLOADS = ("1", "2", "3")
 FIRST_SEED = 1000
 METRICS = (
@@ -73,17 +81,21 @@ UTILISATION = "utilisation"
 
 
 class Reading(NamedTuple):
-    """Describe one reading of what the paper leaves open."""
+    """One reading of what the paper leaves open."""
 
     share: str = "per-node"
-    """How BASE_LINE shares the bandwidth."""
+    """How BASE_LINE shares the bandwidth among the requests."""
     top: str = ""
-    """Suffix of conservative policies that use left-over bandwidth: ``+top``."""
+    """The suffix ``+top`` if conservative policies also use left-over bandwidth,
+    otherwise empty.
+    """
     order: str = "ascending"
-    """Which slowdown goes first."""
+    """Whether the requests with the smallest or the largest slowdown go first."""
 
     def policy(self, name: str) -> str:
-        """Return the policy that runs where the paper says *name*, with its setting."""
+        """Return the policy, with its setting, that stands for the policy *name* of the
+        paper under this reading.
+        """
         if name == "base-line":
             return f"{name}:share={self.share}"
         if name in CONSERVATIVE:
@@ -102,11 +114,15 @@ READINGS = {
     "even split, most slowed first": Reading("even-split", order="descending"),
 }
 SINGLE = tuple(READINGS)[:5]
-"""Readings of a row that names none: those that change at most one point."""
+"""The readings under which a row that names none is judged: those that change at most
+one assumption.
+"""
 
 
 class Size(NamedTuple):
-    """How much one reproduction runs."""
+    """The size of a reproduction: the number of seeds, the settings of the presets, and
+    the engine of the simulator.
+    """
 
     seeds: int
     settings: dict[str, str]
@@ -118,10 +134,12 @@ QUICK = Size(2, {"jobs": "100", "days": "1"}, "python")
 
 
 class Runs(NamedTuple):
-    """Store the metrics of all runs, and the reading under which they are looked up."""
+    """The metrics of all runs, and the reading under which they are looked up."""
 
     values: dict[tuple[Any, ...], list[dict[str, float]]]
-    """Metrics by workload, loop, policy and expansion factor; one item per seed."""
+    """The metrics, keyed by (workload, loop, policy, expansion factor); each item has
+    one element for each seed.
+    """
     reading: Reading = READINGS["as printed"]
 
     def of(
@@ -132,7 +150,7 @@ class Runs(NamedTuple):
         factor: float,
         loop: str = "closed",
     ) -> list[float]:
-        """Return the metric, one value per seed."""
+        """Return *metric* under *policy*, with one value for each seed."""
         key = (workload, loop, self.reading.policy(policy), factor)
         return [run[metric] for run in self.values[key]]
 
@@ -145,7 +163,9 @@ class Runs(NamedTuple):
         against: str = "base-line",
         loop: str = "closed",
     ) -> Ratio:
-        """Return the mean under *policy* divided by that under *against*."""
+        """Return the mean of *metric* under *policy* divided by its mean under
+        *against*.
+        """
         base = self.of(metric, against, workload, factor, loop)
         over = self.of(metric, policy, workload, factor, loop)
         return ratio_interval(base, over)
@@ -167,7 +187,7 @@ def one_run(
     settings: dict[str, str],
     engine: str,
 ) -> dict[str, float]:
-    """Return the metrics of one policy on one workload."""
+    """Simulate one policy on one workload and return the metrics."""
     trace = _trace(preset, seed, factor, tuple(settings.items()))
     name, _, setting = policy.partition(":")
     given: dict[str, str] = {}
@@ -180,7 +200,9 @@ def one_run(
 
 
 def _needed(workload: str, factor: float) -> Iterator[tuple[str, str]]:
-    """Yield the loops and policies that the claims and pictures ask for."""
+    """Yield, as (loop, policy), the runs that claims and pictures need for a workload
+    and an expansion factor.
+    """
     if workload not in WORKLOADS:
         yield from product(("closed", "open"), ("adaptive", "fill"))
         return
@@ -196,7 +218,9 @@ def _needed(workload: str, factor: float) -> Iterator[tuple[str, str]]:
 
 
 def run_all(size: Size) -> Runs:
-    """Run all policies, workloads, seeds and expansion factors that claims ask for."""
+    """Run all combinations of policy, workload, seed and expansion factor that claims
+    and pictures need.
+    """
     keys: list[tuple[str, str, str, float]] = []
     asked: list[dict[str, Any]] = []
     seeds = range(FIRST_SEED, FIRST_SEED + size.seeds)
@@ -230,7 +254,9 @@ def turned(ratio: Ratio) -> Ratio:
 
 
 def each(workloads: Sequence[str], judged: Callable[[str], Found]) -> Found:
-    """Return figures and verdict of a claim, *judged* on each of *workloads*."""
+    """Return the figures and the verdict of a claim that function *judged* judges on
+    each of *workloads*.
+    """
     figures = []
     words = []
     for workload in workloads:
@@ -252,12 +278,12 @@ def compared(
     up_to: float | None = None,
     within: Sequence[float] = (),
 ) -> Found:
-    """Judge whether a metric is lower (or with *higher*, higher) than under another
-    policy.
+    """Judge whether *metric* is lower under *policy* than under *against*; if *higher*
+    is true, whether it is higher.
 
-    With *within* the ratio must lie between the two ends, with *limit* it may be at
-    most that. With *up_to* the claim holds only partly if the ratio is farther from 1
-    than that value.
+    The following apply to the ratio of the two means. With *within*, the ratio must lie
+    between the two ends. With *limit*, it must be at most *limit*. With *up_to*, the
+    claim holds only partly if the ratio is farther from 1 than *up_to*.
     """
 
     def judged(workload: str) -> Found:
@@ -276,7 +302,7 @@ def compared(
 
 
 def _on_side(ratio: Ratio, higher: bool) -> str:
-    """Judge whether a ratio is below 1, or above 1 if *higher*."""
+    """Judge whether *ratio* is below 1; if *higher* is true, whether it is above 1."""
     if higher:
         return below(turned(ratio))
     return below(ratio)
@@ -291,7 +317,9 @@ def pairs(
     factor: float = 1.0,
     higher: bool = False,
 ) -> Found:
-    """Judge whether each of *policies* is below (*higher*: above) each of *others*."""
+    """Judge whether *metric* under each of *policies* is lower than under each of
+    *others*; if *higher* is true, whether it is higher.
+    """
 
     def judged(workload: str) -> Found:
         words = []
@@ -305,7 +333,9 @@ def pairs(
 
 
 def not_always(runs: Runs, metric: str, policies: Sequence[str]) -> Found:
-    """Judge whether each of *policies* fails to improve on base-line somewhere."""
+    """Judge whether each of *policies* fails to improve on base-line on at least one
+    workload.
+    """
 
     def judged(policy: str) -> Found:
         ratios = [runs.ratio(metric, policy, workload) for workload in WORKLOADS]
@@ -323,10 +353,11 @@ def largest(
     of: str = "",
     on: str = "",
 ) -> Found:
-    """Judge the largest cut of all policies and workloads against the paper's *limit*.
+    """Judge whether the largest reduction, over all policies and workloads, reaches the
+    paper's *limit*.
 
-    With *of* and *on* the paper names its policy and workload: then judge the cut
-    there, and whether it is the largest.
+    If the paper names the policy *of* and the workload *on*, judge the reduction for
+    these two, and whether it is the largest.
     """
     found: dict[tuple[str, str], Ratio] = {}
     for policy, workload in product(PAPER_POLICIES, WORKLOADS):
@@ -341,7 +372,9 @@ def largest(
 
 
 def rising(runs: Runs, metric: str, policies: Sequence[str]) -> Found:
-    """Judge whether a metric grows from each printed expansion factor to the next."""
+    """Judge whether *metric* grows from each printed expansion factor to the next,
+    under each of *policies*.
+    """
 
     def judged(workload: str) -> Found:
         words = []
@@ -355,8 +388,8 @@ def rising(runs: Runs, metric: str, policies: Sequence[str]) -> Found:
 
 
 def no_gain(runs: Runs, metric: str, factor: float, margin: float) -> Found:
-    """Judge whether no policy is better than base-line by more than *margin* and
-    chance.
+    """Judge that no policy is clearly better than base-line: its gain is within
+    *margin*, or its interval includes no gain.
     """
 
     def judged(workload: str) -> Found:
@@ -370,9 +403,10 @@ def no_gain(runs: Runs, metric: str, factor: float, margin: float) -> Found:
 
 
 def steps(grant: GrantFunction, count: int) -> int:
-    """Count the lines of Python that one decision on *count* requests runs.
+    """Return the number of lines of Python that *grant* runs for one decision on
+    *count* requests.
 
-    The requests are of 512 to 4,096 nodes each.
+    The requests have 512 to 4,096 nodes each.
     """
     limits = Limits.of(MIRA)
     ran = 0
@@ -399,9 +433,11 @@ def steps(grant: GrantFunction, count: int) -> int:
 
 
 def cheaper(runs: Runs, few: int, many: int) -> Found:
-    """Judge whether a decision of cons-min-aggr-sld grows less than one of Algorithm 1.
+    """Judge whether the cost of a decision grows more slowly with cons-min-aggr-sld
+    than with Algorithm 1.
 
-    Counted are the lines that run, for *few* and for *many* requests.
+    The cost is the number of lines that run; it is counted for *few* and for *many*
+    requests.
     """
     grants = {
         "cons-min-aggr-sld": conservative.cons_min_aggr_sld,
@@ -422,7 +458,9 @@ def cheaper(runs: Runs, few: int, many: int) -> Found:
 def fill_over_adaptive(
     runs: Runs, metric: str, factors: Sequence[float], loop: str, limit: float
 ) -> Found:
-    """Judge FILL over ADAPTIVE on mira-month, at each expansion factor."""
+    """Judge *metric* under FILL divided by that under ADAPTIVE against *limit*, on
+    mira-month at each expansion factor.
+    """
     figures = []
     words = []
     for factor in factors:
@@ -433,7 +471,7 @@ def fill_over_adaptive(
 
 
 def sizes(quick: bool) -> str:
-    """Return one line on how much is run."""
+    """Return one line that says how much is run."""
     size = _size(quick)
     settings = [f"{key}={value}" for key, value in size.settings.items()]
     what = ", ".join([*PRESETS.values(), *settings])
@@ -445,14 +483,16 @@ def sizes(quick: bool) -> str:
 
 
 def _size(quick: bool) -> Size:
-    """Return how much is run."""
+    """Return the quick size or the full size."""
     if quick:
         return QUICK
     return FULL
 
 
 def claims(quick: bool) -> list[Claim]:
-    """Return the claims of the paper, each under every reading, and ours."""
+    """Return the claims of the paper, each judged under its readings, and the claims of
+    ioopt.
+    """
     runs = run_all(_size(quick))
     under = {}
     for name, reading in READINGS.items():
@@ -462,7 +502,9 @@ def claims(quick: bool) -> list[Claim]:
 
 
 def notes(rows: Sequence[Claim]) -> Iterator[str]:
-    """Yield what the workloads stand for, and how many claims hold by each reading."""
+    """Yield what the workloads stand for, and how many claims hold under each
+    reading.
+    """
     stand = ", ".join(f"{PRESETS[workload]} for {workload}" for workload in WORKLOADS)
     yield (
         f"The paper's three months are not public. {stand}: which stands for which is "
@@ -487,7 +529,9 @@ def _verdict_under(reading: str, row: Claim) -> str:
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
-    """Draw Figures 8 to 11, over BASE_LINE, with the numbers that the text prints."""
+    """Draw Figures 8 to 11, relative to BASE_LINE, with the numbers that the text of
+    the paper prints.
+    """
     runs = run_all(_size(quick))
     marks = table("zhou")["marks"]
     up = runs._replace(reading=READINGS["most slowed first"])
@@ -495,7 +539,9 @@ def pictures(quick: bool) -> Iterator[Picture]:
     series += [(f"{policy}, most slowed first", up, policy) for policy in SLOWDOWNS]
 
     def drawn(figure: str, what: str, label: str, points: Any) -> Picture:
-        """Draw a line for each policy; *points* are place, metric, workload, factor."""
+        """Draw a line for each policy. *points* are (place, metric, workload[,
+        factor]).
+        """
         lines: dict[str, Any] = {name: [] for name, *_ in series}
         for (name, read, policy), (at, metric, *where) in product(series, points):
             ratio = read.ratio(metric, policy, *where)

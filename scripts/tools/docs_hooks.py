@@ -1,7 +1,7 @@
-"""Extend the documentation build by hooks.
+"""Extend the build of the documentation by hooks.
 
-They render equations as MathML (so that no page needs a script from the network), make
-tables from the registry, and notebooks into pages.
+The hooks render equations as MathML (so that no page needs a script from the network),
+make tables from the registry, and turn notebooks into pages.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROLE = re.compile(r":(?:class|func|mod|meth|attr|data|exc):<code>~?")
 
 
 def on_files(files: Any, config: Any, **_: Any) -> Any:
-    """Add every notebook, with its outputs, as a page."""
+    """Add every notebook, with its outputs, as a page of the documentation."""
     from mkdocs.structure.files import File
 
     for file in [file for file in files if file.src_uri.endswith(".ipynb")]:
@@ -39,7 +39,9 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Fill in the README, the table of solvers and that of formats where marked."""
+    """Replace the marks in a page by the README, the table of solvers and the table of
+    formats.
+    """
     makers = {
         "README": readme,
         "solver table": solver_table,
@@ -54,7 +56,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Render every equation as MathML; leave out the roles of names in docstrings."""
+    """Render every equation as MathML, and remove the markup of roles (such as
+    ``:func:``) from docstrings.
+    """
     from latex2mathml.converter import convert
 
     def rendered(match: re.Match[str]) -> str:
@@ -69,7 +73,9 @@ def on_page_content(content: str, **_: Any) -> str:
 
 
 def readme() -> str:
-    """Return the README as a page: links to pages stay, others become plain text."""
+    """Return the README as a page. Links to pages of the documentation stay; links to
+    other files become plain text.
+    """
     text = (ROOT / "README.md").read_text("utf-8")
     text = text.replace("](docs/", "](./").replace(".ipynb)", ".md)")
     text = re.sub(r"\[([^\]]+)\]\((?!\./|https:)[^)]+\)", r"\1", text)
@@ -77,7 +83,7 @@ def readme() -> str:
 
 
 def notebook_page(path: Path) -> str:
-    """Return the cells of a notebook with their stored outputs, in Markdown."""
+    """Return the cells of a notebook, with their stored outputs, as Markdown."""
     import nbformat
 
     book = nbformat.read(path, as_version=4)
@@ -93,7 +99,7 @@ def notebook_page(path: Path) -> str:
 
 
 def shown(output: Any) -> str:
-    """Return one output of a cell: a picture, a table, or text."""
+    """Return one output of a cell as Markdown or HTML: a picture, a table, or text."""
     data = output.get("data", {})
     if "image/png" in data:
         return f'<img alt="" src="data:image/png;base64,{data["image/png"].strip()}">'
@@ -122,7 +128,9 @@ def solver_table() -> str:
 
 
 def schema_table() -> str:
-    """Return the instance formats with the keys of their JSON Schemas."""
+    """Return a Markdown table of the keys of all instance formats, made from their JSON
+    Schemas.
+    """
     rows = []
     for spec in registry.FORMATS.values():
         schema = json_schema(spec.problem_class())

@@ -1,11 +1,14 @@
-"""Maintain the library of best known plans: submit a better plan, or check all of them.
+"""Maintain the library of best known plans: submit a better plan, or check all plans.
 
 ``python scripts/tools/library.py submit FILE RESULT`` checks the plan of RESULT for the
-entry FILE (an instance file or a name of ``ioopt instances best``), replays it, and
-writes it into the library if its value beats the best one known. ``python
-scripts/tools/library.py verify [NAME...]`` replays every stored plan and compares its
-value with the one of its entry. Both take ``--library FOLDER``; the default is the
-folder that :func:`ioopt.library.writable_folder` names, in a checkout
+entry FILE (an instance file or a name of ``ioopt instances best``) and replays it. If
+its value is better than the best value known, the plan is written into the library.
+
+``python scripts/tools/library.py verify [NAME...]`` replays every stored plan and
+compares its value with the value in its entry.
+
+Both commands take ``--library FOLDER``. The default is the folder that
+:func:`ioopt.library.writable_folder` names; in a checkout this is
 ``instances/library``. Exit codes are those of ``ioopt check``.
 """
 
@@ -34,7 +37,7 @@ from ioopt.version import __version__
 
 
 def report_of(problem: Problem, plan: object) -> CheckReport:
-    """Return the checker's report on a plan and on its replay, with their metrics."""
+    """Return the checker's report on *plan* and on its replay, with the metrics."""
     kind = registry.kind_of_problem(problem)
     plan = plan_of(kind, plan)
     if not kind.simulates:
@@ -45,12 +48,14 @@ def report_of(problem: Problem, plan: object) -> CheckReport:
 def submit(
     entry: Entry, result: Mapping[str, Any], name: str, folder: str | None = None
 ) -> tuple[Entry, list[Violation]]:
-    """Check *result* (called *name* in messages) for *entry*, and write the new entry.
+    """Check *result* for *entry*, and write the new entry; return the entry and the
+    violations.
 
-    The value is that of a replay of the plan, whatever the result states. With
-    violations the entry is returned as it was and nothing is written. Raises UsageError
-    for a plan that is not better, that answers another question, or that comes from a
-    policy which breaks a rule of the machine.
+    *name* is the name of the result in messages. The value of the plan is computed by a
+    replay, whatever the result states. If there are violations, nothing is written and
+    the entry is returned unchanged. Raises UsageError for a plan that is not better,
+    that answers another question, or that comes from a policy which breaks a rule of
+    the machine.
     """
     problem = entry.problem(folder)
     plan = plan_in(result)
@@ -86,7 +91,9 @@ def submit(
 
 
 def _found(entry: Entry, result: Mapping[str, Any], value: float) -> Found:
-    """Return the line of an entry's history for *result*, whose replay is *value*."""
+    """Return the line in the history of *entry* for *result*, whose replay has the
+    value *value*.
+    """
     options = result.get("options") or {}
     versions = result.get("versions") or {}
     return Found(
@@ -104,7 +111,9 @@ def _found(entry: Entry, result: Mapping[str, Any], value: float) -> Found:
 def _require_comparable(
     entry: Entry, problem: Problem, plan: object, name: str
 ) -> None:
-    """Raise an error unless *plan* answers the question of *entry* within its rules."""
+    """Raise an ioopt error unless *plan* answers the question of *entry* and keeps its
+    rules.
+    """
     if not isinstance(plan, Mapping):
         raise InstanceError(f"{name}: holds no plan")
     kind = registry.KINDS[entry.kind]
@@ -121,9 +130,9 @@ def _require_comparable(
 
 
 def write(entry: Entry, folder: str | None = None) -> Path:
-    """Write *entry* as a whole or not at all; return the file.
+    """Write *entry* to its file, completely or not at all; return the path.
 
-    Raises UsageError where something else than a regular file has its name.
+    Raises UsageError if the path exists and is not a regular file.
     """
     place = writable_folder(folder)
     path = place / f"{entry.name}.json"
@@ -143,7 +152,7 @@ def write(entry: Entry, folder: str | None = None) -> Path:
 
 
 def difference(entry: Entry, folder: str | None = None) -> str | None:
-    """Return what is wrong with the stored plan of *entry*, or None."""
+    """Return what is wrong with the stored plan of *entry*; None if nothing is."""
     report = report_of(entry.problem(folder), entry.plan)
     if report.violations:
         return str(report.violations[0])
@@ -157,7 +166,9 @@ def difference(entry: Entry, folder: str | None = None) -> str | None:
 
 
 def _submit(given: argparse.Namespace) -> ExitCode:
-    """Carry out ``submit``: print the violations, or the new and the old value."""
+    """Carry out ``submit``: print the violations, or the new and the old value. Return
+    the exit code.
+    """
     entry = entry_of(given.file, given.library)
     data = read_result(given.result, registry.KINDS[entry.kind])
     with reading(given.result):
@@ -174,7 +185,9 @@ def _submit(given: argparse.Namespace) -> ExitCode:
 
 
 def _verify(given: argparse.Namespace) -> ExitCode:
-    """Carry out ``verify``: print one line for each entry that is wrong."""
+    """Carry out ``verify``: print one line for each entry that is wrong. Return the
+    exit code.
+    """
     known = entries(given.library)
     for name in given.name:
         if name not in known:
@@ -193,7 +206,9 @@ def _verify(given: argparse.Namespace) -> ExitCode:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run the command that *words* name and return its exit code."""
+    """Run the command given by *words* (None: the command line), and return its exit
+    code.
+    """
     parser = argparse.ArgumentParser(
         prog="library.py",
         description=__doc__,

@@ -1,11 +1,12 @@
-"""Regenerate bundled instances: their files and rows of the catalog.
+"""Regenerate the bundled instances: their files, and their rows of the catalog.
 
 ``python scripts/tools/make_instances.py [--solve SECONDS] [FAMILY ...]``
 
-An instance is generated when its row of the catalog has ``made``: preset, settings and
-seed, and the solver that ``--solve`` runs when there is no best objective yet.
-Objective and bound stay in the catalog while the content of the instance is the same.
-The file of any other instance is edited by hand.
+An instance is generated if its row of the catalog has ``made``: the preset, its
+settings and the seed. ``made`` can also name the solver that ``--solve`` runs if the
+row has no best objective yet. The objective and the bound stay in the catalog as long
+as the content of the instance is the same. The files of all other instances are edited
+by hand.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ FAMILIES = sorted(
 
 
 def refresh(family: str, solve_seconds: float | None) -> None:
-    """Write the generated instances of *family* that changed, and its catalog."""
+    """Write the generated instances of *family* that have changed, and the catalog of
+    the family.
+
+    If *solve_seconds* is given, instances without a best objective are also solved,
+    within this time each.
+    """
     folder = ROOT / "instances" / family
     rows = json.loads((folder / "catalog.json").read_text("utf-8"))["instances"]
     for row in rows:
@@ -63,7 +69,9 @@ def refresh(family: str, solve_seconds: float | None) -> None:
 
 
 def _same(document: dict[str, Any], problem: Problem) -> bool:
-    """Return whether *document* is *problem*, apart from ``meta``."""
+    """Return whether *document* and *problem* are the same instance, apart from
+    ``meta``.
+    """
     none = {"meta": None}
     held = problem_from_dict(document, "instance").model_copy(update=none)
     return bool(held == problem.model_copy(update=none))
@@ -82,7 +90,7 @@ def _solved(path: Path, solver: str, objective: str, seconds: float) -> dict[str
 
 
 def main() -> None:
-    """Make the families named on the command line, or all of them, again."""
+    """Regenerate the families named on the command line, or all families."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "families", nargs="*", metavar="FAMILY", help=", ".join(FAMILIES)

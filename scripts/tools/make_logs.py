@@ -1,11 +1,11 @@
 """Make the sample job logs of ``ioopt/advice/samples``: SWF and sacct, 2,000 jobs each.
 
-    python scripts/tools/make_logs.py            # write them
-    python scripts/tools/make_logs.py FOLDER     # write them there
+    python scripts/tools/make_logs.py            # write them into that folder
+    python scripts/tools/make_logs.py FOLDER     # write them into FOLDER
 
-The machine does not exist: 64 nodes, first come first served, five weeks of jobs that
-come by day more than by night. All numbers are whole and drawn without logarithms, so
-that every computer makes the same bytes.
+The machine is invented. It has 64 nodes and runs jobs first come, first served; for
+five weeks jobs arrive, more of them by day than by night. All numbers are whole and
+drawn without logarithms, so that every computer makes the same bytes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ JOBS = 2000
 NODES = 64
 DAYS = 35
 CORES = 32
-"""Resources of a node, for sacct."""
+"""The number of cores of a node, for sacct."""
 EPOCH = 1714953600
-"""Monday, 6 May 2024, 0:00 UTC."""
+"""The time at which the log begins: Monday, 6 May 2024, 0:00 UTC."""
 SIZES = (1, 2, 4, 8, 16, 32)
 SIZE_WEIGHTS = (30, 18, 18, 17, 12, 5)
 MINUTES = ((10, 40), (40, 120), (120, 480), (480, 1440))
-"""Shortest and longest run of each class of jobs."""
+"""The shortest and the longest run time in minutes of each class of jobs."""
 MINUTE_WEIGHTS = (30, 35, 25, 10)
 HOUR_WEIGHTS = (*[1] * 7, 2, 5, 8, 9, 9, 7, 8, 9, 9, 8, 6, 4, 3, 2, 2, 1, 1)
 DAY_WEIGHTS = (5, 5, 5, 5, 5, 2, 2)
@@ -38,7 +38,9 @@ USERS = 23
 
 
 class Row(NamedTuple):
-    """A job: times in seconds from the beginning of the log."""
+    """A job; all times are seconds, and ``submit`` and ``start`` count from the
+    beginning of the log.
+    """
 
     number: int
     submit: int
@@ -50,7 +52,7 @@ class Row(NamedTuple):
 
 
 def jobs(seed: int) -> list[Row]:
-    """Return the jobs that the machine ran, in order of submission."""
+    """Return the jobs that the machine has run, in order of submission."""
     rng = random.Random(seed)
     week = [day for day in range(DAYS) for _ in range(DAY_WEIGHTS[day % 7])]
     submits = []
@@ -93,7 +95,7 @@ def swf(seed: int) -> Iterator[str]:
 
 
 def sacct(seed: int) -> Iterator[str]:
-    """Yield the lines of ``sacct -a -P --noconvert``."""
+    """Yield the lines of a log that ``sacct -a -P --noconvert`` would print."""
     yield "JobIDRaw|User|Partition|Submit|Start|End|State|AllocCPUS|TimelimitRaw"
     for row in jobs(seed):
         times = [_clock(row.submit), _clock(row.start), _clock(row.start + row.run)]
@@ -115,7 +117,7 @@ def _clock(seconds: int) -> str:
 
 
 def texts() -> dict[str, bytes]:
-    """Return the unpacked text of each sample."""
+    """Return, for each sample file, its unpacked text."""
     made = {"month.swf.gz": swf(1), "month.sacct.gz": sacct(2)}
     return {
         name: "".join(f"{line}\n" for line in rows).encode()

@@ -1,7 +1,9 @@
-"""Install ioopt in empty environments, as wheel and sdist, and try it (``smoke.py``).
+"""Install ioopt in new environments, from the wheel and from the sdist, and try each
+installation (``smoke.py``).
 
-The base install is tried on every Python of this machine, the lowest versions that
-pyproject.toml allows on the oldest.
+The base installation is tried with every Python version that is available on this
+machine. With the oldest version, the lowest versions of packages that pyproject.toml
+allows are tried as well.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ PYTHONS = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
 
 
 def interpreter(minor: str) -> str | None:
-    """Return the Python of version 3.*minor*, from the path or from pyenv."""
+    """Return the path of a Python interpreter of version *minor* (such as 3.11), from
+    the search path or from pyenv; None if there is none.
+    """
     kept = os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")
     own = sorted(glob(f"{kept}/versions/{minor}.*/bin/python"))
     for found in (shutil.which(f"python{minor}"), *own):
@@ -37,7 +41,9 @@ def interpreter(minor: str) -> str | None:
 
 
 def lowest() -> list[str]:
-    """Return the lowest version of all packages of base, fast, plot and serve."""
+    """Return requirements for the lowest allowed version of each package of the base
+    installation and of the extras fast, plot and serve.
+    """
     extras = PROJECT["optional-dependencies"]
     lines = [
         *PROJECT["dependencies"],
@@ -49,7 +55,9 @@ def lowest() -> list[str]:
 
 
 def build(folder: str) -> dict[str, str]:
-    """Build the sdist of this checkout, and the wheel from it; return their files."""
+    """Build the sdist of this checkout, and from it the wheel; return the paths of both
+    files.
+    """
     tree = Path(folder, "tree")
     listing = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
     for name in subprocess.check_output(listing, cwd=ROOT, text=True).split("\0"):
@@ -70,10 +78,10 @@ def build(folder: str) -> dict[str, str]:
 
 
 def tried(python: str, folder: Path, packages: list[str]) -> str:
-    """Install *packages* in a new environment in *folder* and run ``smoke.py`` there.
+    """Install *packages* in a new environment in *folder*, and run ``smoke.py`` there.
 
-    Return what went wrong, nothing where it did not. The pip of this environment
-    installs, and nothing is compiled to bytecode but what is imported.
+    Returns what went wrong; empty if nothing did. The pip of the present environment
+    installs the packages, and does not compile them to bytecode.
     """
     inside = str(folder / "bin" / "python")
     smoke = str(Path(__file__).with_name("smoke.py"))
@@ -92,7 +100,7 @@ def tried(python: str, folder: Path, packages: list[str]) -> str:
 
 
 def main() -> int:
-    """Print one row per environment; return 1 if one of them fails."""
+    """Print one line for each environment; return 1 if one of them fails."""
     failed = 0
     oldest = (PYTHONS[0], "fast,plot,serve", lowest())
     rows = [oldest, *((minor, "", list[str]()) for minor in PYTHONS)]

@@ -1,10 +1,10 @@
-"""Run the notebooks of docs/notebooks and store their outputs in them.
+"""Run the notebooks of docs/notebooks, and store their outputs in them.
 
-    python scripts/tools/notebooks.py            # all; some names: only those
-    python scripts/tools/notebooks.py --check    # run them, write nothing
+    python scripts/tools/notebooks.py [NAME ...]  # these notebooks (default: all)
+    python scripts/tools/notebooks.py --check     # run them, but write nothing
 
-An error in a cell stops the run. Needs the extra ``docs`` (nbclient, ipykernel) and
-matplotlib.
+An error in a cell stops the run. The extra ``docs`` (nbclient, ipykernel) and
+matplotlib are needed.
 """
 
 from __future__ import annotations
@@ -21,20 +21,24 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs/notebooks"
 MOST_BYTES = 100_000
-"""Larger pictures are left out, so that the repository stays small."""
+"""The largest number of bytes of a picture in a stored output. Larger pictures are left
+out, so that the repository stays small.
+"""
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-"""Output of a progress bar, which readers of a notebook must not see."""
+"""The colour codes of a terminal, which readers of a notebook must not see."""
 
 
 def digest(cells: list[Any]) -> str:
-    """Return a hash of the code, which shows whether stored outputs belong to it."""
+    """Return a hash of the code of *cells*. It shows whether stored outputs belong to
+    this code.
+    """
     code = "\0".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
     return hashlib.sha256(code.encode()).hexdigest()
 
 
 def run(path: Path) -> Any:
-    """Run a notebook and return it with its outputs, without times and ids."""
+    """Run a notebook; return it with its outputs, but without times and ids."""
     import nbformat
     from nbclient import NotebookClient
 
@@ -76,7 +80,9 @@ def run(path: Path) -> Any:
 
 
 def main(words: list[str]) -> None:
-    """Run the notebooks named on the command line (default: all), and store them."""
+    """Run the notebooks that *words*, the command line, name (default: all), and store
+    them.
+    """
     import nbformat
 
     paths = {path.stem: path for path in sorted(FOLDER.glob("*.ipynb"))}

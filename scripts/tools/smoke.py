@@ -1,7 +1,8 @@
 """Try an installed ioopt: solve and check one instance of every family.
 
-``python -I smoke.py`` (isolated, so that it finds the installation and not a checkout).
-With numba it also compiles a kernel, with FastAPI it asks the service over HTTP.
+Run it by ``python -I smoke.py``; the option -I makes Python find the installation, not
+a checkout. If numba is installed, a kernel is compiled as well; if FastAPI is
+installed, the HTTP service is called.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ANSWERS = (
 
 
 def _is_served() -> bool:
-    """Return whether the service over HTTP answers a ping."""
+    """Return whether the HTTP service answers a ping."""
     from ioopt.embed.http import HttpServer
 
     server = HttpServer("0", "smoke" * 4, 4096)
@@ -53,7 +54,7 @@ def _is_served() -> bool:
 
 
 def main() -> int:
-    """Solve and check one instance of each family; return 1 if any fails."""
+    """Solve and check one instance of each family; return 1 if anything fails."""
     failed = []
     os.chdir(tempfile.mkdtemp())
     if find_spec("numba"):

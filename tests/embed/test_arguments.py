@@ -148,7 +148,7 @@ def test_a_gang_scheduler_answers_with_why() -> None:
             assert not made.arrive("a", [0], *given)
     assert not made.arrive(True, [0], *times) and not made.arrive(None, [0], *times)
     assert made.arrive("a", [0], *times) is True
-    assert "no time in seconds" in made.depart("a", math.nan).why
+    assert "must be a number of seconds" in made.depart("a", math.nan).why
     assert made.depart("a", 1.0) is True
 
 

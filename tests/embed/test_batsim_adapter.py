@@ -208,7 +208,9 @@ def test_jobs_that_wait_for_machines_gone_for_good_are_rejected():
     jobs = StandIn(load, decider.reply, outages=[(5.0, "unavailable", "3")]).play()
     assert (jobs["w0!a"].end, jobs["w0!c"].start) == (10, 10)
     assert [jobs[f"w0!{name}"].state for name in "bd"] == ["REJECTED"] * 2
-    assert len([note for note in decider.notes if "gone for good" in note]) == 2
+    assert (
+        len([note for note in decider.notes if "not be available again" in note]) == 2
+    )
 
 
 @pytest.mark.parametrize(("back", "end"), [(30.0, 45), (None, 10)])
@@ -617,7 +619,8 @@ def test_the_service_ends_when_its_peer_is_gone_and_not_with_a_stranger():
         batsim(BEGINS)
         batsim.socket.close()
     assert (
-        len(errors) == 1 and "Batsim has gone before its simulation ended" in errors[0]
+        len(errors) == 1
+        and "Batsim has disconnected before its simulation ended" in errors[0]
     )
     with served(clients=2) as ((batsim, stranger), errors):
         stranger(NO_JSON[0])

@@ -1,1 +1,1 @@
-"""Adapters by which real schedulers carry out ioopt's decisions."""
+"""Adapters that let real schedulers carry out the decisions of ioopt."""

@@ -1,17 +1,19 @@
 """Decide for Batsim over its JSON protocol (version 4).
 
-:class:`BatsimDecider` turns a message of Batsim into the reply; it reads neither clock
-nor file and opens no socket (see :mod:`ioopt.embed.adapters.batsim_transport`). Jobs
-are ordered and placed by :class:`ioopt.embed.batch.BatchCluster`, as in the simulators.
-When rates are given and Batsim allows dynamic jobs (``--enable-dynamic-jobs``), a job
-with transfers in its profile runs as a chain of dynamic jobs on the job's nodes, and
-:class:`ioopt.embed.IoArbiter` decides when a transfer begins. Batsim itself shares the
-storage among the transfers that have begun; none of them can be slowed or stopped.
+:class:`BatsimDecider` turns each message of Batsim into the reply. It reads neither
+clock nor file and opens no socket (see :mod:`ioopt.embed.adapters.batsim_transport`).
+Jobs are ordered and placed by :class:`ioopt.embed.batch.BatchCluster`, as in the
+simulators. If rates are given and Batsim allows dynamic jobs
+(``--enable-dynamic-jobs``), a job with transfers in its profile runs as a chain of
+dynamic jobs on the nodes of the job, and :class:`ioopt.embed.IoArbiter` decides when
+each transfer begins. Batsim itself shares the storage among the transfers that have
+begun; none of them can be slowed or stopped.
 
 The protocol is described in Batsim's documentation (protocol, version 4). Batsim 4.0 to
 4.2 crashes when a job is declared completed, when a composed profile is registered, and
-at a second dynamic job of a profile. The job itself is therefore rejected when it
-starts, and each of its simple profiles runs as a dynamic job on a copy of its own.
+when a second dynamic job uses the same profile. For this reason the job itself is
+rejected when it starts, and each of its simple profiles runs as a dynamic job on its
+own copy of the profile.
 """
 
 import math
@@ -30,16 +32,16 @@ from ioopt.registry.policies import io_policy
 
 _DONE = "COMPLETED_SUCCESSFULLY"
 _ROUNDED = 1e-6
-"""Batsim rounds times to six decimals."""
+"""The precision of Batsim's times in seconds; Batsim rounds them to six decimals."""
 
 
 class RefusedError(InstanceError):
-    """A simulation of Batsim whose settings are not supported."""
+    """The error for a simulation of Batsim whose settings are not supported."""
 
 
 @dataclass
 class _Job:
-    """A job that has not ended. ``steps`` is empty when Batsim runs the job in one
+    """A job that has not ended. ``steps`` is empty if Batsim runs the whole job in one
     piece.
     """
 
@@ -58,19 +60,19 @@ class _Job:
 
     @property
     def part(self) -> str:
-        """Id of the dynamic job of the current step."""
+        """Return the id of the dynamic job that runs the current step."""
         return f"{self.id}~{self.step}"
 
 
 class BatsimDecider:
-    """Reply to Batsim's messages, one after the other: ``decider.reply(message)``.
+    """Reply to Batsim's messages, one after the other, by :meth:`reply`.
 
-    *unit_nodes*, *allocation* and *options* are those of :class:`BatchCluster`. With
-    *node_bytes_per_second* and *storage_bytes_per_second*, transfers are admitted by
-    *policy*, an I/O policy of ``ioopt/batch-io``. *storage_mapping* gives Batsim's
-    storage resource for each label in profiles, if Batsim cannot guess it. Decisions
-    take no simulated time. ``notes`` say what could not be done; ``ended`` is set when
-    Batsim has said that the simulation is over.
+    *unit_nodes*, *allocation* and *options* are those of :class:`BatchCluster`. If
+    *node_bytes_per_second* and *storage_bytes_per_second* are given, *policy*, an I/O
+    policy of ``ioopt/batch-io``, decides when transfers begin. *storage_mapping* gives
+    the number of Batsim's storage resource for each label in profiles, in case Batsim
+    cannot guess it. Decisions take no simulated time. ``notes`` say what could not be
+    done. ``ended`` is set when Batsim has reported the end of the simulation.
     """
 
     def __init__(
@@ -123,11 +125,11 @@ class BatsimDecider:
         self.notes: list[str] = []
 
     def reply(self, message: Json) -> Json:
-        """Return the reply to a message; all events in the message count as
+        """Return the reply to *message*; all events in the message count as
         simultaneous.
 
-        Raises InstanceError for a message that violates the protocol, because a
-        simulation that continued without its scheduler would give wrong results.
+        Raises InstanceError for a message that violates the protocol: a simulation that
+        continued without its scheduler would give wrong results.
         """
         try:
             self._now = float(message["now"])
@@ -161,12 +163,14 @@ class BatsimDecider:
 
     @property
     def begun(self) -> bool:
-        """Return whether Batsim has announced a simulation, and with it the machine."""
+        """Return whether Batsim has announced a simulation and described its
+        machine.
+        """
         return self._cluster is not None
 
     def _begin(self, data: Json) -> None:
-        """Store the machine, its profiles, and whether transfers can be admitted one by
-        one.
+        """Start a simulation: store its machine and its profiles, and whether transfers
+        can be admitted one at a time.
         """
         now = self._now
         self.forget()
@@ -192,7 +196,8 @@ class BatsimDecider:
             return
         if not self._dynamic:
             self._note(
-                "Batsim allows no dynamic jobs (--enable-dynamic-jobs): jobs run whole"
+                "Batsim allows no dynamic jobs (--enable-dynamic-jobs): each job runs "
+                "in one piece"
             )
             return
         block = self._cluster.machine.model_dump() | {
@@ -202,8 +207,8 @@ class BatsimDecider:
         self._transfers = Transfers(block, self._policy)
 
     def _require_storages(self, storages: Mapping[int, str]) -> None:
-        """Raise when the storage mapping has a resource number at which Batsim would
-        abort.
+        """Raise RefusedError if the storage mapping contains a resource number that
+        does not exist; Batsim would abort at it.
         """
         for label, number in self._storage_mapping.items():
             if number not in storages:
@@ -216,8 +221,8 @@ class BatsimDecider:
         self._events = []
 
     def _submitted(self, data: Json) -> None:
-        """Add a new job to the queue; execute a dynamic job when Batsim acknowledges
-        it.
+        """Add a new job to the queue. If the submitted job is a dynamic job of ours,
+        which Batsim acknowledges in this way, execute it.
         """
         name = data["job_id"]
         if name in self._parts:
@@ -243,7 +248,7 @@ class BatsimDecider:
             try:
                 job.steps = steps_of(workload, job.profile, job.nodes)
             except InstanceError as error:
-                self._note(f"job {name} runs whole: {error}")
+                self._note(f"job {name} runs in one piece: {error}")
         cluster.arrive(name, job.nodes, job.walltime, self._now)
         self._jobs[name] = job
 
@@ -253,7 +258,9 @@ class BatsimDecider:
         return self._cluster
 
     def _completed(self, data: Json) -> None:
-        """Continue with the next step of the job that has ended, or remove the job."""
+        """When a dynamic job has ended, begin the next step of its job; after the last
+        step, remove the job.
+        """
         self._begun()
         name = data["job_id"]
         state = data.get("job_state", _DONE)
@@ -269,7 +276,9 @@ class BatsimDecider:
         self._leave(job)
 
     def _account(self, job: _Job) -> None:
-        """Add the work of the step that has ended to the job's sums."""
+        """Add the bytes or seconds of the step that has ended to the sums of the
+        job.
+        """
         step = job.steps[job.step]
         if step.io_bytes and self._transfers is not None:
             self._transfers.finish(job.id)
@@ -278,9 +287,9 @@ class BatsimDecider:
             job.computed += self._now - job.step_start
 
     def _is_down(self, job: _Job) -> bool:
-        """Return whether a machine of a job that has started is out of service.
+        """Return whether a machine of a started job is out of service.
 
-        Batsim then refuses the next step of the job.
+        Batsim refuses to run a step of the job in that case.
         """
         return not self._down.isdisjoint(job.places)
 
@@ -296,7 +305,9 @@ class BatsimDecider:
         return left <= max(time_tolerance(self._now), _ROUNDED)
 
     def _notified(self, data: Json) -> None:
-        """Store that the workload has ended, and which machines leave and return."""
+        """Record that no more jobs will be submitted, or which machines leave or return
+        to service.
+        """
         kind = data.get("type")
         if kind == "no_more_static_job_to_submit":
             self._static_over = True
@@ -314,7 +325,9 @@ class BatsimDecider:
             self._down_for_good = True
 
     def _decide(self, cluster: BatchCluster) -> None:
-        """End jobs past their walltime, start jobs of the queue, admit transfers."""
+        """End the jobs past their walltime, start jobs of the queue, and admit
+        transfers.
+        """
         if self._transfers is not None:
             self._end_late_transfers(self._transfers)
         self._go_on_with_held()
@@ -329,14 +342,14 @@ class BatsimDecider:
             self._say("NOTIFY", type="registration_finished")
 
     def _end_late_transfers(self, transfers: Transfers) -> None:
-        """End the jobs whose walltime is over while their transfer waits."""
+        """End the jobs whose walltime has passed while their transfer was waiting."""
         for name in transfers.waiting():
             if self._is_late(self._jobs[name]):
                 self._leave(self._jobs[name])
 
     def _go_on_with_held(self) -> None:
-        """Continue held jobs whose machines are back; end those that cannot
-        continue.
+        """Continue the held jobs whose machines are back in service; end those that can
+        no longer continue.
         """
         for job in list(self._held.values()):
             if not self._is_down(job):
@@ -345,7 +358,8 @@ class BatsimDecider:
             elif self._down_for_good or self._is_late(job):
                 step = job.step + 1
                 self._note(
-                    f"job {job.id} ends before its step {step}: a machine of it is down"
+                    f"job {job.id} ends before its step {step}: one of its machines is "
+                    "down"
                 )
                 self._leave(job)
 
@@ -354,11 +368,14 @@ class BatsimDecider:
         for job in list(self._jobs.values()):
             if not job.alloc and not cluster.can_hold(job.nodes):
                 self._say("REJECT_JOB", job_id=job.id)
-                self._note(f"job {job.id}: its {job.nodes} resources are gone for good")
+                self._note(
+                    f"job {job.id} is rejected: {job.nodes} resources will not be "
+                    "available again"
+                )
                 self._leave(job)
 
     def _start_jobs(self, cluster: BatchCluster) -> None:
-        """Start the jobs that a pass of the queue starts now."""
+        """Start the jobs that the queue selects at this time."""
         for name, places in cluster.run(self._now):
             job = self._jobs[name]
             job.places = places
@@ -380,12 +397,13 @@ class BatsimDecider:
         self._ask_wake_up(transfers)
 
     def _ask_wake_up(self, transfers: Transfers) -> None:
-        """Ask Batsim for a call at the time when a job's walltime ends while its
+        """Ask Batsim for a call at the first time when the walltime of a job ends whose
         transfer waits.
 
-        A wake-up cannot be cancelled and delays the end of Batsim's simulation, so none
-        is requested for later than the end of a running transfer. If that end is only a
-        bound, it will be computed again by then.
+        A wake-up cannot be cancelled, and it delays the end of Batsim's simulation. For
+        this reason none is requested for a time after the end of the running transfers.
+        If that end is only a lower bound, the wake-up is for the bound, and the times
+        are then computed again.
         """
         jobs = [self._jobs[name] for name in transfers.waiting()]
         due = min((job.start + job.walltime for job in jobs), default=math.inf)
@@ -405,7 +423,8 @@ class BatsimDecider:
     def _next_step(self, job: _Job) -> None:
         """Begin the next step of a job: compute, or request a transfer.
 
-        A job past its walltime ends; one with a machine that is down waits.
+        If the walltime of the job has passed, the job ends. If one of its machines is
+        down, the job is held.
         """
         if self._is_late(job):
             self._leave(job)
@@ -430,8 +449,10 @@ class BatsimDecider:
         )
 
     def _launch(self, job: _Job) -> None:
-        """Register the dynamic job of a step; execute it now, or, if Batsim
-        acknowledges dynamic jobs, after its acknowledgement.
+        """Register the dynamic job for the current step of *job*, and execute it.
+
+        If Batsim acknowledges dynamic jobs, it is executed only after the
+        acknowledgement.
         """
         workload = job.id.partition("!")[0]
         profile = f"ioopt:{job.part}"

@@ -1,7 +1,7 @@
-"""Split a Batsim job into a chain of steps, and decide when the steps that transfer
-begin.
+"""Split a Batsim job into a chain of steps, and decide when the transfers among the
+steps begin.
 
-A transfer cannot be slowed or stopped once it has begun.
+A transfer that has begun cannot be slowed or stopped.
 """
 
 import itertools
@@ -13,25 +13,29 @@ from ioopt.formats.batsim.profiles import Platform, Profiles
 from ioopt.problems.base import Json
 
 MAX_STEPS = 1000
-"""The largest number of steps; a job with more steps is run in one piece."""
+"""The largest number of steps into which a job is split; a job with more steps runs in
+one piece.
+"""
 _TINY = 1e-9
 
 
 @dataclass(frozen=True)
 class Step:
-    """A profile that contains no others; ``io_bytes`` is above 0 for a transfer."""
+    """A profile that contains no other profiles. ``io_bytes`` is above 0 if the profile
+    is a transfer.
+    """
 
     profile: str
     io_bytes: float = 0.0
 
 
 def steps_of(profiles: Json, key: str, nodes: int) -> tuple[Step, ...]:
-    """Return the steps of profile *key* on *nodes* nodes.
+    """Return the steps into which a job with profile *key* on *nodes* nodes is split.
 
-    There are none when the profile has no transfer or too many steps. A transfer is a
-    profile of storage or staging. Raises InstanceError when a profile is missing,
-    contradicts the format or is a trace, which Batsim finds only from its own workload
-    file.
+    There are no steps if the profile contains no transfer, or has too many steps. A
+    transfer is a profile that reads or writes a storage, or stages data. Raises
+    InstanceError when a profile is missing, contradicts the format or is a trace;
+    Batsim finds traces only from its own workload file.
     """
     known = Profiles(profiles, Platform(), "profiles")
     leaves = itertools.islice(known.leaves(key, MAX_STEPS), MAX_STEPS + 1)
@@ -50,7 +54,9 @@ def _transfer(known: Profiles, leaf: str, nodes: int) -> float:
 
 @dataclass
 class _Transfer:
-    """A transfer of one job; ``rate`` is 0 until it begins."""
+    """The transfer of one job: its size, peak rate and current rate (0 until it
+    begins), and the bytes moved until the time ``since``.
+    """
 
     size: float
     peak: float
@@ -60,11 +66,11 @@ class _Transfer:
 
 
 class Transfers:
-    """Ask an :class:`IoArbiter` for rates, and begin the transfers that fit beside
-    those that are running.
+    """Ask an :class:`IoArbiter` for rates, and begin the transfers for which the
+    storage has rate left.
 
-    A transfer that has begun keeps its rate, or takes the rate of a later decision when
-    that is above 0. The bytes that it has moved are computed from its rates, since
+    A transfer that has begun keeps its rate until a later decision gives it another
+    rate above 0. The bytes that it has moved are computed from its rates, because
     Batsim does not report them.
     """
 
@@ -72,12 +78,14 @@ class Transfers:
         self._arbiter = IoArbiter(machine, policy)
         self._storage = float(machine["storage_bytes_per_second"])
         self._here: dict[str, _Transfer] = {}
-        # such a policy may exceed the storage rate
+        # The policy no-congestion may exceed the storage rate.
         self._bounded = policy != "no-congestion"
         self.notes: tuple[str, ...] = ()
 
     def waiting(self) -> list[str]:
-        """Return the transfers that have not begun, in the order of their requests."""
+        """Return the jobs whose transfers have not begun, in the order of their
+        requests.
+        """
         return [name for name, each in self._here.items() if not each.rate]
 
     def request(
@@ -91,10 +99,10 @@ class Transfers:
         computed: float,
         moved: float,
     ) -> None:
-        """Add a request of *job* to move *size* bytes.
+        """Add a request of *job* to transfer *size* bytes.
 
-        The job began at *start*, has computed for *computed* seconds and moved *moved*
-        bytes.
+        The job runs on *nodes* nodes. It started at time *start*, has computed for
+        *computed* seconds and has moved *moved* bytes since then.
         """
         machine = self._arbiter.machine
         peak = machine.peak(machine.allocated_nodes(nodes))
@@ -110,22 +118,23 @@ class Transfers:
         self._here[job] = _Transfer(size, peak)
 
     def finish(self, job: str) -> None:
-        """Remove the transfer of *job*, which has ended or is no longer wanted."""
+        """Remove the transfer of *job*, which has ended or was withdrawn."""
         self._arbiter.finish(job)
         del self._here[job]
 
     def under_way(self) -> tuple[float, int]:
-        """Return the time (s) until which some transfer lasts at least, and the number
-        of transfers that have begun.
+        """Return a lower bound of the time (seconds) at which the last running transfer
+        ends, and the number of transfers that have begun.
         """
         begun = (each for each in self._here.values() if each.rate)
         ends = [each.since + (each.size - each.moved) / each.peak for each in begun]
         return max(ends, default=0.0), len(ends)
 
     def admit(self, now: float, barred: Collection[str] = ()) -> list[str]:
-        """Return the transfers that begin now; those of the jobs *barred* do not begin.
+        """Return the jobs whose transfers begin now; transfers of the jobs *barred* do
+        not begin.
 
-        ``notes`` say when the policy failed.
+        ``notes`` say whether the policy failed.
         """
         self.notes = ()
         begun = {job: each for job, each in self._here.items() if each.rate}
@@ -153,8 +162,8 @@ class Transfers:
         return admitted
 
     def _advance(self, begun: Mapping[str, _Transfer], now: float) -> None:
-        """Tell the arbiter how much the transfers that have *begun* have moved until
-        *now*.
+        """Report to the arbiter how many bytes the transfers that have *begun* have
+        moved until *now*.
         """
         for job, state in begun.items():
             moved = state.moved + state.rate * (now - state.since)

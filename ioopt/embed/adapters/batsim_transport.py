@@ -1,10 +1,10 @@
-"""Connect the Batsim adapter by ZeroMQ: Batsim sends a request (REQ), the component
-answers.
+"""Connect the Batsim adapter by ZeroMQ: Batsim sends requests (REQ), and this component
+replies.
 
-A simulation has one peer: the first that sends ``SIMULATION_BEGINS``. Messages of other
-peers are dropped unread, and a message that violates the protocol is answered without
-events; neither ends the service. The service ends with the simulation, or with the
-connection of its peer.
+A simulation has one peer, the first that sends ``SIMULATION_BEGINS``. Messages of other
+peers are dropped unread. A message that violates the protocol before a simulation has
+begun is answered without events. Neither of the two ends the service. The service ends
+with the simulation, or when the connection of the peer ends.
 """
 
 import json
@@ -21,17 +21,18 @@ _POLL_MILLISECONDS = 200
 MAX_NOTES = 1000
 """The largest number of notes that are printed for a simulation."""
 MAX_MESSAGE_BYTES = 1 << 28
-"""The longest message that is received; ZeroMQ disconnects the sender of a longer
-one.
+"""The largest number of bytes of a message; ZeroMQ disconnects the sender of a longer
+message.
 """
 
 
 class BatsimServer:
-    """A server at *endpoint*, which has the form of Batsim's ``--socket-endpoint``.
+    """A server for Batsim at *endpoint*, which has the form of Batsim's
+    ``--socket-endpoint``.
 
-    ``*`` is this machine alone; ``tcp://0.0.0.0:28000`` listens on every interface.
-    Raises BackendMissingError without pyzmq, UsageError when the endpoint cannot be
-    bound.
+    A host of ``*`` stands for this machine only; ``tcp://0.0.0.0:28000`` listens on
+    every interface. Raises BackendMissingError if pyzmq is missing, and UsageError if
+    the endpoint cannot be bound.
     """
 
     def __init__(self, endpoint: str, decider: BatsimDecider) -> None:
@@ -65,12 +66,12 @@ class BatsimServer:
         self._stopped = False
 
     def run(self) -> None:
-        """Answer until the simulation ends or :meth:`stop`.
+        """Reply to Batsim until the simulation ends or :meth:`stop` is called.
 
-        Raises InstanceError when Batsim, after the begin of its simulation, sends JSON
-        that violates its protocol; a reply without events is sent first, so that Batsim
-        does not wait forever. Raises it as well when Batsim's connection ends before
-        its simulation.
+        Raises InstanceError when Batsim violates its protocol after its simulation has
+        begun; a reply without events is sent first, so that Batsim does not wait
+        forever. Also raises InstanceError when Batsim's connection ends before its
+        simulation.
         """
         from zmq import SRCFD
 
@@ -79,7 +80,7 @@ class BatsimServer:
                 if not self._socket.poll(_POLL_MILLISECONDS):
                     self._watch()
                     if self._gone.get(self._handle):
-                        said = "Batsim has gone before its simulation ended"
+                        said = "Batsim has disconnected before its simulation ended"
                         raise InstanceError(f"{self.endpoint}: {said}")
                     continue
                 frames = self._socket.recv_multipart(copy=False)
@@ -97,8 +98,8 @@ class BatsimServer:
             self.close()
 
     def _watch(self) -> None:
-        """Record which connections have ended; once the simulation's connection has
-        ended, it stays recorded as ended.
+        """Record which connections have ended. The connection of the simulation stays
+        recorded as ended once it has ended.
         """
         from zmq import EVENT_DISCONNECTED
         from zmq.utils.monitor import recv_monitor_message
@@ -110,7 +111,9 @@ class BatsimServer:
                 self._gone[said["value"]] = ended
 
     def _reply(self, sender: bytes, text: bytes) -> tuple[Json, InstanceError | None]:
-        """Return the reply, and the error after which the service cannot continue."""
+        """Return the reply to a message, and the error that must end the service after
+        the reply (None: continue).
+        """
         now = 0.0
         try:
             message = json.loads(text, parse_constant=finite, parse_float=finite)
@@ -133,21 +136,22 @@ class BatsimServer:
         return {"now": now, "events": []}, InstanceError(reason) if fatal else None
 
     def _tell(self) -> None:
-        """Print the decider's notes since the last message, each once."""
+        """Print the notes of the decider that were not printed before."""
         for note in self._decider.notes:
             if len(self._told) < MAX_NOTES and note not in self._told:
                 self._told.add(note)
                 print(f"ioopt: {note}", file=sys.stderr)
 
     def stop(self, seconds: float = 0.0) -> None:
-        """Stop after the current message; may be called from a signal handler.
+        """Stop after the current message, within one poll of the socket. A signal
+        handler may call this.
 
-        This takes no longer than one poll, whatever the *seconds* allowed.
+        *seconds* is accepted for the sake of the other servers and has no effect.
         """
         self._stopped = True
 
     def close(self) -> None:
-        """Release the endpoint."""
+        """Close the socket, and remove its file if it has one."""
         self._monitor.close()
         self._socket.close()
         self._context.term()

@@ -1,12 +1,13 @@
-"""Place the tasks of any Dask graph by ioopt's dispatchers while they run.
+"""Place the tasks of any Dask graph by ioopt's dispatchers while the tasks run.
 
 A scheduler plugin holds back every task of a new graph. Once the inputs of a task
-exist, the dispatcher decides which worker gets the task, and when; simulations use the
-same dispatchers. Dask does the rest: it moves the inputs, keeps copies for later
-readers, and deletes data that is no longer needed. Estimates come from Dask: the mean
-seconds and bytes of tasks with the same key prefix, and its own measure of the
-bandwidth. Tasks that are restricted to workers, hosts or resources, actors and P2P
-shuffles are left to Dask. After any error Dask places the tasks that were held back.
+exist, the dispatcher decides which worker gets the task, and when; these are the
+dispatchers of the simulations. Everything else is done by Dask: it moves the inputs,
+keeps copies for later readers, and deletes data that is no longer needed. Estimates
+come from Dask: the mean seconds and bytes of tasks with the same key prefix, and its
+own measurement of the bandwidth. Some tasks are left to Dask: tasks that are restricted
+to workers, hosts or resources, actors, and P2P shuffles. After any error Dask places
+the tasks that were held back.
 """
 
 import contextlib
@@ -31,32 +32,37 @@ if TYPE_CHECKING:
     from distributed.scheduler import TaskState, WorkerState
 
 UNKNOWN_SECONDS = 0.5
-"""The estimate for a task when no task with its prefix has ended; Dask uses the
-same.
+"""The estimated seconds of a task when no task with its prefix has ended; Dask uses the
+same value.
 """
 UNKNOWN_BYTES = 1 << 20
-"""The estimate for the output of a task when no task with its prefix has ended."""
+"""The estimated output bytes of a task when no task with its prefix has ended."""
 DEADLINE_SECONDS = 10.0
-"""The seconds that one round of decisions may take; after one round that takes longer,
-Dask places all other tasks.
+"""The number of seconds that one round of decisions may take. After a round that takes
+longer, Dask places all remaining tasks.
 """
 NOBODY = "ioopt://held"
-"""An address that no worker has: a task restricted to it waits."""
+"""The address of a worker that does not exist. A task that is restricted to this
+address waits.
+"""
 Policy = str | Callable[[], Dispatcher] | None
 Settings = Mapping[str, object] | None
 
 
 class Pin(set[str]):
-    """A restriction to workers set by this module, as opposed to one set by a user."""
+    """A restriction of a task to workers that this module has set. Restrictions set by
+    users have another type.
+    """
 
 
 @dataclass
 class Report:
-    """The number of decisions and their cost.
+    """The number of decisions and what they cost.
 
-    ``seconds`` were spent in the scheduler on decisions and bookkeeping;
-    ``wanted_bytes`` are copied between workers for the decisions; ``plans`` counts the
-    starts of a dispatcher; and ``ran_on`` (if requested) is the worker of each key.
+    ``seconds`` is the time spent in the scheduler on decisions and bookkeeping.
+    ``wanted_bytes`` is the number of bytes that the placements copy between workers.
+    ``plans`` is the number of times that a dispatcher was made. ``ran_on``, filled on
+    request only, gives the worker on which each key ran.
     """
 
     decisions: int = 0
@@ -68,10 +74,11 @@ class Report:
 
 
 class Placement(SchedulerPlugin):
-    """The scheduler plugin: *policy* is the name of a dispatcher or a function that
-    makes one.
+    """The scheduler plugin. *policy* is the name of a dispatcher, or a function that
+    makes a dispatcher.
 
-    Without a policy nothing is held back, and *record* only fills the report.
+    If *policy* is None, no task is held back. With *record*, the report also says on
+    which worker each task ran.
     """
 
     name = "ioopt"
@@ -94,7 +101,7 @@ class Placement(SchedulerPlugin):
         self._asked = False
 
     async def start(self, scheduler: "Scheduler") -> None:
-        """Store the scheduler."""
+        """Store the scheduler; Dask calls this when the plugin is added."""
         self._scheduler = scheduler
 
     def update_graph(
@@ -112,22 +119,22 @@ class Placement(SchedulerPlugin):
                 self._view = None
 
     def add_worker(self, scheduler: "Scheduler", worker: str) -> None:
-        """Make a new plan when a new worker takes work at once (most workers do so
-        later).
+        """Make a new plan if the new worker takes tasks at once; most workers begin to
+        take tasks later.
         """
         if scheduler.workers[worker] in scheduler.running:
             self._workers_changed()
 
     def remove_worker(self, *_: object, **__: object) -> None:
-        """Make a new plan without a worker that has left."""
+        """Make a new plan without the worker that has left."""
         self._workers_changed()
 
     def log_event(self, topic: str, msg: object) -> None:
-        """Make a new plan when a worker starts or stops taking work, or gives a task
-        back.
+        """Make a new plan when a worker starts or stops taking tasks, or hands a task
+        to another worker.
 
-        Only Dask's log has the status of workers: ``add_worker`` is called before the
-        worker runs, and a pause or a retirement has no hook.
+        The status of workers is visible only in Dask's log: ``add_worker`` is called
+        before the worker runs, and there is no hook for a pause or a retirement.
         """
         if isinstance(msg, dict) and msg.get("action") == "worker-status-change":
             if Status.running.name in (msg["status"], msg["prev-status"]):
@@ -140,13 +147,13 @@ class Placement(SchedulerPlugin):
                 self._workers_changed()
 
     def restart(self, scheduler: "Scheduler") -> None:
-        """Forget the tasks that Dask has dropped to start all workers again."""
+        """Forget all tasks, because Dask has dropped them to restart all workers."""
         self._held.clear()
         self._given.clear()
         self._view = None
 
     def _workers_changed(self) -> None:
-        """Decide again, from a new view of the workers."""
+        """Drop the view of the workers, and request a decision from a new view."""
         self._view = None
         if self._held or self._given:
             self._ask()
@@ -154,7 +161,9 @@ class Placement(SchedulerPlugin):
     def transition(
         self, key: Key, start: str, finish: str, *_: object, **more: Any
     ) -> None:
-        """Record the new state of a task, and request a decision when one is due."""
+        """Record the new state of a task, and request a decision if the change allows
+        one.
+        """
         begun = perf_counter()
         if finish == "no-worker":
             self._waits(key)
@@ -170,8 +179,8 @@ class Placement(SchedulerPlugin):
         self.report.seconds += perf_counter() - begun
 
     def _waits(self, key: Key) -> None:
-        """Hold back a task that could run, but is restricted to no worker, and ask for
-        a decision.
+        """Record that a task that was held back could run now, and request a
+        decision.
         """
         if not isinstance(self._scheduler.tasks[key].worker_restrictions, Pin):
             return
@@ -203,9 +212,10 @@ class Placement(SchedulerPlugin):
             self._ask()
 
     def _learn(self, ts: "TaskState", first: bool) -> None:
-        """Replace the estimates of held tasks of the kind of *ts* by measured values.
+        """Replace the estimates of held tasks with the prefix of *ts* by measured
+        values.
 
-        After the *first* task of a kind, make a new plan.
+        If *ts* is the *first* task with this prefix that has ended, make a new plan.
         """
         assert self._view is not None
         for k in self._kinds.get(ts.prefix.name, ()):
@@ -220,7 +230,7 @@ class Placement(SchedulerPlugin):
             self._view = None
 
     def _ask(self) -> None:
-        """Decide as soon as the scheduler has finished its present work."""
+        """Request a decision as soon as the scheduler has finished its present work."""
         if not self._asked:
             self._asked = True
             self._scheduler.loop.add_callback(self._decide)
@@ -248,7 +258,11 @@ class Placement(SchedulerPlugin):
         )
 
     def _answer(self, found: dict[Key, str], until: float) -> None:
-        """Add the tasks that the dispatcher gives now, and their workers' addresses."""
+        """Add to *found*, keyed by task, the worker's address for each task that the
+        dispatcher places now.
+
+        Raises TimeoutError when the time *until* has passed.
+        """
         if not self._scheduler.running:
             return
         if self._view is None:
@@ -275,11 +289,12 @@ class Placement(SchedulerPlugin):
         self.report.wanted_bytes += view.moved - moved
 
     def _take_back(self) -> None:
-        """Ask workers that take no work now to give back the tasks they have not begun.
+        """Ask the workers that take no tasks now to hand over the tasks that they have
+        not begun.
 
         Such a task goes to the running worker with the fewest tasks per thread, by the
-        protocol of Dask's own work stealing. A task that is computing stays where it
-        is.
+        protocol of Dask's own work stealing. A task that is computing stays on its
+        worker.
         """
         scheduler = self._scheduler
         stealing = scheduler.extensions["stealing"]
@@ -298,7 +313,9 @@ class Placement(SchedulerPlugin):
                 stealing.move_task_request(task, worker, target)
 
     def _begin(self) -> LiveView:
-        """Make a view of all tasks held and placed, and a new dispatcher."""
+        """Make a view of all tasks that are held or placed, and a new dispatcher;
+        return the view.
+        """
         scheduler = self._scheduler
         self.report.plans += 1
         workers = sorted(scheduler.running, key=lambda ws: (str(ws.name), ws.address))
@@ -326,9 +343,11 @@ class Placement(SchedulerPlugin):
     def _seen(
         self, states: Sequence["TaskState"], workers: Sequence["WorkerState"]
     ) -> LiveView:
-        """Return a view of *states*, the data they read and write, and *workers*.
+        """Return a view of the tasks *states*, the data that they read and write, and
+        *workers*.
 
-        Times and sizes are estimates. The files that the tasks write come first.
+        Times and sizes are estimates. The data that the tasks write have the lowest
+        indices.
         """
         files: dict[TaskState, int] = {}
         for ts in states:
@@ -361,7 +380,7 @@ class Placement(SchedulerPlugin):
         return total // count
 
     def let_go(self) -> None:
-        """Let Dask place now all tasks that are held back."""
+        """Let Dask place all tasks that are held back."""
         held = list(self._held)
         self._held = {}
         waiting = []
@@ -383,13 +402,14 @@ def placed(
     *,
     record: bool = False,
 ) -> Iterator[Report]:
-    """Let ioopt place all graphs that reach the scheduler of *client* inside the block.
+    """Let ioopt place all graphs that reach the scheduler of *client* inside the
+    ``with`` block.
 
     The default dispatcher makes some graphs faster. The other dispatchers are slower
-    than Dask alone, and ``rolling`` can take several times as long: they are for
-    comparisons with simulations. Arguments are those of :class:`Placement`; ioopt has
-    to be installed where the scheduler runs. The report is filled in at the end. Raises
-    UsageError for a policy that is not a dispatcher.
+    than Dask alone, and ``rolling`` can take several times as long; they are meant for
+    comparisons with simulations. The arguments are those of :class:`Placement`. ioopt
+    must be installed where the scheduler runs. The report is filled in when the block
+    ends. Raises UsageError for a policy that is not a dispatcher.
     """
     report = Report()
     client.register_plugin(Placement(policy, settings, record=record))
@@ -413,14 +433,18 @@ def _end(dask_scheduler: "Scheduler") -> Report:
 
 
 def _is_free(ts: "TaskState") -> bool:
-    """Return whether Dask may run a task on any worker, outside a P2P shuffle."""
+    """Return whether Dask may run a task on any worker, and the task belongs to no P2P
+    shuffle.
+    """
     if ts.worker_restrictions or ts.host_restrictions or ts.resource_restrictions:
         return False
     return not ts.actor and "shuffle" not in (ts.annotations or {})
 
 
 def _task(ts: "TaskState") -> Task:
-    """Return a task in the form for dispatchers; Dask has validated it."""
+    """Return a Dask task in the form that dispatchers use. Validation is skipped,
+    because Dask has validated the task.
+    """
     return Task.model_construct(
         id=str(ts.key),
         compute_seconds=_seconds(ts),

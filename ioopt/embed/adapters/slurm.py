@@ -1,17 +1,17 @@
 """Plan, place, stage and release held Slurm jobs that name their inputs.
 
 A user submits ``sbatch --hold --comment='ioopt:{"inputs": ["a"], "compute_seconds":
-60}' ...``. :class:`SlurmPlacer` reads the held jobs (``squeue --json``), plans them
-with :class:`ioopt.embed.ReplicationPlanner`, submits one staging job per file and
-node, and gives each job its node (``ReqNodeList``) and a dependency on its staging
-jobs and on the job before it in the node's queue, so that Slurm keeps the plan's
-order; then it releases the job.
+60}' ...``. :class:`SlurmPlacer` reads the held jobs (``squeue --json``) and plans them
+with :class:`ioopt.embed.ReplicationPlanner`. It submits one staging job for each file
+and node. It gives each job its node (``ReqNodeList``) and a dependency on its staging
+jobs and on the job before it in the node's queue, so that Slurm keeps the order of the
+plan. Then it releases the job.
 
-The placer stores no state, so it may be stopped and started at any moment. A job that
-is still held, or whose staging has failed, counts as not placed; a staging job is found
-by its comment. A job that waits for a node which Slurm cannot use gets another node,
-and the unusable node gets no job in the same run. With ``dry_run`` the commands are
-printed and nothing is changed. Written for Slurm 22.05.
+The placer stores no state, so it may be stopped and started at any time. A job that is
+still held, or whose staging has failed, counts as not placed. A staging job is
+recognised by its comment. A job that waits for a node which Slurm cannot use gets
+another node, and the unusable node gets no job in the same run. With ``dry_run`` the
+commands are printed and nothing is changed. Written for Slurm 22.05.
 """
 
 import contextlib
@@ -53,8 +53,8 @@ reserved.
 """
 
 COMMAND_SECONDS = 120.0
-"""Seconds after which a Slurm command counts as failed; Slurm's own timeout is
-shorter.
+"""The number of seconds after which a Slurm command counts as failed. Slurm's own
+timeout is shorter.
 """
 
 Runner = Callable[[Sequence[str]], str]
@@ -62,10 +62,10 @@ Runner = Callable[[Sequence[str]], str]
 
 
 def run_command(words: Sequence[str]) -> str:
-    """Run a Slurm command and return its output.
+    """Run a Slurm command, given as its *words*, and return its output.
 
-    Raises BackendMissingError when it is not installed, BackendFailureError when it
-    fails.
+    Raises BackendMissingError when the command is not installed, and
+    BackendFailureError when it fails.
     """
     command = shlex.join(words)
     limit = COMMAND_SECONDS
@@ -87,7 +87,9 @@ def run_command(words: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Placement:
-    """A job, its node, and the ids of the staging jobs that it waits for."""
+    """A job, the node on which it was placed, and the ids of the staging jobs for which
+    it waits.
+    """
 
     job: int
     node: str
@@ -99,9 +101,9 @@ class SlurmPlacer:
 
     ``site`` has the keys ``network``, ``nodes`` (ids are Slurm's node names) and
     ``files`` of an ``ioopt/replication`` instance. ``stage`` is the shell command of a
-    staging job; ``{file}``, ``{bytes}``, ``{node}`` and ``{source}`` (a node, or
-    ``remote``) are filled in. Raises UsageError for an id that the command would read
-    as an option.
+    staging job, in which ``{file}``, ``{bytes}``, ``{node}`` and ``{source}`` (a node,
+    or ``remote``) are filled in. Raises UsageError for an id that the command would
+    take for an option, because it begins with ``-``.
     """
 
     def __init__(
@@ -118,7 +120,7 @@ class SlurmPlacer:
             if str(named["id"]).startswith("-"):
                 raise UsageError(
                     f"id {named['id']!r} begins with '-': the staging command would "
-                    "take it for an option; name it ./-... or otherwise"
+                    "take it for an option; rename it, for example to ./-..."
                 )
         self._sizes = {file["id"]: file["bytes"] for file in site["files"]}
         self._plan = partial(
@@ -137,10 +139,12 @@ class SlurmPlacer:
         self._dry_id = 0
 
     def place(self, deadline: float | None = 10.0) -> list[Placement]:
-        """Plan all held jobs that name inputs; place and release each.
+        """Plan all held jobs that name inputs; place and release each of them. Return
+        the placements.
 
-        A job that fails stays held, and a later call tries it again. Raises
-        BackendFailureError when the queue cannot be read.
+        *deadline*, in seconds, is for the plan. A job that cannot be placed stays held,
+        and a later call tries again. Raises BackendFailureError when the queue cannot
+        be read.
         """
         jobs = self._queue()
         unusable = _unusable_nodes(jobs)
@@ -170,7 +174,9 @@ class SlurmPlacer:
 
     @contextlib.contextmanager
     def _told(self, what: str) -> Iterator[None]:
-        """Report an error and *what* follows from it, and continue."""
+        """Report an error that occurs inside the block, with its consequence *what*,
+        and continue.
+        """
         try:
             yield
         except (InstanceError, BackendFailureError, OSError, ValueError) as error:
@@ -183,9 +189,10 @@ class SlurmPlacer:
             return [jobs[number] for number in sorted(jobs)]
 
     def _staging(self, jobs: Iterable[Json]) -> dict[tuple[str, str], int]:
-        """Return the staging jobs that have not failed, by (file, node).
+        """Return the ids of the staging jobs that have not failed, keyed by (file,
+        node).
 
-        The planner is told that the files of these jobs are on the nodes already.
+        The planner is told that the files of these jobs are on their nodes already.
         """
         found: dict[tuple[str, str], int] = {}
         for job in jobs:
@@ -203,10 +210,11 @@ class SlurmPlacer:
         return found
 
     def _task(self, job: Json) -> Task | None:
-        """Return the task that stands for a job to be placed; None for every other job.
+        """Return the task that stands for *job* if the job is to be placed; otherwise
+        None.
 
-        A job to be placed names its inputs; besides, it is held, or its staging has
-        failed, or its node cannot be used.
+        A job is to be placed if it names its inputs and one of these is true: it is
+        held, its staging has failed, or its node cannot be used.
         """
         comment = job.get("comment") or ""
         if job["job_state"] != "PENDING" or not comment.startswith(JOB_MARK):
@@ -233,16 +241,14 @@ class SlurmPlacer:
         task: Task = validate(Task, given, where)
         for name in task.inputs:
             if name not in self._sizes:
-                raise InstanceError(
-                    f"{where}: {name!r:.60} is none of the files of the site"
-                )
+                raise InstanceError(f"{where}: {name!r:.60} is not a file of the site")
         return task
 
     def _place_one(
         self, node: str, step: Step, staged: dict[tuple[str, str], int]
     ) -> Placement:
-        """Stage missing files, give the job its node and dependencies, and release
-        it.
+        """Submit staging jobs for missing files, give the job of *step* its node and
+        its dependencies, and release the job.
         """
         waits = []
         for file, source in step.stage:
@@ -269,9 +275,11 @@ class SlurmPlacer:
         source: str | None,
         staged: Mapping[tuple[str, str], int],
     ) -> int:
-        """Submit a staging job and return its id.
+        """Submit a staging job that copies *file* from *source* to *node*, and return
+        its id.
 
-        It waits for the staging job of its source, if there is one.
+        If the file is still being staged to the source, the new job waits for that
+        staging job.
         """
         command = self._stage.format(
             file=shlex.quote(file),
@@ -306,8 +314,8 @@ class SlurmPlacer:
 
 
 def _unusable_nodes(jobs: Iterable[Json]) -> set[str]:
-    """Return the nodes that Slurm cannot use, according to the reasons of jobs that
-    wait for them.
+    """Return the nodes that Slurm cannot use, according to the reasons that it states
+    for waiting jobs.
     """
     nodes = set()
     for job in jobs:

@@ -1,9 +1,9 @@
-"""``snakemake --scheduler ioopt``: job selection by :mod:`ioopt.embed.selection`.
+"""Select jobs for ``snakemake --scheduler ioopt``, by :mod:`ioopt.embed.selection`.
 
-Snakemake finds this package by its name. The package passes on jobs, resources and
-input sizes, and returns the chosen jobs. If anything fails it returns ``None``, and
-Snakemake uses its greedy scheduler. With ``--scheduler-ioopt-disk-mb`` and similar
-options :class:`DataOrder` chooses the jobs instead.
+Snakemake finds this package by its name. The package passes jobs, resources and input
+sizes to ioopt, and returns the selected jobs. If anything fails it returns ``None``,
+and Snakemake uses its greedy scheduler. With the options of the data order, such as
+``--scheduler-ioopt-disk-mb``, :class:`DataOrder` selects the jobs instead.
 """
 
 # Annotations are not postponed, because Snakemake reads the types of settings.
@@ -28,20 +28,22 @@ Job = Any
 
 
 def _setting(kind: type, help: str, default: object = None) -> Any:
-    """Return a field of the settings, with its type and help for the command line."""
+    """Return a field of the settings with a default, and with the type and the help
+    text of its option on the command line.
+    """
     return field(default=default, metadata={"help": help, "type": kind})
 
 
 @dataclass
 class SchedulerSettings(SchedulerSettingsBase):
-    """Settings on Snakemake's command line, such as
+    """Settings, which become options on Snakemake's command line, such as
     ``--scheduler-ioopt-time-limit``.
     """
 
     time_limit: float | None = _setting(
-        float, "Seconds a selection may take, building included.", 2.0
+        float, "Seconds that a selection may take, including model building.", 2.0
     )
-    deadline: float | None = _setting(float, "It is now the time limit.")
+    deadline: float | None = _setting(float, "Renamed to time limit.")
     data: bool = field(
         default=False,
         metadata={
@@ -50,18 +52,18 @@ class SchedulerSettings(SchedulerSettingsBase):
         },
     )
     disk_mb: int | None = _setting(
-        int, "Megabytes that files written by jobs may take at once."
+        int, "Megabytes of disk that the files of all jobs together may occupy."
     )
     policy: str | None = _setting(
-        str, "Of the data order: depth-first (default) or submission."
+        str, "Policy of the data order: depth-first (default) or submission."
     )
     in_flight: int | None = _setting(
-        int, "Most samples (wildcard sample) begun and not ended."
+        int, "Largest number of samples (wildcard sample) in progress at once."
     )
 
 
 class Scheduler(SchedulerBase):
-    """Select the ready jobs to start now."""
+    """The scheduler plugin: it selects the ready jobs that start now."""
 
     def __post_init__(self) -> None:
         if getattr(self.settings, "deadline", None) is not None:
@@ -98,8 +100,8 @@ class Scheduler(SchedulerBase):
         available_resources: Mapping[str, int | str],
         input_sizes: Mapping[Job, int],
     ) -> Sequence[Job] | None:
-        """Return the chosen jobs, or None to let Snakemake's greedy scheduler
-        choose.
+        """Return the selected jobs, or None to let Snakemake's greedy scheduler select
+        jobs.
         """
         until = Deadline(getattr(self.settings, "time_limit", None) or 2.0)
         try:
@@ -142,8 +144,9 @@ class Scheduler(SchedulerBase):
 class TempInputs:
     """Find the temporary files among the inputs of a job.
 
-    Snakemake marks the output of the job that makes a file, not the input of its
-    readers. So the producers are asked, once for each job.
+    Snakemake marks a temporary file at the job that writes it, not at the jobs that
+    read it. For this reason the jobs that write the inputs are looked up, once for each
+    job.
     """
 
     def __init__(self, dag: Any) -> None:
@@ -153,7 +156,7 @@ class TempInputs:
         self._known: dict[Job, frozenset[str]] = {}
 
     def update(self, jobs: Iterable[Job]) -> None:
-        """Find the temporary inputs of *jobs*, and forget all other jobs."""
+        """Find the temporary inputs of *jobs*, and forget those of all other jobs."""
         known = self._known
         self._known = {}
         for job in jobs:
@@ -181,11 +184,11 @@ class TempInputs:
 
 @dataclass(frozen=True)
 class Question:
-    """The arguments of :func:`ioopt.embed.selection.select`; ``ready[k]`` describes
-    ``jobs[k]``.
+    """The arguments of :func:`ioopt.embed.selection.select`, and the jobs: ``ready[k]``
+    describes ``jobs[k]``.
 
-    ``free`` is the amount of each resource that Snakemake has left. If that equals the
-    amounts at the first call, no job runs.
+    ``free`` is the amount of each resource that Snakemake has left. If these amounts
+    equal those at the first call, no job runs.
     """
 
     jobs: list[Job]
@@ -203,7 +206,9 @@ def question(
     sizes: Mapping[Job, int],
     temp: TempInputs,
 ) -> Question:
-    """Turn Snakemake's arguments of ``select_jobs`` into a question."""
+    """Return Snakemake's arguments of ``select_jobs`` in the form of a
+    :class:`Question`.
+    """
     # A practically unlimited resource is left out of the question.
     numbers = {
         name: value for name, value in available.items() if isinstance(value, int)
@@ -235,7 +240,9 @@ def question(
 
 
 def _needs(job: Job, names: Iterable[str]) -> tuple[int, ...]:
-    """Return the amount of each numeric resource that *job* takes."""
+    """Return the amount of each resource in *names* that *job* takes; 0 if the amount
+    is not a whole number.
+    """
     needs = []
     for name in names:
         need = job.scheduler_resources.get(name, 0)

@@ -1,10 +1,11 @@
-"""Choose jobs so that the files they write fit a disk.
+"""Select jobs such that the files they write fit a disk.
 
-:class:`ioopt.embed.WorkDirectory` decides. Jobs are its tasks, the files that they
-write its products: temporary ones are removed after their last reader, others stay. The
-size of a file is expected to be the mean of the sizes that its rule has written so far,
-else the rule's ``disk_mb``, else the bytes that the job reads; once the job has ended,
-it is the size on the disk.
+:class:`ioopt.embed.WorkDirectory` decides. The jobs are its tasks, and the files that
+they write are its products. Temporary files are removed after their last reader has
+ended; other files stay. The expected size of a file is the mean size that the same
+output of its rule has had so far. If there is none, it is computed from the rule's
+``disk_mb`` or else from the bytes that the job reads. Once the job has ended, the size
+on the disk is used.
 """
 
 from __future__ import annotations
@@ -22,22 +23,25 @@ if TYPE_CHECKING:
     from snakemake_scheduler_plugin_ioopt import Job, Question, TempInputs
 
 Place = tuple[str, int]
-"""A rule, and the index of one of its outputs."""
+"""The name of a rule, and the index of one of its outputs."""
 SAME = 0.1
-"""Share by which the mean size of an output must change to be reported again."""
+"""The relative change of the mean size of an output up to which the mean is not
+reported again.
+"""
 
 
 class _Room:
-    """Track the ready jobs, and the resources that are left for them."""
+    """The ready jobs, and the amounts of resources that are free for them."""
 
     def __init__(self, asked: Question) -> None:
         self._rows = dict(zip(map(_name, asked.jobs), asked.ready))
         self._free = list(asked.capacities)
 
     def able(self, running: Container[str], priority: int | None = None) -> list[str]:
-        """Return the jobs not in *running* that may start with the resources left.
+        """Return the names of the jobs outside *running* for which enough resources are
+        free.
 
-        With *priority* return only jobs of that priority.
+        If *priority* is given, only jobs of that priority are returned.
         """
         return [
             name
@@ -52,20 +56,21 @@ class _Room:
         return all(need <= have for need, have in zip(needs, self._free))
 
     def take(self, name: str) -> None:
-        """Take the resources of job *name*."""
+        """Subtract the resources of job *name* from the free amounts."""
         needs = self._rows[name].resources
         self._free = [have - need for need, have in zip(needs, self._free)]
 
 
 class DataOrder:
-    """Track one run of Snakemake: its running jobs, and the sizes that rules have
-    written.
+    """Track one run of Snakemake: the running jobs, and the sizes of the files that
+    rules have written.
     """
 
     def __init__(
         self, dag: Any, temp: TempInputs, quota: int | None, **how: Any
     ) -> None:
-        """Begin a run; files may have *quota* bytes at once (None: any number).
+        """Begin a run in which the files on the disk may have *quota* bytes at once
+        (None: any number).
 
         *how* are the settings ``policy`` and ``in_flight``.
         """
@@ -87,9 +92,10 @@ class DataOrder:
     def choose(
         self, asked: Question, remaining: Iterable[Job], until: Deadline
     ) -> list[Job]:
-        """Return the jobs to start.
+        """Return the jobs to start now; *remaining* are all jobs that have not ended.
 
-        Return at least one if none runs and resources allow it.
+        If no job runs, at least one job is returned, provided that the resources allow
+        one.
         """
         self.notes = []
         self._round += 1
@@ -118,15 +124,15 @@ class DataOrder:
         return [self._jobs[name] for name in chosen]
 
     def _start(self, name: str, room: _Room) -> None:
-        """Record the start of job *name*, and take its resources."""
+        """Record that job *name* starts, and take its resources from *room*."""
         self._run.started(name)
         self._running[name] = self._jobs[name]
         room.take(name)
 
     def _look(self, asked: Question) -> None:
-        """Record which jobs have ended or failed.
+        """Record which running jobs have ended or failed.
 
-        After a job has failed for good, make a new instance of the remaining jobs.
+        If a job has failed for good, a new instance is made of the remaining jobs.
         """
         ready = set(asked.jobs)
         none_runs = asked.free == self._idle
@@ -143,7 +149,9 @@ class DataOrder:
                 self._jobs = {}
 
     def _ended(self, name: str, job: Job) -> None:
-        """Report that job *name* has ended, and what its rule wrote."""
+        """Record that job *name* has ended, and the sizes of the files that it
+        wrote.
+        """
         sizes = [_size(str(file)) for file in job.output]
         self._run.ended(
             name,
@@ -163,7 +171,9 @@ class DataOrder:
             self._learn((_rule(job), at), size)
 
     def _learn(self, place: Place, size: int) -> None:
-        """Update the mean of an output by *size*; report a mean that has changed."""
+        """Include *size* in the mean size of the output *place*; if the mean has
+        changed, expect it for all files of this output.
+        """
         count, total = self._seen.get(place, (0, 0))
         count += 1
         total += size
@@ -183,7 +193,9 @@ class DataOrder:
             self._jobs = {}
 
     def _begin(self, jobs: dict[str, Job]) -> None:
-        """Make a new instance of *jobs*, including the running ones, and start it."""
+        """Make a new instance of *jobs*, which include the running jobs, and begin a
+        new run on it.
+        """
         tasks, sizes = self._tasks(jobs)
         kept: set[str] = set()
         for name in tasks.keys() & jobs.keys():
@@ -208,7 +220,9 @@ class DataOrder:
             self._safe = True
         except SimulationError as error:
             if self._safe:
-                self.notes.append(f"{error}; until more is known, one sample at a time")
+                self.notes.append(
+                    f"{error}; until more sizes are known, samples run one at a time"
+                )
             self._run = WorkDirectory(
                 instance, self._how["policy"], safe=False, in_flight=1
             )
@@ -223,10 +237,11 @@ class DataOrder:
     def _tasks(
         self, jobs: dict[str, Job]
     ) -> tuple[dict[str, dict[str, Any]], dict[str, int]]:
-        """Return the tasks of *jobs* for the instance, and the bytes of files.
+        """Return the tasks for the instance, keyed by name, and the bytes of each file.
 
-        A temporary file that exists has a task that wrote it. Jobs that read a missing
-        temporary file are left out: its writer has failed for good.
+        A temporary file that exists gets a task that has written it. Jobs that read a
+        missing temporary file are left out, because the job that writes the file has
+        failed for good.
         """
         sizes: dict[str, int] = {}
         tasks: dict[str, dict[str, Any]] = {}
@@ -249,10 +264,10 @@ class DataOrder:
         return tasks, sizes
 
     def _expected(self, job: Job, reads: int) -> list[int]:
-        """Return the bytes of each output.
+        """Return the expected bytes of each output of *job*, which reads *reads* bytes.
 
-        They come from the rule's earlier outputs, else its ``disk_mb``, else the job's
-        inputs.
+        The sizes come from earlier outputs of the same rule. If there are none, the
+        rule's ``disk_mb``, or else *reads*, is divided equally among the outputs.
         """
         count = len(job.output)
         total = reads
@@ -264,12 +279,14 @@ class DataOrder:
 
 
 def _inputs(job: Job) -> list[str]:
-    """Return the names of the files that *job* reads, each once."""
+    """Return the names of the files that *job* reads, without duplicates."""
     return list(dict.fromkeys(map(str, job.input)))
 
 
 def _in_order(jobs: dict[str, Job]) -> Iterable[str]:
-    """Return the names of *jobs*, each after the jobs that write its files."""
+    """Return the names of *jobs* in an order in which each job follows the jobs that
+    write its input files.
+    """
     writer: dict[str, str] = {}
     for name, job in jobs.items():
         for file in job.output:
@@ -290,7 +307,9 @@ def _rule(job: Job) -> str:
 
 
 def _size(path: str) -> int | None:
-    """Return the bytes of a file, or of the files of a folder; None if missing."""
+    """Return the number of bytes of a file, or of all files in a folder; None if *path*
+    does not exist.
+    """
     try:
         if not os.path.isdir(path):
             return os.stat(path).st_size
