@@ -84,9 +84,7 @@ def forget_unreadable(stored: Any) -> None:
 
 
 def tuned(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that sets numba *options* for a function of a kernel
-    module.
-    """
+    """Return a decorator that sets numba *options* for a function of a kernel."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         function.numba_options = options  # type: ignore[attr-defined]

@@ -45,8 +45,9 @@ class Machine(Record):
     speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
     def kinds(self) -> tuple[Nodes, ...]:
-        """Return the kinds of nodes, with common values of the machine where they lack
-        one.
+        """Return the kinds of nodes.
+
+        A value that a kind lacks is replaced by the common value of the machine.
         """
         given = self.nodes
         if isinstance(given, int):

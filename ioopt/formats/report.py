@@ -58,7 +58,7 @@ def imported(
 
 
 def file_name(path: str) -> str:
-    """Return the last component of *path*, for instance names and provenance.
+    """Return the last component of *path*, which names the source of an instance.
 
     >>> file_name("logs/KTH.swf")
     'KTH.swf'

@@ -319,7 +319,7 @@ class IoGrantsPlan(base.Plan):
 def beyond(
     problem: BatchIoProblem, plan: BatchIoPlan | None, schedule: base.Json | None
 ) -> base.Json:
-    """Return the options of a plan that change the question of the instance.
+    """Return in which respects a plan deviates from the instance.
 
     These are the loop and the expansion factor.
     """

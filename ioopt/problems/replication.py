@@ -541,7 +541,7 @@ def beyond(
     plan: ReplicationPlan | None,
     schedule: base.Json | None,
 ) -> base.Json:
-    """Return how a schedule may answer another question than the instance asks.
+    """Return in which respects a schedule may deviate from the instance.
 
     ``link`` is the model of the remote link. ``actual`` is the number of tasks with
     other compute times than those of the instance.

@@ -392,7 +392,7 @@ def beyond(
     plan: WorkDirectoryPlan | None,
     schedule: base.Json | None,
 ) -> base.Json:
-    """Return how a result answers another question than the instance asks.
+    """Return in which respects a result deviates from the instance.
 
     ``quota`` is ``kept`` or ``ignored``. ``actual`` is the number of tasks with other
     compute times than those of the instance.

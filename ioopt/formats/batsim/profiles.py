@@ -148,9 +148,10 @@ class Profile(BaseModel, extra="allow"):
         return 1
 
     def contradiction(self) -> str:
-        """Describe keys that contradict each other or a value without meaning.
+        """Return what is wrong with the repetitions or the generation strategy.
 
-        Return empty text if there are none.
+        Return empty text if nothing is wrong. ``nb`` is the older name of ``repeat``,
+        so both must be equal if both are given.
         """
         if None not in (self.nb, self.repeat) and self.nb != self.repeat:
             return (

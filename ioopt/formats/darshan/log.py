@@ -402,9 +402,10 @@ def _times(
 
 
 def _scaled(accesses: Sequence[Access], kind: Kind, count: int) -> list[Access]:
-    """Return *accesses* of one kind with bytes scaled to *count*.
+    """Return *accesses* of one kind, with their bytes scaled to add up to *count*.
 
-    A trace may lack some layers. Without any access, return one with an unknown time.
+    The sums may differ because a trace may lack some layers. If the accesses have no
+    bytes, return one access of *count* bytes with an unknown time.
     """
     held = sum(access.moved for access in accesses)
     if not held and not count:

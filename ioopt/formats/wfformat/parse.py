@@ -52,11 +52,12 @@ def parse_workflow(data: object, name: str) -> Workflow:
 
     Each of these oddities gets a warning:
 
-    - an input or output that is listed twice, - a file of 0 bytes, or without a size
-    (read as 0 bytes), - a run time of 0 s, or one that is missing or negative (read as
-    0 s), - a number of cores that is missing (read as 1), or not a whole number of 1 or
-    more, - a parent or child that does not exist, - no files and no precedence in the
-    whole workflow.
+    - an input or output that is listed twice,
+    - a file of 0 bytes, or without a size (read as 0 bytes),
+    - a run time of 0 s, or one that is missing or negative (read as 0 s),
+    - a number of cores that is missing (read as 1), or not a whole number of 1 or more,
+    - a parent or child that does not exist,
+    - no files and no precedence in the whole workflow.
 
     Raises InstanceError for other faults: an unknown version, wrong types, items given
     twice, negative sizes, no tasks.

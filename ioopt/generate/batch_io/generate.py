@@ -96,7 +96,10 @@ class CongestedMiraSettings(MiraSettings):
 
 
 class SmallSettings(Record):
-    """Settings of a few jobs with small whole numbers on nodes of 1 byte per second."""
+    """Settings of a few jobs with small whole numbers.
+
+    Each node of the machine sends 1 byte per second.
+    """
 
     jobs: int = Field(8, ge=1, le=100_000)
     nodes: int = Field(8, ge=1)
@@ -224,7 +227,7 @@ def _phases(
 
 
 def _small(settings: SmallSettings, rng: random.Random) -> BatchIoProblem:
-    """Draw a few jobs in whole numbers, on a machine of nodes with 1 byte per second.
+    """Draw a few jobs in whole numbers, on nodes that send 1 byte per second each.
 
     The storage has half the rate of all nodes together.
     """

@@ -5,11 +5,13 @@ do I/O all the time, with bursts of 5 ms and I/O of 20 ms as in Lee et al., Sect
 These are the assumptions:
 
 - One of five jobs is drawn to have 8 processes, two have 16 and two have 32. Ten jobs
-then fill about seven rows. So strict gang scheduling has a utilisation of about .76 and
-a slowdown of about 2.8, for which the mix is meant. - One of four I/O jobs is
-coordinated. - The gangedness of a compute job is drawn evenly from 0, .2, .4, .7 and 1.
-The first compute job is strict (gamma 1), since a machine without a strict job needs no
-gang scheduling. - Weights are 1 and floors have their default.
+  then fill about seven rows. So strict gang scheduling has a utilisation of about .76
+  and a slowdown of about 2.8, for which the mix is meant.
+- One of four I/O jobs is coordinated.
+- The gangedness of a compute job is drawn evenly from 0, .2, .4, .7 and 1. The first
+  compute job is strict (gamma 1), since a machine without a strict job needs no gang
+  scheduling.
+- Weights are 1 and floors have their default.
 
 With sizes drawn evenly (tried first), strict gang scheduling wastes less, and for some
 seeds the best plan opens no loose window.

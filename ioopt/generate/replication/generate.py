@@ -12,8 +12,8 @@ of it:
 
 - A = 1 - distinct files / requests, over the whole batch (requested for IMAGE and PPA);
 - B = mean number of files that two tasks of one hot spot share / mean number of files
-of a task (requested for SAT, where A = 40 % would need 840 files, but there are 500).
-IMAGE and PPA count as one hot spot.
+  of a task (requested for SAT, where A = 40 % would need 840 files, but there are 500).
+  IMAGE and PPA count as one hot spot.
 """
 
 from collections import Counter

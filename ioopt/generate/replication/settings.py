@@ -79,9 +79,10 @@ class ImageSettings(Settings):
 
 
 class FollowUpSettings(ImageSettings):
-    """Settings of the other reading of IMAGE: more patients over the same dates.
+    """Settings of IMAGE in which a larger batch has more patients over the same dates.
 
-    The overlap determines the number of patients.
+    In :class:`ImageSettings`, a larger batch has more dates of the same patients. The
+    overlap determines the number of patients.
     """
 
     cohort: Number = 2000

@@ -206,8 +206,10 @@ class PerturbationProblem(base.Problem):
 
     @property
     def window_quanta(self) -> int:
-        """Return the number of whole quanta of the unperturbed run that may be
-        perturbed.
+        """Return the number of quanta in which perturbations may lie, from the start of
+        a run.
+
+        The quanta are those of the run without perturbations.
         """
         return int(self.window * self.work_quanta + 1e-9)
 
