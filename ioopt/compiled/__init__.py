@@ -1,8 +1,8 @@
 """Compile simulator kernels with numba.
 
-A kernel module is plain Python over flat arrays; compiled or not, the same code gives
-the same answer. The machine code is stored on disk; :mod:`ioopt.compiled.choice`
-decides when it is made and used.
+A kernel module is plain Python over flat arrays. The same code gives the same answer
+whether it is compiled or not. The machine code is stored on disk.
+:mod:`ioopt.compiled.choice` decides when it is made and used.
 """
 
 import hashlib
@@ -27,9 +27,7 @@ ValueT = TypeVar("ValueT")
 
 ROOMS = ("compiled", "decisions", "measure", "sim")
 KERNEL_ROOMS = tuple(Path(__file__).parents[1] / room for room in ROOMS)
-"""Folders with the code that kernels may call, and with the code that compiles
-kernels.
-"""
+"""Folders with the code that kernels may call and the code that compiles kernels."""
 
 
 @cache
@@ -42,10 +40,11 @@ def available() -> bool:
 def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
     """Return function *name* of kernel module *module*, compiled on its first call.
 
-    It may call every function of its module and of the kernel modules that this one
-    imports from; *whole* inlines their machine code. Named tuples are passed by
-    reference (:mod:`ioopt.compiled.references`). Kernels allocate nothing, so reference
-    counting is off; it would multiply the kernel's time by 20.
+    The function may call every function of its module, and of the kernel modules from
+    which this module imports. With *whole*, the machine code of these functions is
+    inlined. Named tuples are passed by reference (:mod:`ioopt.compiled.references`).
+    Kernels allocate nothing, so reference counting is off; it would make kernels 20
+    times slower. Raises an error if numba is missing.
     """
     if not available():
         # Imported here: a kernel's cache key covers this module's imports.
@@ -74,8 +73,9 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
 
 
 def forget_unreadable(stored: Any) -> None:
-    """Remove an index that names types of another version: numba reads it before its
-    stamp.
+    """Remove the index *stored* if it names types of another version.
+
+    numba reads the index before its stamp and would fail.
     """
     try:
         stored._load_index()
@@ -84,9 +84,7 @@ def forget_unreadable(stored: Any) -> None:
 
 
 def tuned(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Set numba's options for one function of a kernel module, beside the common
-    ones.
-    """
+    """Return a decorator that sets numba *options* for a function of a kernel."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         function.numba_options = options  # type: ignore[attr-defined]
@@ -96,9 +94,9 @@ def tuned(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def apart(function: CallableT) -> CallableT:
-    """Mark *function* to be compiled once and called, not inlined.
+    """Mark *function* to be compiled once and called, rather than inlined.
 
-    In a kernel compiled ``whole``, every other function is inlined.
+    In a kernel compiled with ``whole``, every other function is inlined.
     """
     result: CallableT = tuned(forceinline=False)(function)
     return result
@@ -106,8 +104,9 @@ def apart(function: CallableT) -> CallableT:
 
 @cache
 def source_stamp(*places: Path) -> str:
-    """Return a hash of the Python files at or below *places*, cached at the first
-    call.
+    """Return a hash of the Python files at or below *places*.
+
+    The hash is computed once in a process.
     """
     digest = hashlib.sha256()
     for file in sorted(
@@ -121,14 +120,16 @@ def source_stamp(*places: Path) -> str:
 
 
 def is_kept(function: Callable[..., Any]) -> bool:
-    """Return whether machine code of a kernel of :func:`compiled` is already stored."""
+    """Return whether machine code of a function from :func:`compiled` is already
+    stored.
+    """
     stored = _cache_file(function)
     loaded = bool(getattr(function, "signatures", ()))
     return loaded or (stored is not None and bool(stored._load_index()))
 
 
 def by_reference(value: ValueT) -> ValueT:
-    """Return *value*, passed by address in machine code if it is a named tuple.
+    """Return *value*; in machine code, a named tuple is then passed by its address.
 
     The address is valid until the calling function ends.
     """
@@ -136,18 +137,18 @@ def by_reference(value: ValueT) -> ValueT:
 
 
 Box = Any
-"""Container of a kernel's numbers: a list, or a numpy array in machine code.
+"""A container of numbers in a kernel: a list, or a numpy array in machine code.
 
-The same code serves both, and numba reads no annotations, so the name is for readers
-and not checked.
+The same code serves both. numba reads no annotations, so the name is only for readers
+and is not checked.
 """
 
 
 def boxes(arrays: bool) -> Callable[..., Box]:
-    """Return a factory of a kernel's number containers: lists, or numpy arrays if
-    compiled.
+    """Return a function that makes containers of numbers for a kernel.
 
-    The factory takes the values, whole numbers unless ``real=True``.
+    The containers are numpy arrays if *arrays* is true, and otherwise lists. The
+    function takes the values, which are whole numbers unless ``real=True``.
     """
     if not arrays:
         return lambda values, real=False: list(values)
@@ -164,18 +165,21 @@ def _cache_file(function: Callable[..., Any]) -> Any:
 
 
 _WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Python wrappers convert every argument, which takes half of the compile time."""
+"""Options that leave out Python wrappers, which convert every argument and take half of
+the compile time.
+"""
 
 _REGISTERED: set[Callable[..., Any]] = {by_reference}
 
 
 def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
-    """Make the functions of *module*, and of the ioopt modules it imports from,
-    callable.
+    """Make the functions of *module* callable in machine code.
 
-    A module may name another in ``COMPILED_AS``. In machine code that module's
-    functions replace its own functions of the same names, and built-in ones that it
-    imports.
+    This includes the functions of ioopt modules from which *module* imports. *module*
+    may name another module in ``COMPILED_AS``. In machine code, the functions of the
+    other module then replace functions of *module* with the same names, and built-in
+    ones that *module* imports. *seen* collects the names of modules. *whole* is
+    explained at :func:`compiled`.
     """
     from numba.extending import overload
 
@@ -206,7 +210,5 @@ def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
 
 
 def _always(text: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the options that numba needs for a function, whatever its argument
-    types.
-    """
+    """Return a function that gives numba *text* as the code for any argument types."""
     return lambda *arguments, **named: text

@@ -1,11 +1,11 @@
-"""Choose machine code or plain Python, once per run and by one rule for all families.
+"""Choose machine code or plain Python, once in a run and by one rule for all families.
 
 A run decides after its cheap answers. Short work is done in plain Python. Longer work
-uses stored machine code if the time limit leaves time to load it. If none is stored,
-another process compiles it. With a limit of at least a minute (or none) the run waits
-for that, up to half of its limit: on a busy machine compiling takes many times its
-processor time. Otherwise it continues in plain Python, and the next run finds the
-machine code.
+uses stored machine code if the time limit leaves time to load it. If no machine code is
+stored, another process compiles it. If the limit is at least a minute (or there is
+none), the run waits for the compiler. It waits up to half of its limit, because on a
+busy machine compiling takes many times its processor time. Otherwise the run continues
+in plain Python, and the next run finds the machine code.
 """
 
 import atexit
@@ -26,23 +26,23 @@ from ioopt.options import Deadline
 from ioopt.version import __version__
 
 LOADING_SECONDS = 1.0
-"""Seconds to load numba and machine code on a busy machine."""
+"""Seconds that loading numba and machine code takes on a busy machine."""
 LONG_LIMIT_SECONDS = 60.0
 LOOK_EVERY_SECONDS = 0.1
 """Seconds between two checks whether compiling has finished."""
 
 say: Callable[[str], None] = lambda line: None  # noqa: E731
-"""Function that tells the user that a kernel is compiled; the command line writes to
-standard error.
+"""Function that tells the user that a kernel is being compiled. The command line sets
+it to write to standard error.
 """
 
 
 class Kernel(NamedTuple):
-    """Name a kernel (``module:function``) of a family, and the function that compiles
-    it.
+    """A kernel of a family, and the function that compiles it or loads its code.
 
-    If machine code is stored, that function loads it. ``main`` is the kernel that is
-    compiled last; ``seconds`` is the approximate compile time.
+    ``target`` names this function as ``module:function``. ``main`` names the kernel
+    function that is compiled last, in the same form. ``seconds`` is the approximate
+    compile time.
     """
 
     family: str
@@ -52,7 +52,10 @@ class Kernel(NamedTuple):
     seconds: float = 10.0
 
     def ready(self) -> bool:
-        """Return whether its machine code is stored; import numba if a stamp exists."""
+        """Return whether the machine code of the kernel is stored.
+
+        numba is imported only if the kernel has a stamp.
+        """
         if not available() or not _stamp(self).exists():
             return False
         module, _, name = self.main.partition(":")
@@ -129,15 +132,15 @@ KERNELS = {
         ),
     )
 }
-"""Every kernel by name, in the order in which ``ioopt doctor --compile`` makes them."""
+"""All kernels by name, in the order in which ``ioopt doctor --compile`` makes them."""
 
 
 def use_machine_code(name: str, deadline: Deadline, plain_seconds: float) -> bool:
-    """Return whether a run continues with machine code of kernel *name*.
+    """Return whether the run continues with the machine code of kernel *name*.
 
-    Called once, after the cheap answers. *plain_seconds* is about what the rest of the
-    run takes in plain Python, capped by its limit. A kernel already loaded by this
-    process stays in use.
+    A run calls this once, after its cheap answers. *plain_seconds* is about the time
+    that the rest of the run takes in plain Python, limited by the time limit. A kernel
+    that this process has loaded stays in use.
     """
     if name in _loaded:
         return True
@@ -173,11 +176,10 @@ _COMPILERS: dict[str, subprocess.Popen[bytes]] = {}
 
 
 def compile_beside(family: str, first: str = "", wait_seconds: float = 0.0) -> bool:
-    """Let another process compile the kernels of *family*; return whether *first* is
-    ready.
+    """Let another process compile the kernels of *family*.
 
-    Kernel *first* is compiled first, within *wait_seconds*. The process ends by itself,
-    or when this one is killed.
+    Kernel *first* is compiled first. Wait for it up to *wait_seconds* and return
+    whether it is ready. The other process ends by itself, or when this one is killed.
     """
     running = _COMPILERS.get(family)
     if running is None or running.poll() is not None:
@@ -201,7 +203,7 @@ def compile_beside(family: str, first: str = "", wait_seconds: float = 0.0) -> b
 
 
 def _let_go(compiler: subprocess.Popen[bytes]) -> None:
-    """Let *compiler* run on: its machine code is for the next process."""
+    """Let the process *compiler* continue: its machine code is for the next process."""
     with suppress(OSError):  # The compiler has ended already.
         os.write(compiler.stdin.fileno() if compiler.stdin else -1, b".")
 
@@ -209,19 +211,19 @@ def _let_go(compiler: subprocess.Popen[bytes]) -> None:
 def compile_for_parent(family: str, first: str = "") -> None:
     """Run :func:`compile_family` in a process that ends when its parent is killed.
 
-    Its standard input ends with the parent.
+    The process reads its standard input, which ends with the parent.
     """
     threading.Thread(target=lambda: os.read(0, 1) or os._exit(1), daemon=True).start()
     compile_family(family, first)
 
 
 def compile_family(family: str, first: str = "") -> None:
-    """Compile every kernel of *family*, one process of this machine after the other.
+    """Compile every kernel of *family*, while no other process of this machine does so.
 
-    Kernel *first*, which a run waits for, comes first; the others are made at low
-    priority. If several processes start without machine code, the first one compiles;
-    the others wait and then load it. The lock is on this file, which need not be
-    writable.
+    Kernel *first*, for which a run waits, is compiled first. The others are compiled at
+    low priority. If several processes start without machine code, the first one
+    compiles. The others wait and then load the machine code. The lock is on this file,
+    which need not be writable.
     """
     with open(__file__, "rb") as source:
         with suppress(ImportError, OSError):  # This system or file system has no locks.
@@ -238,10 +240,10 @@ def compile_family(family: str, first: str = "") -> None:
 
 
 def _stamp(kernel: Kernel) -> Path:
-    """Return the file that marks *kernel* as compiled; asking numba would take .3 s.
+    """Return the path of the file that marks *kernel* as compiled.
 
-    It is in numba's cache: in NUMBA_CACHE_DIR, else beside this file, else in the home
-    folder.
+    The file saves .3 s compared with asking numba. It is in numba's cache: in
+    NUMBA_CACHE_DIR, else beside this file, else in the home folder.
     """
     folder = Path(
         os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "__pycache__"

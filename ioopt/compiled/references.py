@@ -1,9 +1,9 @@
 """Pass named tuples of arrays by address, and compile functions only once.
 
-numba passes every value of a tuple separately: seven for each array, hundreds for a
-call. That takes longer to compile and to run than most kernels do. It also optimises
-and assembles every function with all its callees, and then again within its caller.
-This module imports numba, so it is imported only for machine code.
+numba passes every value of a tuple separately: seven values for each array, hundreds
+for a call. That takes longer to compile and to run than most kernels. numba also
+optimises and assembles every function with all functions that it calls, and then again
+within its caller. This module imports numba, so it is imported only for machine code.
 """
 
 from collections.abc import Callable
@@ -29,9 +29,9 @@ from ioopt.compiled import by_reference
 
 
 class Reference(Type):
-    """Represent the address of a named tuple of the type *target*.
+    """The numba type of the address of a named tuple of the type *target*.
 
-    Its fields read like those of the tuple.
+    The fields of a reference can be read like those of the tuple.
     """
 
     def __init__(self, target: BaseNamedTuple) -> None:
@@ -43,28 +43,28 @@ class Reference(Type):
 
 @register_model(Reference)
 class ReferenceModel(models.PrimitiveModel):
-    """A reference in machine code: an untyped address."""
+    """Representation of a reference in machine code: an untyped address."""
 
     def __init__(self, manager: Any, kind: Reference) -> None:
         super().__init__(manager, kind, ir.IntType(8).as_pointer())
 
 
 def handed_on(kind: Type) -> Type:
-    """Return the type in which a value of type *kind* is passed.
+    """Return the type in which a value of type *kind* is passed to a function.
 
-    A named tuple is passed by reference, everything else by value.
+    A named tuple is passed by reference, and any other value as it is.
     """
     return Reference(kind) if isinstance(kind, BaseNamedTuple) else kind
 
 
 @infer_getattr
 class ReferenceFields(AttributeTemplate):
-    """Resolve the types of the fields of a reference."""
+    """Tell numba the types of the fields of a reference."""
 
     key = Reference
 
     def generic_resolve(self, kind: Reference, name: str) -> Type | None:
-        """Return the type of field *name*, or None."""
+        """Return the type of the field *name*; None if there is no such field."""
         fields = kind.target.fields
         return handed_on(kind.target[fields.index(name)]) if name in fields else None
 
@@ -73,8 +73,9 @@ class ReferenceFields(AttributeTemplate):
 def _load_field(
     context: Any, builder: Any, kind: Reference, address: Any, name: str
 ) -> Any:
-    """Generate machine code that reads field *name*; for a nested tuple take its
-    address.
+    """Generate machine code that reads the field *name* of a reference.
+
+    For a field that is a named tuple, the code gives its address.
     """
     place = kind.target.fields.index(name)
     struct = context.get_value_type(kind.target).as_pointer()
@@ -91,7 +92,7 @@ def _type_of_reference(_context: Any) -> Callable[[Type], Type]:
 
 @lower_builtin(by_reference, types.Any)
 def _take_address(_context: Any, builder: Any, called: Any, arguments: Any) -> Any:
-    """Generate machine code of :func:`ioopt.compiled.references`."""
+    """Generate the machine code of :func:`ioopt.compiled.by_reference`."""
     if called.return_type == called.args[0]:
         return arguments[0]
     slot = cgutils.alloca_once_value(builder, arguments[0])
@@ -99,9 +100,9 @@ def _take_address(_context: Any, builder: Any, called: Any, arguments: Any) -> A
 
 
 def entry(text: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with the name, file and arguments of *text*.
+    """Return a function with the name, file and arguments of *text* that calls *text*.
 
-    It passes tuples to *text* by reference.
+    It passes named tuples to *text* by reference.
     """
     names = ", ".join(signature(text).parameters)
     handed = ", ".join(f"by_reference({name})" for name in signature(text).parameters)
@@ -117,13 +118,13 @@ def entry(text: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class PartLibrary(JITCodeLibrary):
-    """Contain code that is only linked into its callers.
+    """Machine code that is only linked into its callers.
 
-    numba would otherwise optimise and assemble it separately too.
+    numba would otherwise also optimise and assemble it separately.
     """
 
     def _optimize_final_module(self) -> None:
-        """Do nothing: the caller's library optimises this code."""
+        """Do nothing, because the library of the caller optimises this code."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -132,12 +133,15 @@ class PartLibrary(JITCodeLibrary):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class PartLowering(NativeLowering):
-    """Lower a function like numba, into a :class:`PartLibrary`."""
+    """Generate the code of a function like numba, but into a :class:`PartLibrary`."""
 
     _name = "part_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        """Generate the code; the Python wrapper of the function is never called."""
+        """Generate the code, without the Python wrapper of the function.
+
+        The wrapper would never be called. Return True, as the function changes.
+        """
         state.library = PartLibrary(
             state.targetctx.codegen(), state.func_id.func_qualname
         )
@@ -156,7 +160,7 @@ class PartLowering(NativeLowering):
 
 
 class PartCompiler(CompilerBase):
-    """Compile functions whose code is needed only within their callers."""
+    """Compiler of functions whose code is needed only within their callers."""
 
     def define_pipelines(self) -> list[Any]:
         """Return numba's pipeline with :class:`PartLowering`."""

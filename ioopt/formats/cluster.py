@@ -1,6 +1,4 @@
-"""Build replication instances from workflow files, which do not describe our
-machine.
-"""
+"""Build replication instances from workflow files, which do not describe a machine."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +15,10 @@ from ioopt.units import counted, parse_bytes, quantity
 
 
 class Nodes(Record):
-    """Describe ``count`` nodes of one kind; None means the machine's common value."""
+    """Describe ``count`` nodes of one kind.
+
+    A field that is None has the common value of the machine.
+    """
 
     count: Number = 1
     cores: Number | None = None
@@ -26,12 +27,13 @@ class Nodes(Record):
 
 
 class Machine(Record):
-    """Describe the machine for a workflow whose file has none.
+    """Describe the machine for a workflow whose file describes none.
 
-    What is not given is assumed, with a warning. ``nodes`` is their number, or a list
-    of kinds of nodes. ``disk`` is a size such as ``500MB``, ``unlimited``, or a share
-    of the bytes of all files such as ``33%`` (never less than the largest task needs).
-    Without ``cores`` a node has those of the widest task.
+    A value that is not given is assumed, and a warning says so. ``nodes`` is the number
+    of nodes, or a list of kinds of nodes. ``disk`` is a size such as ``500MB``, or
+    ``unlimited``, or a share of the bytes of all files such as ``33%``. A share is
+    raised to the bytes that the largest task needs. If ``cores`` is missing, a node has
+    as many cores as the task that takes the most.
     """
 
     nodes: Number | Annotated[tuple[Nodes, ...], Field(min_length=1)] = 4
@@ -43,7 +45,10 @@ class Machine(Record):
     speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
     def kinds(self) -> tuple[Nodes, ...]:
-        """Return the kinds of nodes with all values filled in."""
+        """Return the kinds of nodes.
+
+        A value that a kind lacks is replaced by the common value of the machine.
+        """
         given = self.nodes
         if isinstance(given, int):
             given = (Nodes(count=given),)
@@ -58,7 +63,9 @@ class Machine(Record):
         )
 
     def stated(self) -> set[str]:
-        """Return the names of the given values, common ones and those of each kind."""
+        """Return the names of the fields that are given for the machine or for every
+        kind.
+        """
         if isinstance(self.nodes, int):
             return set(self.model_fields_set)
         of_each_kind = set.intersection(*(kind.model_fields_set for kind in self.nodes))
@@ -66,16 +73,16 @@ class Machine(Record):
 
 
 FOUR_NODES = Machine()
-"""Unlimited disks on a shared 100 Mbps link."""
+"""Four nodes with unlimited disks on a shared link of 100 Mbps."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Collect the files of the chosen tasks of a workflow.
+    """Collect the files of those tasks of a workflow that become an instance.
 
-    ``inputs`` and ``outputs`` are those of each task, ``sizes`` bytes by file, and
-    ``keep`` the files to be saved. ``warnings`` list oddities and dropped data,
-    ``invented`` the assumptions.
+    ``inputs`` and ``outputs`` have the files of each task, and ``sizes`` the bytes of
+    each file. ``keep`` has the files that must be saved. ``warnings`` has lines about
+    oddities and dropped data. ``invented`` maps each assumed thing to a description.
     """
 
     inputs: dict[str, list[str]]
@@ -88,7 +95,9 @@ class Part:
 
 @dataclass(frozen=True)
 class RecordedNode:
-    """Describe a machine that a workflow file names, with its cores if recorded."""
+    """Describe a machine that a workflow file names, with its number of cores if
+    recorded.
+    """
 
     name: str
     cores: int | None = None
@@ -105,7 +114,8 @@ def built(
 ) -> ReplicationProblem:
     """Return the instance of *tasks*, whose files are in *part*, on *machine*.
 
-    The *recorded* machines of the source are the nodes unless *machine* gives others.
+    The nodes are the machines *recorded* in the workflow file, unless *machine* states
+    nodes. *head* has the name and the ``meta`` of the instance.
     """
     rows = [
         task | {"inputs": part.inputs[task["id"]], "outputs": part.outputs[task["id"]]}
@@ -146,9 +156,11 @@ def built(
 def _recorded_nodes(
     machine: Machine, recorded: Sequence[RecordedNode], widest: int, remarks: list[str]
 ) -> list[Json]:
-    """Return the nodes that a file names.
+    """Return a node for each machine that the workflow file names.
 
-    If none has room for the *widest* task, each gets that task's cores.
+    *widest* is the largest number of cores that a task takes. If all machines with
+    known cores have fewer, they are raised to *widest* cores. Changes are added to
+    *remarks*.
     """
     told = [node.cores for node in recorded if node.cores is not None]
     with_cores = ""
@@ -179,9 +191,10 @@ def _recorded_nodes(
 def _nodes(
     machine: Machine, recorded: Sequence[RecordedNode], widest: int
 ) -> list[Json]:
-    """Return the nodes of *machine*.
+    """Return the nodes that *machine* describes.
 
-    Missing cores are taken from the *recorded* nodes if these are all alike.
+    If *machine* states no cores and all *recorded* nodes have the same number, that
+    number is taken. It is raised to *widest*, the largest number of cores of a task.
     """
     different = {node.cores for node in recorded}
     common = None
@@ -203,12 +216,16 @@ def _nodes(
 
 
 def _in_order(rows: Iterable[Json], key: str) -> list[str]:
-    """Return the different values of *key* in the order of *rows*."""
+    """Return the distinct values of *key* in *rows*, in order of first occurrence."""
     return list(dict.fromkeys(row[key] for row in rows))
 
 
 def _assumed(machine: Machine, cores: int, recorded: Sequence[RecordedNode]) -> str:
-    """Return the values that neither *machine* nor the *recorded* nodes give."""
+    """Describe the values that neither *machine* nor the *recorded* nodes give.
+
+    Return empty text if there are none. *cores* is the largest number of cores of a
+    node.
+    """
     remote = quantity("bytes_per_second", machine.remote_rate)
     replica = quantity("bytes_per_second", machine.replica_rate)
     words = {
@@ -234,8 +251,10 @@ def _assumed(machine: Machine, cores: int, recorded: Sequence[RecordedNode]) -> 
 def _disk_bytes(
     text: str, sizes: Mapping[str, int], tasks: Sequence[Json]
 ) -> tuple[int | None, str | None]:
-    """Return the disk size of a node, and a remark if it was raised to fit the largest
-    task.
+    """Return the bytes of a disk of size *text*, and a remark if the size was raised.
+
+    An unlimited disk has None bytes. A share such as ``33%`` of all *sizes* is raised
+    to fit the files of each of *tasks*.
     """
     word = text.strip().lower()
     if word in ("unlimited", "none"):
@@ -258,7 +277,7 @@ def _disk_bytes(
 
 
 def _share_of(text: str) -> float:
-    """Return the share of all bytes that a disk such as ``33%`` takes."""
+    """Return the fraction that a disk size such as ``33%`` states."""
     try:
         share = float(text.strip()[:-1]) / 100
     except ValueError:

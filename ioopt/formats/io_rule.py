@@ -1,7 +1,7 @@
-"""Assume rates and I/O that a trace lacks, by a rule.
+"""Rules that supply the rates and the I/O which a trace lacks.
 
-Rates default to those of Mira (Zhou et al., Section II.B): 1/32 GB/s a node, and
-storage that takes 250/1536 of what all nodes together can send.
+The default rates are those of Mira (Zhou et al., Section II.B). A node sends at most
+1/32 GB/s. The storage receives at most 250/1536 of the rate of all nodes together.
 """
 
 import random
@@ -20,16 +20,16 @@ from ioopt.units import quantity
 NODE_BYTES_PER_SECOND = 1e9 / 32
 STORAGE_SHARE = Fraction(250, 1536)
 SHORTEST_WALLTIME_SECONDS = 1.0
-"""Least walltime in seconds that is given to a job without one."""
+"""Smallest walltime in seconds that is assumed for a job without a walltime."""
 
 
 class MachineRule(Record):
-    """Describe the machine of an imported trace; None takes the trace's value or a
-    default.
+    """Describe the machine of an imported trace.
 
-    A request of the trace counts processors; a node has ``processors_per_node`` of
-    them. Rates may be text such as ``1GB/s``, and are also called ``node_rate``
-    and ``storage_rate``.
+    A field that is None takes the value in the trace, or a default if the trace has
+    none. Requests in the trace are numbers of processors; a node has
+    ``processors_per_node`` of them. Rates may be text such as ``1GB/s``. They are also
+    called ``node_rate`` and ``storage_rate``.
     """
 
     nodes: Number | None = None
@@ -41,7 +41,7 @@ class MachineRule(Record):
 
     @model_validator(mode="after")
     def _whole_units(self) -> Self:
-        """Refuse nodes that are no multiple of the unit of allocation."""
+        """Refuse a number of nodes that is no multiple of ``unit_nodes``."""
         if self.nodes is not None and self.nodes % self.unit_nodes:
             raise ValueError(
                 f"nodes {self.nodes} is no multiple of unit_nodes {self.unit_nodes}"
@@ -49,14 +49,16 @@ class MachineRule(Record):
         return self
 
     def nodes_for(self, processors: int) -> int:
-        """Return the number of nodes that hold *processors*."""
+        """Return the number of nodes needed for *processors* processors."""
         return -(-processors // self.processors_per_node)
 
     def invented_rates(
         self, machine: Json, achieved: Sequence[tuple[int, float]] = ()
     ) -> str:
-        """Return the assumed rates of the *machine* block; empty text if both were
-        given.
+        """Describe the rates in the *machine* block that were assumed.
+
+        Return empty text if both rates were given. *achieved* has (processes, bytes per
+        second) of Darshan logs, which may have raised the assumed rates.
         """
         stated = (self.node_bytes_per_second, self.storage_bytes_per_second)
         missing = [
@@ -77,9 +79,11 @@ class MachineRule(Record):
     def machine(
         self, processors: int, achieved: Sequence[tuple[int, float]] = ()
     ) -> Json:
-        """Return the machine of a trace of *processors*, in whole units.
+        """Return the machine block for a trace of *processors* processors.
 
-        Its rates are at least *achieved*.
+        The number of nodes is rounded up to whole units. *achieved* has (processes,
+        bytes per second) of Darshan logs; assumed rates are raised to allow each of
+        them.
         """
         nodes = self.nodes or self.nodes_for(processors)
         if self.nodes is None:
@@ -107,13 +111,14 @@ class MachineRule(Record):
 class IoRule:
     """Invent the I/O of a job of which only the run time is known (a rule of ours).
 
-    The share of the run time that is I/O is drawn for each job, uniformly from 0 to
-    twice ``fraction`` (above 1/2: from ``2 fraction - 1`` to 1), so that its mean is
-    ``fraction``. The job has one phase for every started or nearly started
-    ``period_seconds`` of its run time (their ratio rounded, at least 1); all phases are
-    alike, and a phase writes what the job's peak rate moves in the phase's share of I/O
-    time, in whole bytes. So without congestion a job runs as long as the trace says (to
-    the rounding of a byte).
+    For each job, the share of its run time that is I/O is drawn at random. The draw is
+    uniform from 0 to twice ``fraction``; if ``fraction`` is above 1/2, it is uniform
+    from ``2 fraction - 1`` to 1. Thus its mean is ``fraction``.
+
+    The number of phases is the run time divided by ``period_seconds``, rounded, and at
+    least 1. All phases of a job are alike. A phase writes the bytes that the job's peak
+    rate moves in the I/O time of the phase, rounded to whole bytes. Thus a job without
+    congestion runs as long as the trace says, up to that rounding.
     """
 
     fraction: float = 0.1
@@ -131,8 +136,9 @@ class IoRule:
             )
 
     def phases(self, run_seconds: float, peak: float, rng: random.Random) -> list[Json]:
-        """Return the phases of a job of *run_seconds* with the peak rate *peak*
-        (bytes/s).
+        """Return the phases of a job that runs for *run_seconds*.
+
+        *peak* is its peak rate in bytes per second. One number is drawn from *rng*.
         """
         low = max(0.0, 2 * self.fraction - 1)
         high = min(1.0, 2 * self.fraction)
@@ -148,7 +154,7 @@ class IoRule:
         ]
 
     def describe(self) -> str:
-        """Return one line for the instance's ``meta``."""
+        """Return the rule as one line, for the ``meta`` of an instance."""
         return (
             f"mean {self.fraction:g} of the run time (uniform), one phase every "
             f"{self.period_seconds:g} s, at the peak rate; seed {self.seed}"

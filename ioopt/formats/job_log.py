@@ -1,4 +1,4 @@
-"""Read job logs of batch systems as :class:`SwfTrace`: SWF, Slurm's ``sacct``, PBS."""
+"""Read job logs in SWF, from Slurm's ``sacct`` and from PBS, as :class:`SwfTrace`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOOKS = {
     "pbs": "PBS accounting record",
     "swf": "line of the Standard Workload Format",
 }
-"""Description of each kind's first line, for messages."""
+"""For each kind of log, a description of its first line, for messages."""
 
 
 def read_log(
@@ -36,13 +36,13 @@ def read_log(
     cluster: str | None = None,
     skip_bad: float | None = None,
 ) -> SwfTrace:
-    """Read the log *source* (also .gz or -) of *kind* swf, sacct or pbs (None: detect
-    it).
+    """Read the job log *source*, which may be gzipped; ``-`` is standard input.
 
-    *time_zone* (``Europe/Stockholm``) applies to times of sacct without an offset; the
-    default is UTC. *cluster* selects one of several clusters in a log of sacct.
-    *skip_bad* is the share of the rows that may be left out because they cannot be
-    read. Raises InstanceError naming file, line and value.
+    *kind* is ``swf``, ``sacct`` or ``pbs``; empty text detects the kind. *time_zone*,
+    such as ``Europe/Stockholm``, applies to sacct times without an offset; the default
+    is UTC. *cluster* selects one of several clusters in a sacct log. *skip_bad* is the
+    largest share of rows that may be left out because they cannot be read. Raises
+    InstanceError with the file, the line and the value.
     """
     name = named(source)
     text = log_text(source)
@@ -84,9 +84,9 @@ def read_log(
 
 
 def _kind_of(text: str, kind: str, name: str) -> str:
-    """Return the kind of the log *text*.
+    """Return the kind of log that *text* looks like: ``swf``, ``sacct`` or ``pbs``.
 
-    Raises InstanceError if it differs from a given *kind*.
+    Raises InstanceError if *kind* is not empty and differs.
     """
     head = text.lstrip().partition("\n")[0].rstrip()
     if RECORD.fullmatch(head):
@@ -101,7 +101,7 @@ def _kind_of(text: str, kind: str, name: str) -> str:
 
 
 def _most_in_use(jobs: Sequence[SwfJob]) -> int:
-    """Return the most processors that jobs used at once."""
+    """Return the largest number of processors that jobs used at the same time."""
     ran = [job for job in jobs if job.run_seconds]
     begin = np.array(
         [(job.submit_seconds or 0.0) + (job.wait_seconds or 0.0) for job in ran]
@@ -112,16 +112,18 @@ def _most_in_use(jobs: Sequence[SwfJob]) -> int:
 
 
 def _since(job: SwfJob, zero: float) -> SwfJob:
-    """Return *job* with its submission counted from *zero*."""
+    """Return *job* with its submission in seconds since *zero*."""
     if job.submit_seconds is None:
         return job
     return replace(job, submit_seconds=job.submit_seconds - zero)
 
 
 def in_use(begin: Floats, end: Floats, units: Ints) -> tuple[Floats, Ints]:
-    """Return the times at which use changes, and the *units* in use from each on.
+    """Return the times at which jobs begin or end, and the units in use from then on.
 
-    Jobs begin and end at these times (nan: never).
+    Job k uses ``units[k]`` from ``begin[k]`` to ``end[k]``. A job whose begin is nan
+    never ran and is ignored. The times are sorted, and the units are given for each of
+    them.
     """
     known = ~np.isnan(begin)
     begin = begin[known]

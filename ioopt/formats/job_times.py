@@ -11,9 +11,9 @@ from ioopt.formats.rows import bad_value, number_of
 from ioopt.formats.swf.log import CANCELLED_STATUS, SwfJob
 
 EARLIEST = 365 * 86400.0
-"""Seconds of the epoch below which a time (in 1970) counts as unknown."""
+"""The end of 1970 in seconds of the epoch; earlier times count as unknown."""
 LATEST = 253_402_300_800.0
-"""The year 10000 in seconds of the epoch; larger numbers are not taken as times."""
+"""The start of the year 10000 in seconds of the epoch; later times are refused."""
 LOST_STATES = ("NODE_FAIL", "PREEMPTED", "REQUEUED", "BOOT_FAIL")
 STATUS = {"COMPLETED": 1, "CANCELLED": CANCELLED_STATUS}
 NO_ZONE = "times without an offset, taken for UTC (import sacct --time-zone)"
@@ -27,10 +27,10 @@ _SPAN = re.compile(
 
 
 class Times(NamedTuple):
-    """State when a job was submitted, eligible, started and ended, in seconds of the
-    epoch.
+    """Times at which a job was submitted, became eligible, started and ended.
 
-    None: never, or not recorded.
+    They are seconds of the epoch. A time is None if the event never happened or was not
+    recorded.
     """
 
     submit: float | None = None
@@ -40,7 +40,10 @@ class Times(NamedTuple):
 
 
 def epoch_of(text: str, what: str) -> float | None:
-    """Return *text* as seconds of the epoch; None: not recorded."""
+    """Return *text* as seconds of the epoch; None if it is empty or a time in 1970.
+
+    *what* names the value in messages. Raises BadRow for any other text.
+    """
     if not text:
         return None
     seconds = number_of(text, what)
@@ -54,11 +57,12 @@ def epoch_of(text: str, what: str) -> float | None:
 def readings_of(
     text: str, zone: tzinfo, what: str, said: Warnings
 ) -> tuple[float, ...]:
-    """Return the times that a text like ``2024-05-01T12:00:00`` (or seconds of the
-    epoch) can mean.
+    """Return the times that *text* can mean, in seconds of the epoch.
 
-    There are two in the hour that the end of summer time repeats, none for an unknown
-    time, otherwise one. Without an offset a time belongs to *zone*.
+    *text* is a date and time such as ``2024-05-01T12:00:00``, or seconds of the epoch.
+    The result has two times in the hour that is repeated when summer time ends. It has
+    no time if *text* says that the time is unknown, and otherwise one. A date without
+    an offset is in the time zone *zone*. *what* names the value in messages.
     """
     if text in ("", "Unknown", "None", "N/A"):
         return ()
@@ -84,7 +88,7 @@ def readings_of(
 
 
 def _moment_of(text: str, what: str) -> datetime:
-    """Return the date and time of *text*."""
+    """Return the date and time in *text*; raise BadRow for text of another form."""
     if _DATE.fullmatch(text):
         try:
             return datetime.fromisoformat(text)
@@ -94,9 +98,11 @@ def _moment_of(text: str, what: str) -> datetime:
 
 
 def in_order(readings: Sequence[tuple[float, ...]], lasted: float | None) -> Times:
-    """Return one reading of each time: the first that is not before the previous time.
+    """Choose one of the possible *readings* of each time of a job.
 
-    If the job's duration *lasted* is known, start and end agree with it.
+    Choose the first reading that is not before the time chosen for the previous event.
+    If there is none, choose the last reading. If *lasted*, the seconds from start to
+    end, is known, prefer a start and an end with this distance.
     """
     *earlier, starts, ends = readings
     if lasted is not None:
@@ -119,8 +125,8 @@ def in_order(readings: Sequence[tuple[float, ...]], lasted: float | None) -> Tim
 def span_of(text: str, what: str) -> float | None:
     """Return the seconds of ``[days-]hours:minutes:seconds`` or ``minutes:seconds``.
 
-    PBS writes ``days:hours:minutes:seconds`` too. None: a word such as
-    UNLIMITED, or empty.
+    PBS also writes ``days:hours:minutes:seconds``. Return None for empty text and for a
+    word such as UNLIMITED. *what* names the value in messages.
 
     >>> span_of("1-12:00:00", "limit"), span_of("4:00:00:00", "limit")
     (129600.0, 345600.0)
@@ -150,10 +156,11 @@ def job_of(
     queue: str | None = None,
     partition: str | None,
 ) -> SwfJob:
-    """Return the job (or run) *name*, submitted when it was eligible.
+    """Return the job *name* of a log, or one of its runs, as an :class:`SwfJob`.
 
-    It ran for *elapsed* seconds if the log says so, else from start to end. Guesses and
-    omissions are added to *said*.
+    It counts as submitted when it became eligible. Its run time is *elapsed* seconds if
+    the log states them, else the time from start to end. Guesses and omissions are
+    added to *said*.
     """
     submit = _submission(name, times, said)
     wait = None
@@ -180,7 +187,12 @@ def job_of(
 
 
 def _submission(name: str, times: Times, said: Warnings) -> float | None:
-    """Return when a job counts as submitted: when it was eligible, or started."""
+    """Return the time at which a job counts as submitted, in seconds of the epoch.
+
+    This is the time of submission or, if later, the time at which the job became
+    eligible. It is never later than the start. Return None if the submission is
+    unknown.
+    """
     submit = times.submit
     if submit is None:
         return None
@@ -199,7 +211,7 @@ def _submission(name: str, times: Times, said: Warnings) -> float | None:
 def _run_seconds(
     name: str, times: Times, elapsed: float | None, said: Warnings
 ) -> float | None:
-    """Return how long a job ran; None if unknown or impossible."""
+    """Return the run time of a job in seconds; None if unknown or negative."""
     if times.start is None or times.end is None:
         return None
     run = times.end - times.start

@@ -32,15 +32,15 @@ from ioopt.options import shown as shown
 Model = TypeVar("Model", bound=BaseModel)
 
 MAX_FILE_BYTES = 1 << 30
-"""Largest file that is read, packed or unpacked."""
+"""Largest size in bytes of a file that is read, packed or unpacked."""
 MAX_STREAM_BYTES = 1 << 28
-"""Most bytes read if nothing tells the size beforehand: standard input, a FIFO, a
-device.
+"""Largest number of bytes read from a source of unknown size: standard input, a FIFO or
+a device.
 """
 FREE_UNPACKED_BYTES = 1 << 26
-"""Size in bytes to which every packed file may unpack, however small it is."""
+"""Number of bytes to which every packed file may unpack, however small it is."""
 UNPACKED_RATIO = 64
-"""Multiple of its own size to which a larger packed file may unpack."""
+"""Largest ratio of unpacked to packed size, for files that unpack to more than that."""
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 _CHUNK_BYTES = 1 << 20
@@ -51,16 +51,16 @@ _BYTE_ORDER_MARKS = (  # The mark of UTF-16 is a prefix of that of UTF-32.
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SAMPLE_BYTES = 256
-"""Bytes at the beginning of a file that are searched for NUL."""
+"""Number of bytes at the beginning of a file that are searched for NUL."""
 
 
 def read_bytes(source: str | os.PathLike[str]) -> bytes:
     """Return the bytes of a file; ``-`` is standard input.
 
-    A gzipped file, or the one file of a zip archive, is unpacked. Every reader calls
-    this function. Memory grows with what is read, up to the limits above. Raises
-    InstanceError naming the file when it is missing, unreadable, too large or
-    truncated.
+    A gzipped file, or the one file of a zip archive, is unpacked. Every reader of files
+    calls this function. Memory grows with the number of bytes read, up to the limits
+    above. Raises InstanceError with the name of the file if it is missing, unreadable,
+    too large or truncated.
     """
     name = os.fspath(source)
     try:
@@ -93,7 +93,10 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
 
 
 def _most_bytes(stream: IO[bytes], name: str) -> int:
-    """Return how many bytes of *stream* are read; InstanceError for a larger file."""
+    """Return the largest number of bytes to read from *stream*.
+
+    Raises InstanceError for a file that is larger.
+    """
     known = os.fstat(stream.fileno())
     if not stat.S_ISREG(known.st_mode):
         return MAX_STREAM_BYTES
@@ -105,12 +108,15 @@ def _most_bytes(stream: IO[bytes], name: str) -> int:
 
 
 def _most_unpacked(raw: bytes) -> int:
-    """Return how many bytes the packed file *raw* may unpack to."""
+    """Return the largest number of bytes to which the packed file *raw* may unpack."""
     return min(MAX_FILE_BYTES, max(FREE_UNPACKED_BYTES, UNPACKED_RATIO * len(raw)))
 
 
 def _unzipped(raw: bytes, name: str) -> bytes:
-    """Return the only file of a zip archive, unpacked."""
+    """Return the unpacked bytes of the only file in the zip archive *raw*.
+
+    Raises InstanceError if the archive has another number of files.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             if len(archive.infolist()) != 1:
@@ -124,9 +130,9 @@ def _unzipped(raw: bytes, name: str) -> bytes:
 def _bounded(
     stream: IO[bytes] | gzip.GzipFile, name: str, most: int, unpacked: bool = False
 ) -> bytes:
-    """Read all of *stream* in pieces.
+    """Return all bytes of *stream*, which is read in pieces.
 
-    Raises InstanceError once it exceeds *most* bytes.
+    Raises InstanceError once they are more than *most* bytes.
     """
     content = io.BytesIO()
     while piece := stream.read(_CHUNK_BYTES):
@@ -142,12 +148,12 @@ def _bounded(
 def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
     """Write *content* to a file, as a whole or not at all.
 
-    A regular file (or none yet) is replaced at once by one written beside it, and keeps
-    its mode and owner; a symbolic link stays and what it points at is replaced.
-    Anything else (FIFO, device, ``/dev/stdout``, ``>(...)``, a file that has other
-    names too) is written through. For a name that ends in ``.gz`` it is compressed
-    (with a fixed time stamp, so that equal content gives equal files). Raises
-    UsageError when the target cannot be written.
+    A new or regular file is written under a temporary name in the same folder and then
+    renamed. It keeps its mode and owner. A symbolic link stays, and the file to which
+    it points is replaced. Any other target is opened and written directly: a FIFO, a
+    device, ``/dev/stdout``, ``>(...)``, or a file with several hard links. If the name
+    ends in ``.gz``, the content is compressed with a fixed time stamp, so that equal
+    content gives equal files. Raises UsageError when the target cannot be written.
     """
     path = Path(target)
     if path.suffix == ".gz":
@@ -172,7 +178,7 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
 
 
 def check_writable(target: str | os.PathLike[str]) -> None:
-    """Raise UsageError if *target* is a folder, or its folder does not exist.
+    """Raise UsageError if *target* is a folder, or if its own folder does not exist.
 
     Nothing is opened, because the reader of a FIFO would notice.
     """
@@ -191,7 +197,7 @@ def check_writable(target: str | os.PathLike[str]) -> None:
 
 
 def _short(path: str | Path) -> str:
-    """Return a file's name for a message: only the end of a very long one."""
+    """Return the name of a file for a message: only its end if it is very long."""
     name = os.fspath(path)
     if len(name) <= LONGEST_SHOWN:
         return name
@@ -199,7 +205,7 @@ def _short(path: str | Path) -> str:
 
 
 LONGEST_SHOWN = 120
-"""Letters of a file's name that a message shows."""
+"""Largest number of characters of a file's name that a message shows."""
 
 
 def _stat(path: Path) -> os.stat_result | None:
@@ -217,10 +223,10 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the open file that ``/dev/stdout`` or ``/dev/fd/63`` stands for.
+    """Return the file descriptor of a name such as ``/dev/stdout`` or ``/dev/fd/63``.
 
-    Such a name may lead to a regular file (``>> log``), which must not be replaced.
-    None for other names.
+    Return None for other names. The open file may be a regular one (``>> log``), which
+    must not be replaced.
     """
     name = os.path.abspath(path)
     while not (found := re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", name)):
@@ -258,9 +264,7 @@ def _replace(path: str, known: os.stat_result | None, content: bytes) -> None:
 
 
 def write_text(target: str | os.PathLike[str], text: str) -> None:
-    """Write *text* to a file like :func:`write_bytes`, or to standard output for
-    ``-``.
-    """
+    """Write *text* to a file like :func:`write_bytes`; ``-`` is standard output."""
     if os.fspath(target) == "-":
         sys.stdout.write(text)
     else:
@@ -268,7 +272,7 @@ def write_text(target: str | os.PathLike[str], text: str) -> None:
 
 
 def named(source: str | os.PathLike[str]) -> str:
-    """Return the name of *source* for messages."""
+    """Return the name of *source* for messages; ``-`` becomes ``<stdin>``."""
     name = os.fspath(source)
     if name == "-":
         return "<stdin>"
@@ -276,11 +280,11 @@ def named(source: str | os.PathLike[str]) -> str:
 
 
 def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
-    """Decode the bytes of the text file *name*; every reader of text calls this
-    function.
+    """Return *raw*, the bytes of the text file *name*, as text.
 
-    Text is UTF-8, or with a byte order mark UTF-16 or UTF-32. Other bytes are decoded
-    by the encoding *otherwise*; without one InstanceError is raised.
+    Every reader of text calls this function. A byte order mark selects UTF-16 or
+    UTF-32; otherwise the text is UTF-8. Bytes that are not UTF-8 are decoded by the
+    encoding *otherwise*. Raises InstanceError if *otherwise* is empty.
     """
     encoding = "utf-8"
     for mark, marked in _BYTE_ORDER_MARKS:
@@ -306,15 +310,17 @@ def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
 
 
 def read_text(source: str | os.PathLike[str]) -> str:
-    """Return the text of a file; InstanceError if it is not text (see
-    :func:`decoded`).
+    """Return the text of a file.
+
+    Raises InstanceError if it is not text (see :func:`decoded`).
     """
     return decoded(read_bytes(source), named(source))
 
 
 def read_toml(path: str) -> dict[str, Any]:
-    """Return the table in a TOML file; InstanceError names the file and the faulty
-    line.
+    """Return the table in a TOML file.
+
+    Raises InstanceError with the file and the faulty line.
     """
     try:
         return tomllib.loads(read_text(path))
@@ -326,15 +332,16 @@ def read_toml(path: str) -> dict[str, Any]:
 
 
 def read_json(source: str | os.PathLike[str]) -> Any:
-    """Parse a JSON file; errors name file, line and column.
+    """Return the data in a JSON file.
 
-    Duplicate keys and NaN are refused.
+    Raises InstanceError with file, line and column for text that is not JSON. Duplicate
+    keys and NaN are refused too.
     """
     return parse_json(read_text(source), named(source))
 
 
 def parse_json(text: str, name: str) -> Any:
-    """Parse JSON *text* that came from *name* (used in messages only)."""
+    """Return the data in the JSON *text*; *name* is its source in messages."""
     try:
         data = json.loads(
             text, object_pairs_hook=unique_keys, parse_constant=_no_constant
@@ -359,8 +366,9 @@ def parse_json(text: str, name: str) -> Any:
 
 
 def unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return the object of *pairs* (for ``json.loads``); ValueError for a repeated
-    key.
+    """Return a dictionary of *pairs*; ``json.loads`` calls this for every object.
+
+    Raises ValueError for a repeated key.
     """
     out = dict(pairs)
     if len(out) != len(pairs):
@@ -377,7 +385,10 @@ def _no_constant(text: str) -> NoReturn:
 
 
 def validate(cls: type[Model], data: object, name: str) -> Model:
-    """Build the pydantic class *cls* from plain data; InstanceError has one line."""
+    """Return an object of the pydantic class *cls*, built from plain *data*.
+
+    Raises InstanceError with one line that begins with *name*.
+    """
     try:
         return cls.model_validate(data)
     except ValidationError as error:
@@ -390,12 +401,11 @@ def validate(cls: type[Model], data: object, name: str) -> Model:
 
 @contextlib.contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Turn failures of code that trusts a user's data into an InstanceError about
-    *name*.
+    """Raise InstanceError about *name* instead of errors that inconsistent data cause.
 
-    Use it around the checking, replaying and drawing of plans and schedules, and around
-    building instances from foreign files: their form has been validated, their
-    consistency has not.
+    Use this context around code that checks, replays or draws plans and schedules, and
+    around code that builds instances from foreign files. The form of such data has been
+    validated, but not their consistency.
     """
     try:
         yield
@@ -430,9 +440,10 @@ _WORDS = {
 def describe(
     error: ValidationError, data: object, cls: type[BaseModel] | None = None
 ) -> str:
-    """Describe one problem of a validation error in one line: place, fault, value.
+    """Return one line on one problem of a validation error: place, fault and value.
 
-    A misspelt key is reported first.
+    *data* are the data that were validated against *cls*. A misspelt key is reported
+    first.
     """
     problems = error.errors(include_url=False)
     first, meant = _misspelt(problems, cls) or (_telling(problems), "")
@@ -451,7 +462,7 @@ def describe(
 
 
 def _wrong(problem: ErrorDetails) -> str:
-    """Say what is wrong with the value at the place of *problem*."""
+    """Return what is wrong with the value at the place of *problem*."""
     kind = problem["type"]
     if kind == "extra_forbidden":
         return "unknown key"
@@ -470,9 +481,10 @@ def _wrong(problem: ErrorDetails) -> str:
 
 
 def _telling(problems: list[ErrorDetails]) -> ErrorDetails:
-    """Return the problem to report: the first one.
+    """Return the problem to report, which is the first one.
 
-    If a value may have several forms, take the problem of the form it has.
+    If its value was tried as several types, return the problem with the type that the
+    value has.
     """
     first = problems[0]
     for problem in problems:
@@ -485,9 +497,10 @@ def _telling(problems: list[ErrorDetails]) -> ErrorDetails:
 def _misspelt(
     problems: list[ErrorDetails], cls: type[BaseModel] | None
 ) -> tuple[ErrorDetails, str] | None:
-    """Return the first unknown key that resembles a known one, with a hint.
+    """Return the unknown key to report, with a hint; None if no key is unknown.
 
-    Without one, return the first unknown key.
+    A key that ioopt no longer reads is reported first, then a key that resembles a
+    known one, then the first unknown key.
     """
     unknown = [problem for problem in problems if problem["type"] == "extra_forbidden"]
     for problem in unknown:
@@ -504,12 +517,12 @@ def _misspelt(
 
 
 def _keys_at(cls: type[BaseModel] | None, place: Iterable[int | str]) -> list[str]:
-    """Return the keys that an object at *place* of the data of a class may have."""
+    """Return the keys that an object at *place* in data of class *cls* may have."""
     return list(_fields_by_key(_classes_at(cls, place)))
 
 
 def _why_left(cls: type[BaseModel] | None, place: Iterable[int | str]) -> str:
-    """Return why a key at *place* is no longer read; empty for any other key."""
+    """Return why a key at *place* is no longer read; empty text for any other key."""
     *above, key = place
     for found in _classes_at(cls, above):
         left: Mapping[str, str] = getattr(found, "LEFT", {})
@@ -521,7 +534,7 @@ def _why_left(cls: type[BaseModel] | None, place: Iterable[int | str]) -> str:
 def _classes_at(
     cls: type[BaseModel] | None, place: Iterable[int | str]
 ) -> list[type[BaseModel]]:
-    """Return the classes that an object at *place* of the data of a class may have."""
+    """Return the classes that an object at *place* in data of class *cls* may have."""
     here: list[type[BaseModel]] = []
     if cls is not None:
         here = [cls]
@@ -534,7 +547,7 @@ def _classes_at(
 
 
 def _fields_by_key(classes: Iterable[type[BaseModel]]) -> dict[str, FieldInfo]:
-    """Return the fields of all *classes* by their keys in a file."""
+    """Return, for each key that a file may have, its field in *classes*."""
     fields: dict[str, FieldInfo] = {}
     for cls in classes:
         for name, field in cls.model_fields.items():
@@ -543,7 +556,7 @@ def _fields_by_key(classes: Iterable[type[BaseModel]]) -> dict[str, FieldInfo]:
 
 
 def _classes_in(annotation: object) -> list[type[BaseModel]]:
-    """Return the classes of data that a type is made of."""
+    """Return the pydantic classes that occur in a type *annotation*."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     found: list[type[BaseModel]] = []
@@ -553,9 +566,9 @@ def _classes_in(annotation: object) -> list[type[BaseModel]]:
 
 
 def _place(loc: tuple[int | str, ...], data: object) -> str:
-    """Return where a problem is, such as ``jobs[3] (LU).nodes``.
+    """Return the place of a problem in *data*, such as ``jobs[3] (LU).nodes``.
 
-    The names of the forms of a union are left out.
+    If a value may have several types, *loc* names one of them; this name is left out.
     """
     text = ""
     here: object = data
@@ -574,7 +587,7 @@ def _place(loc: tuple[int | str, ...], data: object) -> str:
 
 
 def _item(values: object, place: int) -> object:
-    """Return the item at *place* of a list; None if missing."""
+    """Return the item at index *place* of a list; None if there is none."""
     if isinstance(values, (list, tuple)) and place < len(values):
         item: object = values[place]
         return item
@@ -582,7 +595,7 @@ def _item(values: object, place: int) -> object:
 
 
 def _id_of(item: object) -> str:
-    """Return the id of an object for a message, after a blank; empty if it has none."""
+    """Return a blank and the id of *item* in brackets; empty text if it has no id."""
     if not isinstance(item, Mapping) or not isinstance(item.get("id"), (str, int)):
         return ""
     name = item["id"]
@@ -592,7 +605,10 @@ def _id_of(item: object) -> str:
 
 
 def dump_json(data: object, indent: int | None = 1) -> str:
-    """Return JSON text with a closing newline; NaN is refused rather than written."""
+    """Return *data* as JSON text with a line feed at the end.
+
+    Raises ValueError for NaN and infinite numbers.
+    """
     if indent is not None:
         # This is faster than json, which indents in plain Python.
         text = to_json(data, indent=indent, inf_nan_mode="constants").decode()

@@ -1,7 +1,7 @@
 """Read accounting records of PBS and Torque: ``time;type;job;key=value ...``.
 
-A line is an event; type E is a job that has ended (PBS Professional Administrator's
-Guide, "Format of Accounting Log Messages"; Torque alike).
+Each line records an event. Type E is the end of a job (PBS Professional Administrator's
+Guide, "Format of Accounting Log Messages"; Torque writes the same).
 """
 
 import re
@@ -39,14 +39,18 @@ FIELDS = frozenset(
         "Resource_List.ncpus",
     }
 )
-"""The fields of a record that are read; others may be texts that contain ``=``."""
+"""Fields of a record that are read; other fields may be texts that contain ``=``."""
 _TIMES = ("ctime", "qtime", "etime", "start", "end")
 
 
 def read_pbs(
     text: str, name: str, said: Warnings, skip_bad: float | None = None
 ) -> tuple[list[SwfJob], list[str]]:
-    """Return the ended jobs, one for each of their runs, and remarks on rows."""
+    """Return the jobs in *text*, and remarks on bad and repeated rows.
+
+    A job that ran several times is returned once for each run. Guesses are added to
+    *said*.
+    """
     rows = (
         (number, line) for number, line in enumerate(lines_of(text), 1) if line.strip()
     )
@@ -54,7 +58,11 @@ def read_pbs(
 
 
 def _job(line: str, said: Warnings) -> SwfJob | None:
-    """Return the job of a record, or None for a record of another event."""
+    """Return the job that the record *line* describes.
+
+    Return None for a record of an event other than an end (E), a deletion (D) or an
+    abort (A), and for the record of a whole job array. Raises BadRow for another line.
+    """
     record = RECORD.fullmatch(line)
     if record is None:
         cause = "no PBS accounting record"
@@ -93,7 +101,10 @@ def _job(line: str, said: Warnings) -> SwfJob | None:
 
 
 def _cells_of(name: str, text: str, ended: bool, said: Warnings) -> dict[str, str]:
-    """Return the fields read from the record of job *name*, by their names."""
+    """Return, for each field that is read from the record of job *name*, its value.
+
+    *ended* is true if the record is of the end of a job, which must have the field end.
+    """
     fields = fields_of(text)
     if ended and "end" not in dict(fields):  # The comment is not the last field.
         fields = fields_of(text, to_comment=False)
@@ -104,7 +115,9 @@ def _cells_of(name: str, text: str, ended: bool, said: Warnings) -> dict[str, st
 
 
 def _times_of(cells: Mapping[str, str]) -> Times:
-    """Return when a job was created (or queued), became eligible, started, ended."""
+    """Return the times at which a job was created or queued, became eligible, started,
+    ended.
+    """
     times = {key: epoch_of(cells.get(key, ""), key) for key in _TIMES}
     submit = times["ctime"]
     if submit is None:
@@ -113,11 +126,13 @@ def _times_of(cells: Mapping[str, str]) -> Times:
 
 
 def fields_of(text: str, to_comment: bool = True) -> list[tuple[str, str]]:
-    """Return the fields of a record that are read and their values, without quotes.
+    """Return (name, value) of each field of a record that is read; values lose quotes.
 
-    A word that is not a field continues the text before it, including everything
-    between the two. With *to_comment*, text after a comment is never a field. Users'
-    texts come first in a record, so if a field occurs twice, the last one counts.
+    Fields that are not read may be users' texts with blanks and ``=``. Therefore a word
+    that is not ``key=value`` belongs to the last such text, and so does everything
+    between the two. With *to_comment*, nothing after a comment without quotes is a
+    field. Users' texts come first in a record, so if a field occurs twice, the last one
+    counts.
 
     >>> fields_of("jobname=my start=1 job queue=batch start=1714550400")
     [('queue', 'batch'), ('start', '1714550400')]
@@ -145,9 +160,10 @@ def fields_of(text: str, to_comment: bool = True) -> list[tuple[str, str]]:
 
 
 def processors_of(cells: Mapping[str, str]) -> int | None:
-    """Return the processors of a job: those it was given, else those requested.
+    """Return the number of processors of a job; None if unknown.
 
-    ``ncpus`` of the request counts last, as Torque sets it to 1 by default.
+    Allocated processors are preferred to requested ones. The requested ``ncpus`` are
+    the last choice, as Torque sets them to 1 by default.
     """
     asked = "Resource_List."
     return (
@@ -167,7 +183,9 @@ _SLOT = re.compile(r"(\d{1,9})(?:-(\d{1,9})|\*(\d{1,9}))?", re.ASCII)
 
 
 def _slots(text: str) -> int:
-    """Count the slots of ``n1/0*8+n2/0-7,9+n3/4``; 0: there are none.
+    """Count the processor slots in text such as ``n1/0*8+n2/0-7,9+n3/4``.
+
+    Return 0 if a host has no slots.
 
     >>> _slots("n1/0*8+n2/0-7,9+n3/4"), _slots("n1+n2")
     (18, 0)
@@ -194,8 +212,8 @@ def _slots(text: str) -> int:
 
 
 def _vnode_processors(text: str) -> int:
-    """Sum the processors of ``(n1:ncpus=4:mem=1kb)+(n2:ncpus=4)``; 0: there are
-    none.
+    """Return the sum of ``ncpus`` in text such as
+    ``(n1:ncpus=4:mem=1kb)+(n2:ncpus=4)``.
     """
     total = 0
     for part in re.split(r"[()+:]", text):
@@ -206,10 +224,10 @@ def _vnode_processors(text: str) -> int:
 
 
 def _node_processors(text: str) -> int:
-    """Sum the processors of ``2:ppn=8:big+n1:ppn=4``.
+    """Return the number of processors in a request such as ``2:ppn=8:big+n1:ppn=4``.
 
-    Each part is a number of nodes, or the name of one, times ppn. PBS Professional
-    writes ncpus for ppn too.
+    Each part is a number of nodes, or the name of one node, with the processors of each
+    node as ppn (1 if missing). PBS Professional also writes ncpus for ppn.
     """
     if not text:
         return 0
@@ -229,7 +247,7 @@ def _node_processors(text: str) -> int:
 
 
 def _count(cells: Mapping[str, str], key: str) -> int:
-    """Return the whole number of a field; 0 if missing."""
+    """Return the whole number in the field *key*; 0 if the field is missing."""
     if not cells.get(key):
         return 0
     return _whole(cells[key], key)
@@ -243,7 +261,10 @@ def _whole(text: str, what: str) -> int:
 
 
 def _walltime(text: str) -> float | None:
-    """Return the seconds of ``[[days:]hours:]minutes:seconds`` or of a plain number."""
+    """Return the seconds of ``[[days:]hours:]minutes:seconds`` or of a plain number.
+
+    Return None for empty text and for a word such as UNLIMITED.
+    """
     if text and ":" not in text and not text[0].isalpha():
         return amount_of(text, "walltime")
     return span_of(text, "walltime")

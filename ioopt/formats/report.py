@@ -1,4 +1,4 @@
-"""Build what an importer returns: the problem, with warnings about its source."""
+"""Build the problem that an importer returns, with warnings about its source."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -9,12 +9,13 @@ from ioopt.problems.base import Json, Problem
 
 P = TypeVar("P", bound=Problem)
 Warnings = defaultdict[str, list[str]]
-"""An oddity of the source, and the items of the source that show it."""
+"""For each kind of oddity, the items of the source that show it."""
 
 
 def by_kind(warnings: Warnings) -> tuple[str, ...]:
-    """Return one line per kind of oddity, with its first item and the number of
-    items.
+    """Return one line for each kind of oddity that has items.
+
+    The line shows the first item and the number of other items.
     """
     lines = []
     for what, items in warnings.items():
@@ -36,10 +37,11 @@ def imported(
 ) -> P:
     """Build a problem of class *cls* from plain *data* read from the file *name*.
 
-    *synthetic* maps what was assumed to how: ``{"I/O": "a tenth of the run time"}``;
-    empty texts are ignored. It is added to the *warnings*, and both are kept in the
-    problem's ``meta``. Raises InstanceError with one line when the data break a rule of
-    the class.
+    *synthetic* maps each assumed thing to a description of the assumption, such as
+    ``{"I/O": "a tenth of the run time"}``. Empty descriptions are ignored. A line about
+    each assumption is added to *warnings*. Warnings and assumptions are kept in the
+    ``meta`` of the problem. Raises InstanceError with one line when the data break a
+    rule of the class.
     """
     assumed = {key: how for key, how in (synthetic or {}).items() if how}
     lines = [*warnings]
@@ -56,7 +58,7 @@ def imported(
 
 
 def file_name(path: str) -> str:
-    """Return the last part of a path, for names and provenance.
+    """Return the last component of *path*, which names the source of an instance.
 
     >>> file_name("logs/KTH.swf")
     'KTH.swf'
@@ -65,7 +67,7 @@ def file_name(path: str) -> str:
 
 
 def some(items: Iterable[object], most: int = 5) -> str:
-    """Return the first few *items* as text, for warnings.
+    """Return at most the first *most* of *items* as text, for warnings.
 
     >>> some(range(9), most=3)
     '0, 1, 2, ...'

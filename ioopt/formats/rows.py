@@ -1,9 +1,9 @@
-"""Read rows of logs and traces by one set of rules for all formats.
+"""Read rows of logs and traces by the same rules for all formats.
 
-A row has as many cells as its heading. A number is read completely, with its sign, unit
-and separators of thousands, or the row is bad. A record that occurs twice counts once,
-with a remark. A row that cannot be read is an error or, where the user allows a share
-of such rows, left out and counted by cause.
+A row must have as many cells as the heading. A number must be readable as a whole, with
+its sign, unit and thousands separators; otherwise the row is bad. A record that occurs
+twice counts once, and a remark says so. A bad row is an error. If the user allows a
+share of bad rows, they are left out and counted by cause.
 """
 
 import csv
@@ -26,7 +26,9 @@ _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?")
 
 
 class BadRow(ValueError):
-    """Report a row that cannot be read: the message, and a cause that rows may
+    """Report a row that cannot be read.
+
+    The message describes the row. ``cause`` is a text that all rows with the same fault
     share.
     """
 
@@ -36,7 +38,7 @@ class BadRow(ValueError):
 
 
 def bad_value(what: str, text: str, why: str) -> BadRow:
-    """Return the error for the value *text* of *what*; *why* names the fault.
+    """Return the error for *text*, a bad value of *what*; *why* names the fault.
 
     >>> str(bad_value("realtime", "-3s", "is negative"))
     "realtime '-3s' is negative"
@@ -67,7 +69,7 @@ def number_of(text: str, what: str) -> float:
 
 
 def amount_of(text: str, what: str, largest: float = LARGEST) -> float:
-    """Return *text* as a number from 0 to *largest*."""
+    """Return *text* as a number from 0 to *largest*; *what* names it in messages."""
     value = number_of(text, what)
     if value < 0:
         raise bad_value(what, text, "is negative")
@@ -77,9 +79,10 @@ def amount_of(text: str, what: str, largest: float = LARGEST) -> float:
 
 
 def lines_of(text: str) -> list[str]:
-    """Split *text* at line feeds, without the carriage returns before them.
+    """Split *text* at line feeds and drop carriage returns at the ends of lines.
 
-    A form feed or another separator of Unicode does not end a row.
+    Text without line feeds is split at carriage returns. A form feed or another
+    separator of Unicode does not end a line.
     """
     if "\n" not in text:
         text = text.replace("\r", "\n")
@@ -87,7 +90,11 @@ def lines_of(text: str) -> list[str]:
 
 
 def cells_by_column(columns: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
-    """Return the cells of one row by column; BadRow unless there is one for each."""
+    """Return, for each column, its cell in a row.
+
+    Raises BadRow if the numbers of columns and cells differ, or if two columns with the
+    same name have different cells.
+    """
     if len(cells) != len(columns):
         how = "longer" if len(cells) > len(columns) else "shorter"
         counts = f"{len(cells)} cells, but the heading has {len(columns)}"
@@ -105,10 +112,13 @@ def cells_by_column(columns: Sequence[str], cells: Sequence[str]) -> dict[str, s
 def table(
     text: str, name: str, needed: Sequence[str]
 ) -> tuple[list[str], Iterator[tuple[int, tuple[str, ...]]]]:
-    """Return the heading and the numbered rows of *text*, with any separator.
+    """Return the heading of a table, and an iterator over its (line number, row).
 
-    Quotes group a cell between commas or semicolons; in a table of tabs they only wrap
-    one. Blank lines and repeated headings (of joined files) are not rows.
+    The separator is the tab, semicolon or comma that is most frequent in the first
+    line. In a table with commas or semicolons, a cell in quotes may contain the
+    separator. In a table with tabs, only quotes around a whole cell have a meaning, and
+    they are removed. Blank lines are skipped, as are repeated headings of joined files.
+    Raises InstanceError if a *needed* column is missing.
     """
     rows = _stripped_rows(text, name)
     number, columns = next(rows, (1, ()))
@@ -122,7 +132,7 @@ def table(
 
 
 def _stripped_rows(text: str, name: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield the numbered rows of *text* that are not blank."""
+    """Yield (line number, cells) of each row of *text* that is not blank."""
     first = text.lstrip("\r\n").partition("\n")[0]
     delimiter = max("\t;,", key=first.count)
     if delimiter == "\t":
@@ -136,7 +146,7 @@ def _stripped_rows(text: str, name: str) -> Iterator[tuple[int, tuple[str, ...]]
 
 
 def _tab_rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the numbered rows of a table of tabs."""
+    """Yield (line number, cells) of each row of a tab-separated table."""
     for number, line in enumerate(lines_of(text), 1):
         yield number, [_unwrapped(cell) for cell in line.split("\t")]
 
@@ -151,7 +161,7 @@ def _unwrapped(cell: str) -> str:
 def _quoted_rows(
     text: str, name: str, delimiter: str
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the numbered rows of a table in which quotes group a cell."""
+    """Yield (line number, cells) of each row of a table whose cells may be quoted."""
     lines = io.StringIO(text, newline="")
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
     try:
@@ -170,12 +180,14 @@ def read_rows(
     skip_bad: float | None = None,
     key: Callable[[Row], Hashable] = lambda row: row,
 ) -> tuple[list[Read], list[str]]:
-    """Read the numbered *rows* of the log *name*; return their contents and remarks.
+    """Read the numbered *rows* of the log *name* with the function *read*.
 
-    *read* raises BadRow for a row that it cannot read, and returns None for a row of no
-    interest, which is not counted. Of rows with the same *key* only the first counts
-    (None: the row has no key). Raises InstanceError for the first bad row or, with
-    *skip_bad*, where more than that share of the rows is bad.
+    Return the values that *read* returned, and remarks on rows that were left out.
+    *read* raises BadRow for a row that it cannot read. It returns None for a row of no
+    interest, which is not counted. Of several rows with the same *key*, only the first
+    counts; a row whose key is None is never a repetition. Raises InstanceError for the
+    first bad row. If *skip_bad* is given, InstanceError is raised only if more than
+    that share of the rows is bad.
     """
     found: list[Read] = []
     repeated: list[int] = []
@@ -211,7 +223,10 @@ def read_rows(
 def _remarks(
     count: int, bad: Mapping[str, Sequence[int]], repeated: Sequence[int]
 ) -> list[str]:
-    """Return remarks on the lines of *bad* rows by cause, and on *repeated* ones."""
+    """Return one remark for each cause of bad rows, and one on *repeated* rows.
+
+    *bad* maps each cause to line numbers; *repeated* has line numbers too.
+    """
     remarks = [
         f"{len(numbers)} of {count} rows left out, {cause}: line {some(numbers)}"
         for cause, numbers in bad.items()
@@ -227,8 +242,9 @@ def _remarks(
 def refuse_too_many(
     bad: int, count: int, allowed: float, name: str, noun: str, examples: Iterable[str]
 ) -> None:
-    """Raise InstanceError if more than the share *allowed* of *count* items are
-    *bad*.
+    """Raise InstanceError if *bad* items are more than the share *allowed* of *count*.
+
+    *noun* names the items and *examples* shows some bad ones in the message.
     """
     # NaN is refused, and a share that a message suggested may be rounded.
     if not bad <= allowed * count * (1 + 1e-9):

@@ -1,9 +1,9 @@
 """Read job logs of Slurm: the output of ``sacct -a -P --noconvert``.
 
 A line is a job or a step. The character ``|`` separates cells (manual page of sacct,
-"Job Accounting Fields"). Texts of users can hold that character and line breaks, and
-sacct does not escape them: where only one column can hold such a text, the row is put
-together again.
+"Job Accounting Fields"). Users' texts can contain this character and line breaks, which
+sacct does not escape. A row that such a text has broken is put together again where the
+heading makes that possible.
 """
 
 import re
@@ -27,7 +27,7 @@ from ioopt.formats.swf.log import SwfJob
 
 NEEDED = ("Submit", "Start", "End", "State")
 SIZES = ("AllocCPUS", "NCPUS", "AllocTRES", "ReqCPUS", "ReqTRES")
-"""Columns that may state the processors of a job; the first non-empty one counts."""
+"""Columns that may state the number of processors of a job, in order of preference."""
 _READ = frozenset(
     {
         *NEEDED,
@@ -74,7 +74,7 @@ _PLAIN = _READ | {
     "UID",
     "UserCPU",
 }
-"""Columns of numbers, times and site names; others may hold a user's text."""
+"""Columns of numbers, times and names given by the site; others may hold user text."""
 _JOB = re.compile(r"(\d{1,12})(?:[_+.\[].*)?", re.ASCII)
 _SCALED = re.compile(r"([^A-Za-z]+)([KMGTP]?)")
 _LARGEST_SIZE = 1e12
@@ -88,9 +88,11 @@ def read_sacct(
     cluster: str | None = None,
     skip_bad: float | None = None,
 ) -> tuple[list[SwfJob], list[str]]:
-    """Return the jobs in *text* and remarks on rows; steps are left out.
+    """Return the jobs in *text*, and remarks on bad and repeated rows.
 
-    With jobs of several clusters, *cluster* names the one to read.
+    Steps of jobs are skipped. Times without an offset are in the time zone *zone*.
+    *cluster* names the cluster to read if *text* has jobs of several. Oddities are
+    added to *said*.
     """
     lines = [
         (number, line) for number, line in enumerate(lines_of(text), 1) if line.strip()
@@ -110,7 +112,10 @@ def read_sacct(
 
 
 def _check_cluster(rows: Mapping[str, int], cluster: str | None, name: str) -> None:
-    """Raise an error if *cluster* has no rows, or if the user must choose one."""
+    """Raise an error if *cluster* has no rows, or if the user must choose a cluster.
+
+    *rows* has the number of rows of each cluster in the log.
+    """
     listed = ", ".join(f"{key} ({count} rows)" for key, count in rows.items())
     if cluster is not None and cluster not in rows:
         raise UsageError(
@@ -124,7 +129,10 @@ def _check_cluster(rows: Mapping[str, int], cluster: str | None, name: str) -> N
 
 @dataclass
 class _Reader:
-    """Read rows with one heading; count oddities and the rows of each cluster."""
+    """Read the rows below one heading.
+
+    Oddities are added to ``said``; ``clusters`` counts the rows of each cluster.
+    """
 
     columns: Sequence[str]
     said: Warnings
@@ -133,7 +141,7 @@ class _Reader:
     clusters: Counter[str] = field(default_factory=Counter)
 
     def lacking(self) -> list[str]:
-        """Return the missing columns that are needed."""
+        """Return the needed columns that the heading lacks."""
         lacking = [column for column in NEEDED if column not in self.columns]
         if not {"JobID", "JobIDRaw"} & set(self.columns):
             lacking.append("JobID")
@@ -142,10 +150,10 @@ class _Reader:
         return lacking
 
     def whole_rows(self, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-        """Join lines that a line break in a text has split, if the first column names
-        the job.
+        """Yield (line number, row); join lines that a line break in a text has split.
 
-        Such a line does not begin with a job, and has fewer cells than the heading.
+        A line continues the row before it if it does not begin with a job and has fewer
+        cells than the heading. Lines are joined only if the first column names the job.
         """
         joins = self.columns[0] in ("JobID", "JobIDRaw") and bool(self._texts())
         number = 0
@@ -166,17 +174,18 @@ class _Reader:
             yield number, row
 
     def _texts(self) -> list[int]:
-        """Return the positions of the columns that may hold a | or a line break."""
+        """Return the positions of columns that may contain ``|`` or a line break."""
         return [
             place for place, column in enumerate(self.columns) if column not in _PLAIN
         ]
 
     def cells(self, line: str) -> dict[str, str]:
-        """Return the cells of a row by column.
+        """Return, for each column, its cell in the row *line*.
 
-        Where a row has more cells than the heading, the surplus belongs to the text
-        column. With several such columns its owner is unknown, so all from the first to
-        the last are dropped. One extra empty cell may be a | at the end of the line.
+        If a row has more cells than the heading, a text in it contains ``|``. All cells
+        from the first to the last column that may hold text are then emptied. Raises
+        BadRow if a column that is read lies among them, or if the surplus may be a
+        ``|`` at the end of the line.
         """
         cells = line.split("|")
         surplus = len(cells) - len(self.columns)
@@ -202,7 +211,7 @@ class _Reader:
             raise BadRow(f"{error}: {cause}", f"{error.cause}: {cause}") from None
 
     def job(self, line: str) -> SwfJob | None:
-        """Return the job of a row; None for a step, or a job of another cluster."""
+        """Return the job in a row; None for a step or for a job of another cluster."""
         if self.columns[0] in ("JobID", "JobIDRaw"):
             first = line.partition("|")[0]
             if "." in first:
@@ -220,7 +229,7 @@ class _Reader:
         return self._job(name, row)
 
     def _job(self, name: str, row: dict[str, str]) -> SwfJob:
-        """Return the job *name* with the cells *row*."""
+        """Return the job *name*, whose row has the cells *row*."""
         raw = row.get("JobIDRaw") or name
         number = _JOB.fullmatch(raw)
         if number is None:
@@ -250,7 +259,7 @@ class _Reader:
         )
 
     def _times(self, row: dict[str, str], state: str) -> tuple[Times, float | None]:
-        """Return the times of a job in *state*, and its run time if given."""
+        """Return the times of a job in *state*, and its run time in seconds or None."""
         elapsed = _number_or_none(row.get("ElapsedRaw", ""), "ElapsedRaw")
         formatted = span_of(row.get("Elapsed", ""), "Elapsed")
         if elapsed is None:
@@ -271,7 +280,10 @@ class _Reader:
         return times, elapsed
 
     def _processors(self, name: str, row: dict[str, str]) -> int | None:
-        """Return the processors in the first column that gives them."""
+        """Return the number of processors from the first column that gives it.
+
+        Return None if no column does.
+        """
         for column in SIZES:
             cell = row.get(column, "")
             if column.endswith("TRES"):
@@ -288,7 +300,10 @@ class _Reader:
 
 
 def _cpu_of(cell: str, column: str) -> str:
-    """Return the value of cpu in ``billing=64,cpu=64,node=2``; empty if missing."""
+    """Return the value of cpu in text such as ``billing=64,cpu=64,node=2``.
+
+    Return empty text if cpu is missing.
+    """
     found = ""
     if not cell:
         return found
@@ -302,7 +317,9 @@ def _cpu_of(cell: str, column: str) -> str:
 
 
 def _count(cell: str, column: str) -> int:
-    """Return the processors of ``64`` or, in units of powers of 1024, of ``2.50K``."""
+    """Return the number of processors in ``64`` or ``2.50K`` (units are powers of
+    1024).
+    """
     scaled = _SCALED.fullmatch(cell)
     if scaled is None:
         raise bad_value(column, cell, "is no number of processors")
@@ -314,16 +331,14 @@ def _count(cell: str, column: str) -> int:
 
 
 def _number_or_none(cell: str, column: str) -> float | None:
-    """Return the number in *cell*; None for a word such as UNLIMITED, or an empty
-    cell.
-    """
+    """Return the number in *cell*; None if it is empty or a word such as UNLIMITED."""
     if not cell or cell[0].isalpha():
         return None
     return amount_of(cell, column)
 
 
 def _limit_of(row: dict[str, str]) -> float | None:
-    """Return the time limit of a job in seconds; None: unlimited, or not recorded."""
+    """Return the time limit of a job in seconds; None if unlimited or not recorded."""
     limit = span_of(row.get("Timelimit", ""), "Timelimit")
     minutes = _number_or_none(row.get("TimelimitRaw", ""), "TimelimitRaw")
     if minutes is not None:

@@ -1,8 +1,9 @@
-"""Write a Timeline as Trace Event JSON (opens in Perfetto and chrome://tracing) or CSV.
+"""Write a Timeline as Trace Event JSON, for Perfetto and chrome://tracing, or as CSV.
 
-Format: "Trace Event Format", complete events (``ph`` X), instants (i), flows (s, f),
-counters (C) and metadata (M); times are microseconds. Each resource is a thread of one
-process, so that its intervals stand in one row.
+The JSON follows the "Trace Event Format". It has complete events (``ph`` X), instants
+(i), flows (s, f), counters (C) and metadata (M). Times are microseconds. All resources
+belong to one process. Each kind of interval on a resource is a thread of that process
+and has a row of its own.
 """
 
 import csv
@@ -24,9 +25,11 @@ CSV_COLUMNS = (
 
 
 def trace_events(timeline: Timeline) -> Json:
-    """Return the trace as plain JSON values, with one row for each resource and kind.
+    """Return *timeline* as a JSON document in the Trace Event Format.
 
-    Viewers nest intervals of one row that overlap.
+    Each resource has a row for each kind of interval. If intervals of that kind ran on
+    several cores, it has a row for each core. Viewers nest the intervals of a row that
+    overlap.
     """
     rows, events = _rows(timeline)
 
@@ -60,8 +63,10 @@ def trace_events(timeline: Timeline) -> Json:
 
 
 def _rows(timeline: Timeline) -> tuple[dict[tuple[str, str], int], list[Json]]:
-    """Return the row number of each resource and lane, and the events that name
-    rows.
+    """Number the rows of the trace.
+
+    Return the number of each (resource, lane), and the events that name the rows. A
+    lane is a kind of interval on one core.
     """
     present: dict[str, set[tuple[str, int]]] = {
         name: set() for name in timeline.resources
@@ -85,7 +90,7 @@ def _rows(timeline: Timeline) -> tuple[dict[tuple[str, str], int], list[Json]]:
 
 
 def _core(item: Interval) -> int:
-    """Return the core of an interval; 0 if it names none."""
+    """Return the core that an interval names, or 0 if it names none."""
     return int(item.info.get("core") or 0)
 
 
@@ -94,7 +99,7 @@ def _lane(kind: str, core: int) -> str:
 
 
 def trace_events_json(timeline: Timeline) -> str:
-    """Return :func:`trace_events` as text."""
+    """Return *timeline* as the text of a JSON document in the Trace Event Format."""
     return json.dumps(trace_events(timeline), indent=None, separators=(",", ":")) + "\n"
 
 

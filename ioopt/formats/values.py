@@ -1,6 +1,4 @@
-"""Define types of settings, and checks of foreign JSON whose messages name the
-place.
-"""
+"""Types of setting values and of numbers in imported JSON, with their checks."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -11,11 +9,16 @@ from ioopt.errors import UsageError
 from ioopt.units import parse_rate, whole
 
 LARGEST = 1e18
-"""Largest bytes, operations or seconds accepted; real workloads are far below."""
+"""Largest accepted number of bytes, operations or seconds; real workloads are far
+below.
+"""
 
 
 def _no_switch(value: object, info: ValidationInfo) -> object:
-    """Return *value*; UsageError for true and false, which Python treats as 1 and 0."""
+    """Return *value*.
+
+    Raises UsageError for true and false, which Python treats as 1 and 0.
+    """
     if isinstance(value, bool):
         raise UsageError(
             f"{info.field_name}: wanted a number, not {str(value).lower()}"
@@ -24,10 +27,10 @@ def _no_switch(value: object, info: ValidationInfo) -> object:
 
 
 def figure(parse: Callable[[str], float], **words: str | None) -> BeforeValidator:
-    """Return a validator that turns text into a number: a word of *words*, else by
-    *parse*.
+    """Return a validator that turns text into a number.
 
-    *parse* reads text such as ``100Mbps``.
+    Text that is a key of *words* becomes the value of that key. Other text, such as
+    ``100Mbps``, is converted by *parse*. A number stays as it is.
     """
 
     def read(value: object, info: ValidationInfo) -> object:
@@ -47,21 +50,21 @@ def figure(parse: Callable[[str], float], **words: str | None) -> BeforeValidato
 Rate = Annotated[
     float, Field(gt=0, le=LARGEST, allow_inf_nan=False), figure(parse_rate)
 ]
-"""Bytes per second."""
+"""A rate in bytes per second."""
 Number = Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_no_switch)]
-"""Number of items to generate."""
+"""A number of items to generate, from 1 to 1,000,000."""
 
 
 def _split(value: object) -> object:
-    """Return the comma-separated parts of a text."""
+    """Return the parts of comma-separated text; return any other value unchanged."""
     if isinstance(value, str):
         return tuple(value.split(","))
     return value
 
 
 Numbers = Annotated[tuple[Annotated[float, Field(gt=0)], ...], BeforeValidator(_split)]
-"""Positive numbers; as text, separated by commas."""
+"""A tuple of positive numbers, which text gives separated by commas."""
 Amount = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False, strict=True)]
-"""Bytes, operations or seconds as a number of JSON."""
+"""A JSON number of bytes, operations or seconds, 0 or more."""
 Count = Annotated[StrictInt, Field(ge=1, le=LARGEST), BeforeValidator(whole)]
-"""A whole number of JSON, 1 or more."""
+"""A whole JSON number, 1 or more."""

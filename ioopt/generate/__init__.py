@@ -1,4 +1,4 @@
-"""Seeded workload generators, one module per family."""
+"""Generators of workloads from seeds, one module or folder for each family."""
 
 from collections.abc import Callable, Mapping
 from copy import copy
@@ -14,7 +14,7 @@ from ioopt.problems.base import Json, Record
 
 Array = NDArray[Any]
 Sample = tuple[Array, Array, Array]
-"""Sizes, run times and arrival times of jobs."""
+"""The sizes, the run times in seconds and the arrival times in seconds of jobs."""
 SettingsT = TypeVar("SettingsT", bound=Record)
 ProblemT = TypeVar("ProblemT")
 
@@ -22,16 +22,17 @@ ProblemT = TypeVar("ProblemT")
 def chosen_preset(
     kind: str, presets: Mapping[str, Any], name: str, settings: Mapping[str, object]
 ) -> tuple[str, Any]:
-    """Return name and settings of a preset of *kind*; UsageError for an unknown one."""
+    """Return the name and the settings of a preset of *kind*.
+
+    *settings* replace defaults of the preset. Raises UsageError for an unknown preset.
+    """
     if name in presets:
         return name, parse_settings(presets[name], settings, f"preset {name}")
     raise UsageError(f"{kind} has no preset {name!r}; {suggest(name, presets)}")
 
 
 def variant(base: type[SettingsT], **defaults: Any) -> type[SettingsT]:
-    """Return the settings class *base* with other *defaults*, to define one more
-    preset.
-    """
+    """Return the settings class *base* with other *defaults*, for one more preset."""
     fields: Json = {}
     for name, default in defaults.items():
         field = copy(base.model_fields[name])
@@ -41,8 +42,9 @@ def variant(base: type[SettingsT], **defaults: Any) -> type[SettingsT]:
 
 
 def built(preset: str, make: Callable[..., ProblemT], **parts: Any) -> ProblemT:
-    """Return the problem that *make* builds from *parts*; UsageError if settings
-    conflict.
+    """Return the problem that *make* builds from *parts*.
+
+    Raises UsageError with the name of the *preset* if the settings conflict.
     """
     try:
         return make(**parts)

@@ -1,9 +1,9 @@
 """Generate workflows in a work directory (ours): samples with the same shape.
 
-The shapes are those of the replication workflows. ``methylseq-like`` has the shape, and
-the proportions of bytes and of seconds, of a recorded run of nf-core's methylseq
-(WfCommons): an index that stays in the directory for half of the run, and a report that
-waits for all samples.
+The shapes are those of the replication workflows. ``methylseq-like`` has the shape of a
+recorded run of nf-core's methylseq (WfCommons), with the same proportions of bytes and
+of seconds. In this run, an index stays in the directory for half of the time, and a
+report waits for all samples.
 """
 
 import math
@@ -24,10 +24,10 @@ from ioopt.sim.work_directory.replay import carried_out
 
 
 class Settings(workflows.Shape):
-    """Configure any shape.
+    """Settings that all shapes have.
 
-    Without ``quota`` the quota is the share ``quota_share`` of the peak reached in the
-    order of submission.
+    If ``quota`` is missing, it is the share ``quota_share`` of the peak that the tasks
+    reach in order of submission.
     """
 
     samples: workflows.Few = 8
@@ -37,15 +37,17 @@ class Settings(workflows.Shape):
 
 
 class Chain(Settings):
-    """Chains in each sample."""
+    """Settings of samples that consist of chains of tasks."""
 
     chains: workflows.Few = 1
     length: workflows.Few = 6
 
 
 class ForkJoin(Settings):
-    """Configure rounds: a task splits data, tasks work on the pieces, a task joins
-    them.
+    """Settings of samples that consist of rounds.
+
+    In a round, one task splits the data, other tasks work on the pieces, and one task
+    joins them.
     """
 
     rounds: workflows.Few = 2
@@ -53,17 +55,18 @@ class ForkJoin(Settings):
 
 
 class Mosaic(Settings):
-    """Configure a workflow like Montage: images are projected, compared, corrected and
-    added.
+    """Settings of a workflow like Montage.
+
+    Images are projected, compared, corrected and added.
     """
 
     images: Annotated[int, Field(ge=2, le=10_000)] = 10
 
 
 class Methylseq(Settings):
-    """Configure a workflow like methylseq.
+    """Settings of a workflow like methylseq.
 
-    ``mean_mb`` is about the size of the index, ``mean_seconds`` the time of the
+    ``mean_mb`` is about the size of the index, ``mean_seconds`` about the time of the
     alignment.
     """
 
@@ -82,8 +85,9 @@ _METHYLSEQ = (
     ("qualimap", "dedup", 0.2, (0.02,)),
     ("report", "extract qualimap", 1.2, (0.24,)),
 )
-"""For each task: the tasks whose first outputs it reads, its multiple of the mean
-seconds, and the multiples of the mean bytes of its outputs.
+"""For each task, four entries: its name, the tasks whose first outputs it reads, its
+time as a multiple of the mean seconds, and the sizes of its outputs as multiples of the
+mean bytes.
 """
 
 
@@ -95,11 +99,12 @@ def of_workflow(
     samples: Mapping[str, str] | None = None,
     **told: Any,
 ) -> WorkDirectoryProblem:
-    """Return a workflow on one machine of *cores*.
+    """Return a workflow on one machine with *cores* cores.
 
-    Outputs that no task reads are moved out; inputs from outside are left out. A task
-    takes all cores at most, and while it runs *scratch* times the bytes that it writes.
-    *samples* gives the sample of each task, *told* the other keys of the instance.
+    Outputs that no task reads are moved out, and inputs from outside are left out. A
+    task takes at most all cores. While it runs, it also uses scratch space of *scratch*
+    times the bytes that it writes. *samples* maps tasks to samples, and *told* has the
+    other keys of the instance.
     """
     chosen = tuple(tasks)
     sizes = dict(files)
@@ -125,7 +130,7 @@ def of_workflow(
 
 
 def _methylseq(draft: workflows.Draft, settings: Methylseq) -> None:
-    """Draft one sample of methylseq."""
+    """Add the tasks and files of one sample of methylseq to *draft*."""
     written: dict[str, str] = {}
     for name, reads, work, outputs in _METHYLSEQ:
         inputs = [written[other] for other in reads.split()]

@@ -1,5 +1,6 @@
-"""Define the base of all problem and plan classes: frozen records, unknown keys
-refused.
+"""Base classes of all problems and plans, and checks that they share.
+
+Their records are frozen and refuse unknown keys.
 """
 
 import gc
@@ -21,14 +22,14 @@ from pydantic import (
 from ioopt.units import whole
 
 LARGEST = 10**18
-"""Largest number in any instance: real workloads stay far below, and nothing
+"""Largest number in any instance. Real workloads stay far below, and nothing that is
 computed from such numbers overflows.
 """
 SMALLEST = 1e-12
-"""Smallest rate, time or factor above 0: a number divided by it stays finite."""
+"""Smallest rate, time or factor above 0; a number divided by it stays finite."""
 
 LONGEST_SECONDS = 10**10
-"""Longest time, 317 years: differences of such times are exact to 2 us."""
+"""Longest time in seconds (317 years); differences of such times are exact to 2 us."""
 
 _STRICT: dict[str, Any] = {"strict": True, "allow_inf_nan": False}
 _NUMBER: dict[str, Any] = {"le": LARGEST, **_STRICT}
@@ -53,12 +54,12 @@ Count = Annotated[int, Field(ge=0, le=LARGEST, strict=True), Whole]
 PositiveCount = Annotated[int, Field(ge=1, le=LARGEST, strict=True), Whole]
 """A whole number, 1 or more."""
 Cores = Annotated[int, Field(ge=1, le=1 << 16, strict=True)]
-"""Cores of a node or of a task; simulators store a record of each core."""
+"""Number of cores of a node or of a task. Simulators store a record for each core."""
 MAX_NODES = 1 << 22
-"""Most nodes (or units) of a machine that stores a bit or a list for each."""
+"""Largest number of nodes (or units) of a machine that stores data for each of them."""
 NodeNumber = Annotated[int, Field(ge=0, lt=MAX_NODES, strict=True)]
-"""A node, column or row of a machine, numbered from 0; sets of these are stored as
-bits.
+"""The number of a node, column or row of a machine, counted from 0. Sets of such
+numbers are stored as bits.
 """
 Name = Annotated[str, Field(min_length=1, max_length=4096, strict=True)]
 """An identifier: text that is not empty."""
@@ -69,16 +70,16 @@ JobId = Annotated[int, Field(ge=-LARGEST, le=LARGEST, strict=True)] | Name
 KeyT = TypeVar("KeyT")
 
 SYNTHETIC_IO = "I/O is synthetic"
-"""Beginning of the note of a result whose instance has invented I/O."""
+"""First words of the note in a result whose instance has invented I/O."""
 Json = dict[str, Any]
-"""Plain data as in a file: text, numbers, lists and dictionaries by key."""
+"""An object of plain data as in a JSON file."""
 
 
 class Record(BaseModel):
-    """A frozen part of a problem or plan; unknown keys are errors, NaN and
-    infinity are refused.
+    """A frozen part of a problem or plan.
 
-    ``LEFT`` holds keys of earlier versions, each with a text that says what to do.
+    Unknown keys, NaN and infinite numbers are refused. ``LEFT`` has keys that only
+    earlier versions of ioopt read, each with a text that tells the user what to do.
     """
 
     LEFT: ClassVar[Mapping[str, str]] = {}
@@ -89,10 +90,11 @@ class Record(BaseModel):
 
 
 class Numerous(Record):
-    """Serve as base of records created in millions; equal field sets share one object.
+    """Base of records that are created in millions.
 
-    Instances with the same fields set share one set of their names, because a set of
-    five names takes 728 bytes, more than the fields of the record.
+    Each pydantic record has the set of the names of the fields that were given. Records
+    of this class with equal sets share one set, because a set of five names takes 728
+    bytes, more than the fields of the record.
     """
 
     @model_validator(mode="after")
@@ -107,8 +109,10 @@ _GIVEN_NAMES: dict[frozenset[str], set[str]] = {}
 
 
 class Lean(Record):
-    """Write the keys ``LATER``, which older files lack, only if they differ from
-    defaults.
+    """Base of records that do not write all default values.
+
+    ``LATER`` has the keys that older files lack. Such a key is written only if its
+    value differs from the default.
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset()
@@ -128,7 +132,7 @@ class Lean(Record):
 
 
 class Plan(Record):
-    """Describe the decisions of a solver; names are those of the instance."""
+    """The decisions of a solver; names of items are those of the instance."""
 
     def to_dict(self) -> Json:
         """Return the plan as plain JSON values."""
@@ -136,16 +140,14 @@ class Plan(Record):
 
 
 class Problem(Record):
-    """Serve as base of all instances: version, name and free-form provenance."""
+    """Base of all instances, with a version, a name and provenance in free form."""
 
     version: Literal[1] = 1
     name: Name = "unnamed"
     meta: Json | None = None
 
     def __repr__(self) -> str:
-        """Return the class, the name, and the number of items with ids, in file
-        order.
-        """
+        """Return the class, the name, and the length of each list of items with ids."""
         counts: list[str] = []
         for field in type(self).model_fields:
             items = getattr(self, field)
@@ -158,8 +160,9 @@ class Problem(Record):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what the importer dropped, invented or scaled: the lines of
-        ``meta.warnings``.
+        """Return the lines of ``meta.warnings``.
+
+        They tell what the importer dropped, invented or scaled.
         """
         said = (self.meta or {}).get("warnings")
         if not isinstance(said, (list, tuple)):
@@ -168,7 +171,10 @@ class Problem(Record):
 
     @property
     def synthetic_notes(self) -> tuple[str, ...]:
-        """Return the note of a result about invented I/O (``meta.synthetic``)."""
+        """Return the note that results carry if I/O was invented (``meta.synthetic``).
+
+        Return an empty tuple if no I/O was invented.
+        """
         made = (self.meta or {}).get("synthetic")
         how = made.get("I/O") if isinstance(made, Mapping) else None
         if not isinstance(how, str):
@@ -177,7 +183,7 @@ class Problem(Record):
 
 
 def _how_many(count: int, items: str) -> str:
-    """Return a count with the name of a list, in singular or plural.
+    """Return *count* with the name of a list, *items*, in singular or plural.
 
     >>> _how_many(1, "jobs"), _how_many(2, "jobs"), _how_many(1, "running")
     ('1 job', '2 jobs', '1 running')
@@ -187,7 +193,7 @@ def _how_many(count: int, items: str) -> str:
 
 
 def first_repeated(items: Iterable[Hashable]) -> tuple[int, int] | None:
-    """Return the positions of the first value that occurs twice in *items*, or None.
+    """Return both positions of the first repeated value in *items*, or None.
 
     >>> first_repeated(["a", "b", "a"])
     (0, 2)
@@ -202,7 +208,7 @@ def first_repeated(items: Iterable[Hashable]) -> tuple[int, int] | None:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the garbage collector while many objects are made that all stay in use."""
+    """Pause the garbage collector while many objects are created that stay in use."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -213,8 +219,10 @@ def collector_paused() -> Iterator[None]:
 
 
 def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:
-    """Return the items of one cycle, each before those that wait for it, or an empty
-    list.
+    """Return the items of one cycle, or an empty list if there is none.
+
+    *predecessors* has, for each item, the items that must come before it. In the cycle,
+    an item stands before the item that waits for it.
 
     >>> find_cycle({0: [2], 1: [0], 2: [1], 3: [1]})
     [0, 1, 2]
@@ -230,8 +238,9 @@ def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:
 
 
 def _can_be_sorted(predecessors: Mapping[int, Iterable[int]]) -> bool:
-    """Return whether the items can be ordered, five times as fast as a search for a
-    cycle.
+    """Return whether the items have an order in which predecessors come first.
+
+    This is five times as fast as a search for a cycle.
     """
     followers: dict[int, list[int]] = {item: [] for item in predecessors}
     waits = dict.fromkeys(predecessors, 0)
@@ -249,7 +258,9 @@ def _can_be_sorted(predecessors: Mapping[int, Iterable[int]]) -> bool:
 
 
 def require_unique(what: str, ids: Iterable[Hashable]) -> None:
-    """Raise ValueError naming both places if an id occurs twice."""
+    """Raise ValueError with both places if an id occurs twice in the list called
+    *what*.
+    """
     listed = list(ids)
     repeated = first_repeated(listed)
     if repeated is not None:
@@ -261,13 +272,18 @@ def require_unique(what: str, ids: Iterable[Hashable]) -> None:
 
 
 def require_known(where: str, name: KeyT, known: Container[KeyT], what: str) -> None:
-    """Raise ValueError if *name* is not in *known*."""
+    """Raise ValueError if *name* is not in *known*.
+
+    The message says that the place *where* names an unknown *what*, such as a file.
+    """
     if name not in known:
         raise ValueError(f"{where}: there is no {what} {name!r}")
 
 
 def require_one_id_type(what: str, ids: Iterable[Hashable]) -> None:
-    """Raise ValueError when whole numbers and text are mixed as ids of one file."""
+    """Raise ValueError if some ids of the list called *what* are numbers and others
+    text.
+    """
     first = {isinstance(value, str): value for value in reversed([*ids])}
     if len(first) > 1:
         number, text = first[False], first[True]

@@ -1,8 +1,8 @@
 """Problems and plans of I/O-aware batch scheduling (Zhou et al.).
 
 Sizes are in bytes, times in seconds, rates in bytes per second. Machine and jobs are
-those of Section III of the paper. Where it leaves questions open, the project's
-numbered rules answer them; rule numbers below refer to docs/rules/batch-io.md.
+those of Section III of the paper. Where the paper leaves questions open, the project's
+numbered rules answer them. Rule numbers below refer to docs/rules/batch-io.md.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,9 @@ Backfill = Literal["easy", "conservative", "none"]
 Knapsack = Literal["bitset", "cp-sat"]
 
 MAX_PHASES = 10_000_000
-"""Most phases of all jobs, repeats counted, because simulators store each phase."""
+"""Largest number of phases of all jobs together, with repeats counted, because
+simulators store each phase.
+"""
 
 NO_BUFFER = (
     "burst buffers have left ioopt; remove their keys from the machine, its jobs and "
@@ -33,15 +35,17 @@ NO_SEARCH = (
 
 
 class Machine(base.Lean):
-    """Compute nodes in allocation units behind one storage system.
+    """Compute nodes that are allocated in units and share one storage system.
 
-    ``allocation`` ``partition`` means aligned power-of-two blocks of units plus the
-    full machine, ``flat`` a plain node counter (rule 18). A node sends at most
-    ``node_bytes_per_second`` (the paper's b), all together at most
-    ``storage_bytes_per_second`` (BW_max). With an ``interference`` of c, K requests at
-    once get at most BW_max / (1 + c (K - 1)) (rule 29; not from the paper). Raises
-    when ``nodes`` is no multiple of ``unit_nodes``, or has more than ``MAX_NODES``
-    units in partitions.
+    With ``allocation`` ``partition``, a job gets an aligned block of units, whose
+    number is a power of two, or the full machine. With ``flat``, nodes are only counted
+    (rule 18). A node sends at most ``node_bytes_per_second`` (b in the paper). All
+    nodes together send at most ``storage_bytes_per_second`` (BW_max). With an
+    ``interference`` of c, K simultaneous requests get at most BW_max / (1 + c (K - 1))
+    together (rule 29; not from the paper).
+
+    Raises a validation error if ``nodes`` is no multiple of ``unit_nodes``, or if a
+    machine with partitions has more than ``MAX_NODES`` units.
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset({"interference"})
@@ -69,11 +73,14 @@ class Machine(base.Lean):
 
     @property
     def units(self) -> int:
-        """The number of allocation units."""
+        """Return the number of allocation units."""
         return self.nodes // self.unit_nodes
 
     def allocated_units(self, nodes: int) -> int:
-        """Return the units of the smallest legal allocation for *nodes* (rule 18)."""
+        """Return the number of units that a job of *nodes* nodes gets (rule 18).
+
+        This is the smallest legal allocation.
+        """
         units = -(-nodes // self.unit_nodes)
         if self.allocation == "flat":
             return units
@@ -81,11 +88,19 @@ class Machine(base.Lean):
         return min(block, self.units)
 
     def allocated_nodes(self, nodes: int) -> int:
-        """Return N_i, the nodes of the smallest legal allocation for *nodes*."""
+        """Return N_i, the number of nodes in the smallest legal allocation for *nodes*
+        nodes.
+        """
         return self.allocated_units(nodes) * self.unit_nodes
 
     def peak(self, nodes: int, own: float | None = None) -> float:
-        """Return r_i = min(p, b N_i, BW_max), p being the *own* peak (rules 5, 24)."""
+        """Return r_i, the peak rate in bytes per second of a job on *nodes* allocated
+        nodes.
+
+        This is min(p, b N_i, BW_max) (rules 5, 24). p is the *own* peak rate of the
+        job, if it has one. b N_i is the rate of its nodes, and BW_max the rate of the
+        storage.
+        """
         rate = min(self.node_bytes_per_second * nodes, self.storage_bytes_per_second)
         if own is None:
             return rate
@@ -93,7 +108,10 @@ class Machine(base.Lean):
 
 
 class Phase(base.Numerous):
-    """Compute, then do I/O; ``repeat`` stands for that many equal phases in a row."""
+    """A phase of a job: computing, then I/O.
+
+    ``repeat`` is the number of such phases in a row.
+    """
 
     compute_seconds: base.Seconds
     io_bytes: base.Amount
@@ -101,11 +119,11 @@ class Phase(base.Numerous):
 
 
 class Job(base.Lean, base.Numerous):
-    """A batch job: its submission, the resources it asks for, and its phases.
+    """A batch job: its submission, the resources it requests, and its phases.
 
-    ``io_bytes_per_second`` is its own peak rate, where its nodes could do more (rule
-    24). ``wait_seconds``, ``user``, ``queue`` and ``partition`` are labels from its
-    log, which no rule reads.
+    ``io_bytes_per_second`` is its own peak rate, if its nodes could do more (rule 24).
+    ``wait_seconds``, ``user``, ``queue`` and ``partition`` are labels from a log. No
+    rule reads them.
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset(
@@ -128,18 +146,19 @@ class Job(base.Lean, base.Numerous):
 
     @property
     def num_phases(self) -> int:
-        """The number of phases, ``repeat`` expanded."""
+        """Return the number of phases, with repeats counted."""
         return sum(phase.repeat for phase in self.phases)
 
 
 class QueueOptions(base.Lean):
-    """The batch queue: its order, backfilling, and the kill at the walltime.
+    """Options of the batch queue: its order, backfilling, and the kill at the walltime.
 
-    Rules 19 to 21 and 30 to 36. ``reservation`` ``nodes`` gives jobs of a flat machine
-    numbered units (rule 32). ``plan`` says whether conservative backfilling keeps its
-    boxes from pass to pass or rebuilds them (rules 33 and 34), ``estimate`` which run
-    time a waiting job is planned with (rule 35), ``pass`` whether there is one pass
-    over the queue an instant or one after every event (rule 36).
+    See rules 19 to 21 and 30 to 36. With ``reservation`` ``nodes``, jobs of a flat
+    machine get numbered units (rule 32). ``plan`` says whether conservative backfilling
+    keeps its reservations from pass to pass or rebuilds them (rules 33 and 34).
+    ``estimate`` is the run time with which a waiting job is planned (rule 35). ``pass``
+    says whether there is one pass over the queue at each instant, or one after every
+    event (rule 36).
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset(
@@ -168,10 +187,10 @@ class QueueOptions(base.Lean):
 
 
 class BatchIoProblem(base.Problem):
-    """A job trace with I/O phases on one machine.
+    """A trace of jobs with I/O phases on one machine.
 
-    Raises a validation error that names the job for duplicate or mixed ids and jobs
-    larger than the machine.
+    Raises a validation error that names the job if an id is repeated, if some ids are
+    numbers and others text, or if a job is larger than the machine.
     """
 
     format: Literal["ioopt/batch-io"] = "ioopt/batch-io"
@@ -195,14 +214,15 @@ class BatchIoProblem(base.Problem):
 
 
 class IoRequest(base.Lean):
-    """One outstanding request at the moment of the decision.
+    """One outstanding I/O request at the time of a decision.
 
     ``nodes`` is rounded up to the smallest legal allocation. ``moved_bytes`` and
-    ``left_bytes`` add up to the request's size. Rule 14 needs ``start_seconds`` (of the
-    job), ``compute_seconds_so_far`` (this phase included) and
-    ``ideal_io_seconds_so_far`` (earlier phases, uncongested). ``iteration_seconds`` is
-    the w_iter of rule 16; without it the known parts of the job are summed.
-    ``io_bytes_per_second`` is the job's own peak rate (rule 24).
+    ``left_bytes`` add up to the size of the request. Rule 14 needs three fields:
+    ``start_seconds`` is the start of the job, ``compute_seconds_so_far`` its compute
+    time up to and with this phase, and ``ideal_io_seconds_so_far`` the I/O time of
+    earlier phases without congestion. ``iteration_seconds`` is the w_iter of rule 16;
+    without it, the known parts of the job are added up. ``io_bytes_per_second`` is the
+    job's own peak rate (rule 24).
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset({"io_bytes_per_second"})
@@ -220,10 +240,11 @@ class IoRequest(base.Lean):
 
 
 class IoRequestsProblem(base.Problem):
-    """One I/O decision: the outstanding requests at ``now_seconds``.
+    """One I/O decision, on the requests that are outstanding at ``now_seconds``.
 
-    Raises a validation error that names the request for duplicate or mixed ids,
-    requests larger than the machine, and requests or starts that lie in the future.
+    Raises a validation error that names the request for four faults: a repeated id, ids
+    that are partly numbers and partly text, a request larger than the machine, and a
+    request or a job start in the future.
     """
 
     format: Literal["ioopt/io-requests"] = "ioopt/io-requests"
@@ -253,13 +274,14 @@ def _require_fits(where: str, nodes: int, machine: Machine) -> None:
 
 
 class BatchIoPlan(base.Plan):
-    """A policy and its settings; simulation turns them into a schedule.
+    """A policy and its settings; a simulation derives the schedule.
 
-    ``ef`` multiplies every I/O volume (rule 23). ``loop`` ``open`` fixes the starts of
-    jobs to those of an uncongested run. ``top`` gives bandwidth that a conservative
-    policy leaves over to the skipped requests (rule 11). ``alpha`` belongs to FILL
-    (rule 17). ``knapsack`` is how Cons-MaxUtil solves its knapsack (rule 12; ``cp-sat``
-    breaks ties differently). ``settings`` are the settings of other policies.
+    ``ef`` multiplies every I/O volume (rule 23). If ``loop`` is ``open``, jobs start as
+    in a run without congestion. With ``top``, bandwidth that a conservative policy
+    leaves unused goes to the requests that it skipped (rule 11). ``alpha`` belongs to
+    FILL (rule 17). ``knapsack`` is the method by which Cons-MaxUtil solves its knapsack
+    (rule 12); ``cp-sat`` breaks ties differently. ``settings`` are the settings of
+    other policies.
     """
 
     policy: base.Name
@@ -277,11 +299,12 @@ class BatchIoPlan(base.Plan):
 
 
 class IoGrantsPlan(base.Plan):
-    """The answer to one decision: bytes per second by request id (0: suspended).
+    """The answer to one I/O decision: the granted bytes per second for each request id.
 
-    Keys of JSON objects are text, so a plan from a file has text where the requests
-    have whole numbers; ids are matched by their decimal form. ``policy`` and ``top``
-    name the policy that decided; a plan of unknown origin has none.
+    A request with 0 is suspended. Keys of JSON objects are text. Therefore a plan from
+    a file has text ids even where the requests have whole numbers, and such ids are
+    matched by their decimal form. ``policy`` and ``top`` describe the policy that
+    decided. A plan of unknown origin has no ``policy``.
     """
 
     grants: dict[base.JobId, base.Amount]
@@ -296,8 +319,9 @@ class IoGrantsPlan(base.Plan):
 def beyond(
     problem: BatchIoProblem, plan: BatchIoPlan | None, schedule: base.Json | None
 ) -> base.Json:
-    """Return the options by which a plan changes the question: loop and expansion
-    factor.
+    """Return in which respects a plan deviates from the instance.
+
+    These are the loop and the expansion factor.
     """
     told = plan or BatchIoPlan(policy="fill")
     return {"loop": told.loop, "ef": told.ef}

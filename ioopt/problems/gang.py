@@ -1,8 +1,8 @@
-"""Schedule gangs of jobs whose files are on the nodes of the machine (Zhang et al.).
+"""Problems and plans of gang scheduling for jobs with local files (Zhang et al.).
 
-``ioopt/gang`` is a workload, ``ioopt/gang-matrix`` one scheduling decision. Nodes and
-rows count from 0. A job has as many tasks as file nodes. Times are in seconds. See
-Section 2 of the paper.
+The files of a job are on nodes of the machine. ``ioopt/gang`` is a workload,
+``ioopt/gang-matrix`` one scheduling decision. Nodes and rows are numbered from 0. A job
+has as many tasks as file nodes. Times are in seconds. See Section 2 of the paper.
 """
 
 import math
@@ -19,20 +19,22 @@ from ioopt.units import exact
 _CEIL_SLACK = Fraction(1, 10**9)
 
 MAX_LEVELS = 1 << 12
-"""Most rows of a matrix."""
+"""Largest number of rows of a matrix."""
 MAX_CELLS = 1 << 28
-"""Most cells of a matrix, which are kept as bits (32 MiB)."""
+"""Largest number of cells of a matrix, which are stored as bits (32 MiB)."""
 RemainingFraction = Annotated[
     float, Field(gt=0, le=1, strict=True, allow_inf_nan=False)
 ]
 
 
 class Machine(base.Record):
-    """P nodes, M rows of the Ousterhout matrix, the quantum T, the cost of migration.
+    """A gang-scheduled machine.
 
-    ``migration_seconds`` is C, paid once by a migrated job;
-    ``migration_tasks_per_quantum`` is Q, the tasks that may change node within one
-    slice (None: unlimited).
+    ``nodes`` is the number of nodes (P), ``levels`` the number of rows of the
+    Ousterhout matrix (M), and ``quantum_seconds`` the time slice of a row (T).
+    ``migration_seconds`` (C) is the time that a migrated job pays once.
+    ``migration_tasks_per_quantum`` (Q) is the number of tasks that may change their
+    node within one slice; None means no limit.
     """
 
     nodes: Annotated[base.PositiveCount, Field(le=base.MAX_NODES)]
@@ -52,17 +54,18 @@ class Machine(base.Record):
 
 
 class BlockTimes(base.Record):
-    """Seconds to read one block from the local and from a remote disk."""
+    """Seconds to read one block from the local disk and from a remote disk."""
 
     local_seconds_per_block: base.Seconds
     remote_seconds_per_block: base.Seconds
 
 
 class Job(base.Record):
-    """A gang of ``len(file_nodes)`` tasks.
+    """A gang with one task for each of its ``file_nodes``.
 
-    Either ``local_seconds`` (L, all input local) and ``remote_seconds`` (R), or the
-    three quantities of Section 2.3 from which they follow: ``compute_seconds`` (t_C),
+    The job either states ``local_seconds`` (L), its run time with all input local, and
+    ``remote_seconds`` (R), that with all input remote. Or it states the three
+    quantities of Section 2.3 from which L and R follow: ``compute_seconds`` (t_C),
     ``io_interarrival_seconds`` (d_I) and ``blocks_per_request`` (n_B).
     """
 
@@ -82,11 +85,11 @@ class Job(base.Record):
 
 
 class GangProblem(base.Problem):
-    """A workload for one machine.
+    """A workload of gangs for one machine.
 
     Raises a validation error that names the job for file nodes outside the machine,
-    jobs larger than it, duplicate ids and times that are missing or contradict each
-    other.
+    jobs larger than the machine, repeated ids, and times that are missing or contradict
+    each other.
     """
 
     format: Literal["ioopt/gang"] = "ioopt/gang"
@@ -106,14 +109,15 @@ class GangProblem(base.Problem):
 
     @cached_property
     def exact_times(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Return, per job, L and R (rule 6) as the exact values of the written
-        decimals.
+        """Return, for each job, L and R (rule 6) in seconds as exact fractions.
+
+        Numbers of the file count as the decimals that are written there.
         """
         return tuple(_times(job, self.io) for job in self.jobs)
 
     @cached_property
     def times(self) -> tuple[tuple[float, float], ...]:
-        """Return, per job, L and R in seconds."""
+        """Return, for each job, its local time L and its remote time R in seconds."""
         times: list[tuple[float, float]] = []
         for job in self.jobs:
             if job.local_seconds is not None and job.remote_seconds is not None:
@@ -125,8 +129,9 @@ class GangProblem(base.Problem):
 
     @cached_property
     def fcfs(self) -> tuple[int, ...]:
-        """Return the positions of the jobs in order of (arrival, position in the
-        file).
+        """Return the positions of the jobs in order of arrival.
+
+        Jobs that arrive at the same time are in the order of the file.
         """
         return tuple(
             sorted(range(len(self.jobs)), key=lambda k: self.jobs[k].arrival_seconds)
@@ -141,8 +146,8 @@ def _times(job: Job, io: BlockTimes | None) -> tuple[Fraction, Fraction]:
         job.io_interarrival_seconds is not None and job.blocks_per_request is not None
     )
     compute = exact(job.compute_seconds)
-    # Without exact values, a multiple could round up because its decimal text is
-    # slightly larger.
+    # Exact values, because the quotient of two floats may lie slightly above a whole
+    # number and would then be rounded up.
     requests = math.ceil(compute / exact(job.io_interarrival_seconds) - _CEIL_SLACK)
     blocks = requests * job.blocks_per_request
     return (
@@ -152,9 +157,9 @@ def _times(job: Job, io: BlockTimes | None) -> tuple[Fraction, Fraction]:
 
 
 DIRECT = ("local_seconds", "remote_seconds")
-"""Keys of a job that gives its times."""
+"""Keys of a job that states its times L and R."""
 DERIVED = ("compute_seconds", "io_interarrival_seconds", "blocks_per_request")
-"""Keys of a job from which its times follow."""
+"""Keys of a job whose times L and R are computed."""
 
 
 def _check_times(where: str, job: Job, io: BlockTimes | None) -> None:
@@ -229,14 +234,14 @@ def nodes_of(mask: int) -> tuple[int, ...]:
 
 
 class GangPlan(base.Plan):
-    """A policy with its settings: replaying it on the workload gives the schedule."""
+    """A policy with its settings; a replay on the workload gives the schedule."""
 
     policy: base.Name
     settings: base.Json = Field(default_factory=dict)
 
 
 class MatrixJob(base.Record):
-    """A waiting job in a snapshot: its times, the work left, the service it has had."""
+    """A waiting job in a snapshot: its times, its remaining work and past service."""
 
     id: base.JobId
     file_nodes: tuple[base.Count, ...]
@@ -254,19 +259,19 @@ class MatrixJob(base.Record):
 
 
 class RunningJob(MatrixJob):
-    """A job in the matrix: its columns, and its home row."""
+    """A job in the matrix, with its columns and its home row."""
 
     columns: tuple[base.Count, ...]
     home_row: base.Count
 
 
 class GangMatrixProblem(base.Problem):
-    """One scheduling decision: the matrix of home instances, the queue, the migrations.
+    """One scheduling decision: the matrix of home instances, and the queue.
 
-    ``running`` is in start order, ``waiting`` in FCFS order; ``migration_tasks_left``
-    is what is left of Q in this slice (None: unlimited; absent: all of Q).
-    ``now_seconds`` and the jobs' ``arrival_seconds`` are needed only where the age of a
-    waiting job matters.
+    ``running`` is in order of start, ``waiting`` in FCFS order.
+    ``migration_tasks_left`` is the part of Q that is left in this slice. None means no
+    limit; if the key is absent, all of Q is left. ``now_seconds`` and the
+    ``arrival_seconds`` of jobs are needed only if the age of a waiting job matters.
     """
 
     format: Literal["ioopt/gang-matrix"] = "ioopt/gang-matrix"
@@ -299,8 +304,9 @@ class GangMatrixProblem(base.Problem):
 
     @property
     def tasks_left(self) -> int | None:
-        """Return the tasks that may still migrate in this slice; None without a
-        limit.
+        """Return the number of tasks that may still migrate in this slice.
+
+        Return None if there is no limit.
         """
         if "migration_tasks_left" in self.model_fields_set:
             return self.migration_tasks_left
@@ -329,7 +335,7 @@ def _check_home(where: str, job: RunningJob, nodes: int, rows: list[int]) -> Non
 class PlacedJob(base.Record):
     """State the place of a job in a matrix: columns, home row, and all its rows.
 
-    ``local`` tells readers whether the columns are its file nodes (None: not given).
+    ``local`` says whether the columns are the file nodes of the job (None: not stated).
     """
 
     id: base.JobId
@@ -340,6 +346,9 @@ class PlacedJob(base.Record):
 
 
 class GangMatrixPlan(base.Plan):
-    """The new matrix: jobs in start order, running ones before those that start now."""
+    """The new matrix.
+
+    Jobs are in order of start. Jobs that were running come before those that start now.
+    """
 
     jobs: tuple[PlacedJob, ...] = ()

@@ -1,8 +1,8 @@
 """Task scheduling with file replication (Khanna et al.): the instance and the plan.
 
-Sizes in bytes, times in seconds, rates in bytes per second. Problem: Section 2 of
-the paper. Workflows, whose tasks write files, take several cores and arrive, are
-ours (docs/rules/workflow.md).
+Sizes are in bytes, times in seconds, rates in bytes per second. The problem is that of
+Section 2 of the paper. Workflows are ours (docs/rules/workflow.md): their tasks write
+files, may take several cores and may arrive later.
 """
 
 from collections.abc import Iterable
@@ -16,28 +16,28 @@ from ioopt.problems import base
 
 JUST_AFTER = 1e-11
 RELATIVE_AFTER = 2e-14
-"""Completions closer together than this are one instant, because only rounding
-separates them.
+"""Completions are one instant if they are at most ``JUST_AFTER`` seconds plus this
+share of their time apart, because only rounding separates them.
 """
 
 
 class ReplayOptions(base.Lean):
-    """Set options of a replay that go beyond the rules, all off by default.
+    """Options of a replay that go beyond the rules, all off by default.
 
-    ``sources``: files come from the ``lowest`` node that has them, or the
-    ``least-loaded`` source (workflow rule 22).
+    ``sources`` says where files come from: from the ``lowest`` node that has them, or
+    from the ``least-loaded`` source (workflow rule 22).
     """
 
     LATER = frozenset({"sources"})
     sources: Literal["lowest", "least-loaded"] = "lowest"
 
     def options(self) -> base.Json:
-        """Return the options alone, by name."""
+        """Return the fields of this class alone, by name."""
         return {name: getattr(self, name) for name in ReplayOptions.model_fields}
 
 
 RULES = ReplayOptions()
-"""Options of a replay that follows the rules alone."""
+"""Options of a replay that follows only the rules."""
 
 
 LinkModel = Literal["shared", "per-node"]
@@ -47,14 +47,14 @@ _Long = tuple[base.Seconds, base.Count, base.Name, base.Name]
 
 
 def _with_round(row: object) -> object:
-    """Return *row* with round 0 if it has no round."""
+    """Return *row*, a row of ``dispatches``, with round 0 if it has no round."""
     if isinstance(row, (list, tuple)) and len(row) == 3:
         return (row[0], 0, *row[1:])
     return row
 
 
 def _written(row: _Row) -> tuple[float, str, str] | _Row:
-    """Return *row* as it stands in files: without a round of 0.
+    """Return *row*, a row of ``dispatches``, as files have it: without a round of 0.
 
     A round is above 0 only after work without duration.
     """
@@ -69,17 +69,17 @@ DispatchRow = Annotated[
     BeforeValidator(_with_round, json_schema_input_type=_Short | _Long),
     PlainSerializer(_written, return_type=_Short | _Long, when_used="json"),
 ]
-"""(seconds, round, task, node): which task was given to which node, and when (workflow
-rule 12).
+"""A row (seconds, round, task, node): the time at which the task was given to the node
+(workflow rule 12).
 """
 
 
 class Network(base.Record):
-    """Rates of the remote link and of a node's network interface.
+    """Rates of the remote link and of the network interface of a node.
 
-    ``remote_link`` (rule 11) says whether all remote transfers share one link
-    (the paper's testbed) or every node has a private one of the same rate
-    (equation 11 as printed).
+    ``remote_link`` (rule 11) is ``shared`` if all remote transfers share one link, as
+    in the testbed of the paper. It is ``per-node`` if every node has a private link of
+    the same rate, as in equation 11 as printed.
     """
 
     remote_bytes_per_second: base.BytesPerSecond
@@ -95,11 +95,12 @@ class Storage(base.Record):
 
 
 class Node(base.Lean):
-    """Describe a compute node: disk, speed, held files, cores, parallel staging.
+    """A compute node with its disk, speed, held files, cores and parallel staging.
 
-    A disk of None is unlimited; ``holds`` are the files at time 0; ``staging`` is the
-    number of files received at once. ``disk_bytes_per_second`` bounds incoming and
-    outgoing transfers together (None: unlimited).
+    A disk of None is unlimited. ``holds`` has the files on the disk at time 0.
+    ``staging`` is the largest number of files that the node receives at once.
+    ``disk_bytes_per_second`` limits incoming and outgoing transfers together (None:
+    unlimited).
     """
 
     LATER = frozenset({"cores", "staging", "disk_bytes_per_second"})
@@ -115,7 +116,8 @@ class Node(base.Lean):
 class File(base.Lean):
     """A file, the unit of transfer; ``storage`` names the storage node that serves it.
 
-    A product (a file that some task writes) is saved to the remote storage if ``keep``.
+    A product is a file that some task writes. With ``keep``, it is saved to the remote
+    storage.
     """
 
     LATER = frozenset({"keep"})
@@ -126,10 +128,11 @@ class File(base.Lean):
 
 
 class Task(base.Lean):
-    """A task: compute time at speed 1 and the files it reads, each once.
+    """A task with its compute time at speed 1 and the files that it reads, each once.
 
-    In a workflow it also has the files it writes, its cores (which do not change the
-    compute time) and its arrival.
+    In a workflow, a task also has the files that it writes, the number of cores that it
+    takes, and the time of its arrival. The number of cores does not change the compute
+    time.
     """
 
     LATER = frozenset({"outputs", "cores", "release_seconds"})
@@ -142,11 +145,12 @@ class Task(base.Lean):
 
 
 class ReplicationProblem(base.Problem):
-    """One batch of tasks, the files they share, and the nodes they may run on.
+    """One batch of tasks, the files they share, and the nodes on which they may run.
 
-    Raises a validation error that names the item for duplicate ids, dangling
-    references, repeated inputs or outputs, holdings larger than the disk, files written
-    by two tasks or held before they are written, and dependency cycles of tasks.
+    Raises a validation error that names the item for repeated ids, references to
+    unknown items, repeated inputs or outputs, held files that exceed the disk, files
+    that two tasks write or that are held before they are written, and dependency cycles
+    of tasks.
     """
 
     format: Literal["ioopt/replication"] = "ioopt/replication"
@@ -158,7 +162,7 @@ class ReplicationProblem(base.Problem):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        """Refuse the errors listed in the class's docstring."""
+        """Refuse the errors listed in the docstring of the class."""
         for what in ("storages", "nodes", "files", "tasks"):
             base.require_unique(what, (item.id for item in getattr(self, what)))
         storages = {storage.id: storage for storage in self.storages}
@@ -183,7 +187,9 @@ class ReplicationProblem(base.Problem):
         return self
 
     def _require_products(self, files: dict[str, File]) -> None:
-        """Check workflow rule 1: products have one producer and no holder, tasks no
+        """Raise ValueError unless the products fulfil workflow rule 1.
+
+        A product has one producer, no node holds it at the start, and tasks form no
         cycle.
         """
         writer: dict[str, str] = {}
@@ -225,7 +231,10 @@ class ReplicationProblem(base.Problem):
         return {task.id: k for k, task in enumerate(self.tasks)}
 
     def index_of(self, what: str) -> dict[str, int]:
-        """Return id -> position of each ``node``, ``file`` or ``task``."""
+        """Return the positions of all nodes, files or tasks, by id.
+
+        *what* is ``node``, ``file`` or ``task``.
+        """
         indices = {
             "node": self.node_index,
             "file": self.file_index,
@@ -235,13 +244,15 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def inputs(self) -> tuple[tuple[int, ...], ...]:
-        """Return, per task, the positions of its files in the order of its list."""
+        """Return, for each task, the positions of its input files, in the order of its
+        list.
+        """
         index = self.file_index
         return tuple(tuple(index[name] for name in task.inputs) for task in self.tasks)
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """Return, per file, the positions of the tasks that read it (Require_l)."""
+        """Return, for each file, the positions of tasks that read it (Require_l)."""
         lists: list[list[int]] = [[] for _ in self.files]
         for k, files in enumerate(self.inputs):
             for file in files:
@@ -250,7 +261,7 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def outputs(self) -> tuple[tuple[int, ...], ...]:
-        """Return, per task, the positions of the files it writes in the order of its
+        """Return, for each task, the positions of its output files, in the order of its
         list.
         """
         index = self.file_index
@@ -258,8 +269,9 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def producer(self) -> tuple[int, ...]:
-        """Return, per file, the position of its producer; -1 for files from remote
-        storage.
+        """Return, for each file, the position of the task that writes it.
+
+        Return -1 for files from remote storage.
         """
         writers = [-1] * len(self.files)
         for k, files in enumerate(self.outputs):
@@ -269,7 +281,9 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """Return, per task, the tasks that write its inputs, each once, ascending."""
+        """Return, for each task, the positions of the tasks that write its inputs,
+        ascending.
+        """
         found = []
         for files in self.inputs:
             writers = {self.producer[file] for file in files}
@@ -279,9 +293,10 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def is_workflow(self) -> bool:
-        """Return whether this is more than a batch.
+        """Return whether the problem is a workflow rather than a batch.
 
-        In a workflow tasks write files, arrive later, or use several cores.
+        In a workflow, some task writes files, arrives later or takes several cores, or
+        some node has several cores.
         """
         return any(node.cores > 1 for node in self.nodes) or any(
             task.outputs or task.cores > 1 or task.release_seconds > 0
@@ -290,7 +305,7 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def holds(self) -> tuple[frozenset[int], ...]:
-        """Return, per node, the positions of the files on its disk at time 0."""
+        """Return, for each node, the positions of the files on its disk at time 0."""
         held = []
         for node in self.nodes:
             held.append(frozenset(self.file_index[name] for name in node.holds))
@@ -298,18 +313,21 @@ class ReplicationProblem(base.Problem):
 
     @property
     def remote_seconds_per_byte(self) -> float:
-        """Return t_rem of equation (11)."""
+        """Return t_rem of equation (11), the seconds per byte of a remote transfer."""
         return 1.0 / self.network.remote_bytes_per_second
 
     @property
     def replica_seconds_per_byte(self) -> float:
-        """Return t_rep of equation (9)."""
+        """Return t_rep of equation (9), the seconds per byte of copies between
+        nodes.
+        """
         return 1.0 / self.network.replica_bytes_per_second
 
     @cached_property
     def copy_bytes_per_second(self) -> float:
-        """Return the rate of a copy for planners: the slower of interface and
-        slowest disk.
+        """Return the bytes per second that planners assume for a copy between nodes.
+
+        This is the rate of a network interface or, if lower, that of the slowest disk.
         """
         disks = [node.disk_bytes_per_second for node in self.nodes]
         rates = [rate for rate in disks if rate is not None]
@@ -317,7 +335,7 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def _task_bytes(self) -> tuple[int, ...]:
-        """Return, per task, the total size of its inputs and outputs."""
+        """Return, for each task, the total bytes of its inputs and outputs."""
         sizes = [file.bytes for file in self.files]
         found = []
         for reads, writes in zip(self.inputs, self.outputs, strict=True):
@@ -325,11 +343,15 @@ class ReplicationProblem(base.Problem):
         return tuple(found)
 
     def task_bytes(self, task: int) -> int:
-        """Return the total size of the inputs and outputs of the task number *task*."""
+        """Return the total bytes of the inputs and outputs of the task at position
+        *task*.
+        """
         return self._task_bytes[task]
 
     def fits(self, task: int, node: int) -> bool:
-        """Return whether the node has cores and disk for the task (workflow rule 2)."""
+        """Return whether a node has the cores and the disk for a task (workflow rule
+        2).
+        """
         if self.tasks[task].cores > self.nodes[node].cores:
             return False
         disk = self.nodes[node].disk_bytes
@@ -337,7 +359,7 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def hosts(self) -> tuple[tuple[int, ...], ...]:
-        """Return, per task, the nodes that it fits."""
+        """Return, for each task, the positions of nodes with cores and disk for it."""
         kinds = {(node.cores, node.disk_bytes): i for i, node in enumerate(self.nodes)}
         alike = [kinds[node.cores, node.disk_bytes] for node in self.nodes]
         found: dict[tuple[bool, ...], tuple[int, ...]] = {}
@@ -351,8 +373,9 @@ class ReplicationProblem(base.Problem):
         return tuple(rows)
 
     def require_room(self) -> None:
-        """Raise UnsolvableInstanceError for a task whose files or cores fit no node
-        (rule 8).
+        """Raise UnsolvableInstanceError for a task that no node can run (rule 8).
+
+        A node can run a task if its disk holds the files and it has the cores.
         """
         for k, task in enumerate(self.tasks):
             if self.hosts[k]:
@@ -371,8 +394,9 @@ class ReplicationProblem(base.Problem):
             raise UnsolvableInstanceError(f"task {task.id!r} {text} can ever run it")
 
     def require_batch(self, what: str) -> None:
-        """Raise NotApplicableError if the tasks form a workflow, which *what* cannot
-        take.
+        """Raise NotApplicableError if the problem is a workflow.
+
+        *what* names the solver or step that takes only batches.
         """
         if self.is_workflow:
             raise NotApplicableError(
@@ -382,7 +406,7 @@ class ReplicationProblem(base.Problem):
 
 
 def _references(where: str, names: tuple[str, ...], files: dict[str, File]) -> None:
-    """Refuse names of unknown files and names listed twice."""
+    """Raise ValueError if *names* has an unknown file, or a file twice."""
     for name in names:
         base.require_known(where, name, files, "file")
     repeated = base.first_repeated(names)
@@ -391,21 +415,24 @@ def _references(where: str, names: tuple[str, ...], files: dict[str, File]) -> N
 
 
 class CopyEntry(base.Record):
-    """Bring a file to the node without running a task (DataLeastLoaded)."""
+    """An entry of a queue that brings a file to the node but runs no task.
+
+    DataLeastLoaded makes such entries.
+    """
 
     copy_file: base.Name = Field(alias="copy")
 
 
 Room = Literal["largest", "mean", "next", "missing"]
-"""Space freed before a task: for the largest, mean or next waiting task, or only the
-missing bytes.
+"""Space that a node makes free before a task: enough for the largest, the mean or the
+next waiting task, or only the bytes that are missing.
 """
 MovesAre = Literal["advice", "plan"]
-"""How a replay treats the transfers of a plan (timeline rule 7)."""
+"""Meaning of the transfers in a plan for its replay (timeline rule 7)."""
 
 
 class BatchOptions(ReplayOptions):
-    """Configure the replay of a batch's plan: ``room``, ``moves`` and ``barriers``."""
+    """Options of the replay of a plan for a batch."""
 
     LATER = frozenset({"sources", "room", "moves", "barriers"})
     room: Room = "missing"
@@ -413,7 +440,7 @@ class BatchOptions(ReplayOptions):
     barriers: bool = False
 
     def of_plan(self, names: Iterable[str]) -> base.Json:
-        """Return the options named in *names*, as a plan has them."""
+        """Return the options in *names*, under the names that they have in a plan."""
         chosen = {name: getattr(self, name) for name in names}
         moves = chosen.pop("moves", None)
         return chosen if moves is None else {**chosen, "carry_out": moves == "plan"}
@@ -424,10 +451,11 @@ Copies = tuple[tuple[base.Name, base.Name, base.Name], ...]
 
 
 class Round(base.Record):
-    """Describe one sub-batch of a solver in rounds: the tasks between two evictions.
+    """One round of a solver that works in rounds: the tasks between two evictions.
 
-    ``evicted`` (file, node) leave their disks before the round's first transfer; files
-    that stay need no transfer. ``remote`` and ``copies`` are the round's own transfers.
+    ``evicted`` has each (file, node) that leaves a disk before the first transfer of
+    the round. Files that stay need no transfer. ``remote`` and ``copies`` are the
+    transfers of the round.
     """
 
     tasks: tuple[base.Name, ...]
@@ -442,31 +470,31 @@ MovesModel = Literal["static", "printed", "replay"]
 
 
 class ReplicationPlan(ReplayOptions):
-    """State the assignment, the queues of all nodes, and the transfers of a static
-    solver.
+    """The assignment, the queues of all nodes, and the transfers of a static solver.
 
-    ``assign`` task -> node; ``order`` node -> its queue; ``remote`` (file, node)
-    fetches and ``copies`` (file, source, destination) are the X, R and Y of the
-    static model and advice only for the replay; ``eviction`` names the policy the
-    replay uses; ``rounds`` are the sub-batches of a solver that works in rounds, in
-    order; with ``barriers`` no task of a round starts before the round before it has
-    ended on every node.
+    ``assign`` maps each task to its node, and ``order`` each node to its queue.
+    ``remote`` has each (file, node) that is fetched from remote storage, and ``copies``
+    each (file, source, destination) that is copied between nodes. ``assign``,
+    ``remote`` and ``copies`` are X, R and Y of the static model. A replay takes
+    ``remote`` and ``copies`` only as advice, unless ``carry_out`` is set. With
+    ``carry_out`` it makes exactly these transfers (timeline rule 7).
 
-    ``moves`` says which rules ``remote`` and ``copies`` are held to: ``static`` those
-    of the integer program (1)-(8), (21) with copies that descend from a remote transfer
-    or a held file; ``printed`` the same without that last rule, as the paper prints it;
-    ``replay`` none of them, for planners whose files come, go and come again under
-    eviction (the replayed schedule is checked instead). None: ``replay`` for a plan
-    with an order only, else ``static``. A plan in rounds states its moves in the
-    rounds.
+    ``eviction`` names the policy of the replay. ``room`` says how much space a node
+    makes free before it stages its next task (timeline rule 8). ``rounds`` are the
+    sub-batches of a solver that works in rounds, in order. With ``barriers``, no task
+    of a round starts before the previous round has ended on every node.
 
-    ``carry_out``: the replay does ``remote`` and ``copies``, and no other transfers
-    (timeline rule 7). ``room``: what a node makes free before it stages its next
-    task (timeline rule 8).
+    ``moves`` names the rules that ``remote`` and ``copies`` must obey. ``static`` means
+    the constraints of the integer program (1)-(8), (21); every copy must then descend
+    from a remote transfer or from a held file. ``printed`` means the same without that
+    last rule, as the paper prints it. ``replay`` means no rules. It is for planners
+    whose files are evicted and brought again; the replayed schedule is checked instead.
+    None means ``replay`` for a plan with an order only, and otherwise ``static``. A
+    plan in rounds states its transfers in the rounds.
 
-    ``dispatches`` (seconds, round, task, node) are the decisions of a policy during the
-    run, with or without ``prefetch``; ``order`` follows from them. Files leave out a
-    round of 0.
+    ``dispatches`` has (seconds, round, task, node) for each decision of a policy during
+    the run, with or without ``prefetch``; ``order`` follows from them. Files leave out
+    a round of 0.
     """
 
     LATER = frozenset(
@@ -496,7 +524,7 @@ class ReplicationPlan(ReplayOptions):
     prefetch: bool = False
 
     def moves_by_round(self) -> list[tuple[Fetches, Copies]]:
-        """Return ``remote`` and ``copies`` of each round, or of a plan without
+        """Return (``remote``, ``copies``) of each round; one pair for a plan without
         rounds.
         """
         if self.rounds is None:
@@ -504,7 +532,7 @@ class ReplicationPlan(ReplayOptions):
         return [(part.remote, part.copies) for part in self.rounds]
 
     def to_dict(self) -> base.Json:
-        """Return the plan as files hold it; absent values are left out."""
+        """Return the plan as plain JSON values."""
         return self.model_dump(mode="json", by_alias=True)
 
 
@@ -513,7 +541,11 @@ def beyond(
     plan: ReplicationPlan | None,
     schedule: base.Json | None,
 ) -> base.Json:
-    """Return what a schedule may change of the question: the link and compute times."""
+    """Return in which respects a schedule may deviate from the instance.
+
+    ``link`` is the model of the remote link. ``actual`` is the number of tasks with
+    other compute times than those of the instance.
+    """
     told = schedule or {}
     planned = {task.id: task.compute_seconds for task in problem.tasks}
     actual = told.get("actual_compute_seconds") or {}

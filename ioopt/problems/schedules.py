@@ -1,8 +1,9 @@
-"""The form of ``schedule`` in results, by kind, for programs that write results.
+"""Classes that define the form of a ``schedule`` in results, for each kind of instance.
 
-These classes hold the form only; checkers decide whether a schedule is right. Unknown
-keys are refused, because nothing would read them; a program can store data of its own
-in ``meta`` of the result. Times are in seconds, rates in bytes per second.
+Programs that write results can use them. The classes define the form only; checkers
+decide whether a schedule is right. Unknown keys are refused, because nothing would read
+them. A program can store data of its own in ``meta`` of the result. Times are in
+seconds, rates in bytes per second.
 """
 
 from collections.abc import Mapping
@@ -22,17 +23,17 @@ class Part(BaseModel):
 
 
 class Interval(Part):
-    """From a start to an end."""
+    """A span of time from a start to an end."""
 
     start_seconds: Real
     end_seconds: Real
 
 
 class TaskRun(Interval):
-    """A task on a node.
+    """The run of a task on a node.
 
-    ``cores`` are the numbers of the cores it uses; ``critical`` says whether it is on
-    the chain that sets the makespan.
+    ``cores`` are the numbers of the cores that the task uses. ``critical`` says whether
+    the task is on the chain that determines the makespan.
     """
 
     id: Name
@@ -42,7 +43,9 @@ class TaskRun(Interval):
 
 
 class Transfer(Interval):
-    """A file that moves from *source* to *destination*; None is the storage."""
+    """The transfer of a file from *source* to *destination*; None is the remote
+    storage.
+    """
 
     file: Name
     source: Name | None
@@ -51,7 +54,7 @@ class Transfer(Interval):
 
 
 class Eviction(Part):
-    """A file that leaves a disk."""
+    """The removal of a file from the disk of a node."""
 
     file: Name
     node: Name
@@ -59,13 +62,14 @@ class Eviction(Part):
 
 
 class CopyDone(Eviction):
-    """A copy entry of a queue, and when its file had arrived."""
+    """A copy entry of a node's queue, and the time at which its file had arrived."""
 
 
 class DiskUse(Part):
-    """A node's disk: its size, and its use over time as (seconds, bytes).
+    """The disk of a node: its size in ``bytes``, and its use over time.
 
-    ``live`` counts only the files that are still needed.
+    ``used`` and ``live`` are lists of (seconds, bytes). ``live`` counts only the files
+    that are still needed.
     """
 
     bytes: Count | None = None
@@ -74,7 +78,10 @@ class DiskUse(Part):
 
 
 class ReplicationSchedule(Part):
-    """When tasks run and files move; for workflows also how full ``disks`` are."""
+    """The times at which tasks run and files move.
+
+    For workflows, ``disks`` has the use of each disk.
+    """
 
     tasks: tuple[TaskRun, ...]
     transfers: tuple[Transfer, ...] = ()
@@ -86,9 +93,11 @@ class ReplicationSchedule(Part):
 
 
 class IoRecord(Part):
-    """One I/O request of a job: when it was made, first served and done.
+    """One I/O request of a job, and the times at which it was made, first served and
+    done.
 
-    ``rates`` has a row (from, until, bytes per second) for each span above 0.
+    ``rates`` has a row (from, until, bytes per second) for each span with a rate above
+    0.
     """
 
     phase: Count
@@ -100,10 +109,11 @@ class IoRecord(Part):
 
 
 class BatchIoJobRun(Interval):
-    """A batch job with its I/O.
+    """The run of a batch job with its I/O.
 
-    ``allocated_nodes`` is the size of its allocation: a partition from ``first_node``
-    on, the numbered ``nodes``, or any nodes of a flat machine.
+    ``allocated_nodes`` is the number of nodes allocated to the job. They are a
+    partition that begins at ``first_node``, or the numbered ``nodes``, or any nodes of
+    a flat machine.
     """
 
     LEFT: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -122,7 +132,10 @@ class BatchIoJobRun(Interval):
 
 
 class BatchIoSchedule(Part):
-    """When batch jobs run and transfer; ``exact`` has metrics as fractions."""
+    """The times at which batch jobs run and do I/O.
+
+    ``exact`` has metrics as fractions.
+    """
 
     jobs: tuple[BatchIoJobRun, ...]
     storage_bytes_per_second: Real | None = None
@@ -130,7 +143,7 @@ class BatchIoSchedule(Part):
 
 
 class GangJobRun(Part):
-    """A gang of a workload."""
+    """The run of one gang of a workload."""
 
     id: JobId
     start_seconds: Real
@@ -141,7 +154,7 @@ class GangJobRun(Part):
 
 
 class Placed(Part):
-    """The place of a gang in the matrix."""
+    """The place of a gang in the matrix: its columns, its home row and all its rows."""
 
     id: JobId
     columns: Annotated[tuple[NodeNumber, ...], Field(min_length=1)]
@@ -151,7 +164,9 @@ class Placed(Part):
 
 
 class MatrixUpdate(Part):
-    """One update of the matrix: who left it and who was placed."""
+    """One update of the matrix: the gangs that left it, and those that were placed in
+    it.
+    """
 
     seconds: Real
     left: tuple[JobId, ...]
@@ -159,14 +174,17 @@ class MatrixUpdate(Part):
 
 
 class GangSchedule(Part):
-    """When gangs run; ``updates`` is the history of the matrix, if it was recorded."""
+    """The times at which gangs run.
+
+    ``updates`` is the history of the matrix, if it was recorded.
+    """
 
     jobs: tuple[GangJobRun, ...]
     updates: tuple[MatrixUpdate, ...] | None = None
 
 
 class Measured(Part):
-    """The options of a seeded replay, with which it can be repeated."""
+    """The options of a replay with random numbers, with which it can be repeated."""
 
     seed: Seed | None = None
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=64)] | None = None
@@ -174,14 +192,14 @@ class Measured(Part):
 
 
 class Slot(Interval):
-    """A slot of a job in the cycle."""
+    """A slot of a job in a cycle of quanta."""
 
     job: Name
     kind: Name
 
 
 class QuantumCycle(Part):
-    """The slots of one cycle."""
+    """The slots of one cycle of quanta."""
 
     cycle_seconds: Real
     slots: tuple[Slot, ...]
@@ -189,11 +207,11 @@ class QuantumCycle(Part):
 
 
 Columns = tuple[NodeNumber, NodeNumber]
-"""Columns from the first up to, but not including, the second."""
+"""The first column, and the column after the last one."""
 
 
 class Cell(Interval):
-    """A job in a strict row."""
+    """A job in a strict row of a frame."""
 
     job: Name
     kind: Name
@@ -202,20 +220,23 @@ class Cell(Interval):
 
 
 class LooseJob(Part):
-    """A job in the loose windows."""
+    """A job in the loose windows of a frame."""
 
     job: Name
     columns: Columns
 
 
 class Filler(LooseJob):
-    """A compute job that uses CPU time left by others, ``tau_seconds`` each frame."""
+    """A compute job that uses CPU time which other jobs leave unused.
+
+    It uses ``tau_seconds`` in each frame.
+    """
 
     tau_seconds: Real
 
 
 class FlexibleFrame(Part):
-    """One frame: strict rows, loose windows and the jobs that use them."""
+    """One frame: its strict rows, its loose windows and the jobs that use them."""
 
     frame_seconds: Real
     num_columns: NodeNumber
@@ -227,7 +248,9 @@ class FlexibleFrame(Part):
 
 
 class TaskSpan(Interval):
-    """A task of a work directory, with its stage of the workflow."""
+    """The run of a task of a work directory, with the stage of the workflow it belongs
+    to.
+    """
 
     id: Name
     stage: Name | None = None
@@ -241,7 +264,10 @@ Both are sums and may exceed the largest time and size of an instance.
 
 
 class WorkDirectorySchedule(Part):
-    """When tasks run, and the bytes in the directory: all together, and by stage."""
+    """The times at which tasks run, and the bytes in the directory over time.
+
+    ``use`` has all bytes, ``stages`` the bytes of each stage of the workflow.
+    """
 
     tasks: tuple[TaskSpan, ...]
     use: tuple[Step, ...] = ()

@@ -1,7 +1,7 @@
 """A workflow on one machine with one work directory of limited size.
 
-Sizes are whole bytes, times seconds. The model is ours; its rules B1 to B15 are in
-docs/rules/work-directory.md.
+Sizes are in whole bytes, times in seconds. The model is ours; its rules B1 to B15 are
+in docs/rules/work-directory.md.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,15 +17,17 @@ from ioopt.problems import base
 from ioopt.units import EXACT_INTEGERS
 
 SAME_INSTANT = 10**9
-"""Times that differ by at most one part in this of a second are one instant."""
+"""Number of parts of a second. Times that differ by at most one part are one
+instant.
+"""
 FLOAT_PARTS = 2**50
-"""A start in a plan and the end that it waits for are sums of floats: their errors
-together are at most one part in 2**51.
+"""Reciprocal of the tolerance for starts in a plan. A start, and the end for which it
+waits, are sums of floats, whose errors together are at most one part in 2**51.
 """
 MOST_COPIED_TASKS = 1_000_000
-"""Most tasks of all copies of a workflow together."""
+"""Largest number of tasks of all copies of a workflow together."""
 SHOWN = 5
-"""Most items of a list that a message names."""
+"""Largest number of items of a list that a message names."""
 
 
 LONG = {
@@ -35,13 +37,15 @@ LONG = {
     "no order found": "no order of the tasks was found that keeps the quota: the best "
     "needs {least} bytes, {over} over it; give a larger quota",
 }
-"""Messages by kind, for kinds whose "kind: key value, ..." would be unclear."""
+"""Message for each kind of fault that the usual form "kind: key value, ..." would leave
+unclear.
+"""
 
 
 class Fault(SimulationError, ValueError):
     """Report an error in an instance, a plan or an answer.
 
-    ``record`` is {kind, ...} as the rules define it.
+    ``record`` has the kind of the error and its details, as the rules define them.
     """
 
     def __init__(self, kind: str, **found: object) -> None:
@@ -57,10 +61,10 @@ class Fault(SimulationError, ValueError):
 
 
 class Ticks:
-    """Count times in whole ticks, so that sums are exact.
+    """Convert times to whole ticks, so that sums are exact.
 
-    A second has ``per_second`` ticks. Only the given *seconds* can be counted. Times at
-    most ``slack`` ticks apart are one instant.
+    A second has ``per_second`` ticks. Only the *seconds* given here can be converted.
+    Times at most ``slack`` ticks apart are one instant.
     """
 
     def __init__(self, seconds: Iterable[float]) -> None:
@@ -69,30 +73,32 @@ class Ticks:
         self.slack = self.per_second // SAME_INSTANT
 
     def of(self, seconds: float) -> int:
-        """Return *seconds*, one of the given times, in ticks."""
+        """Return *seconds*, which must be one of the given times, in ticks."""
         above, below = self._ratios[seconds]
         return above * (self.per_second // below)
 
     def all_of(self, seconds: Iterable[float]) -> list[int]:
-        """Return each of *seconds* in ticks."""
+        """Return each of *seconds*, which must be given times, in ticks."""
         known = {value: self.of(value) for value in self._ratios}
         return [known[value] for value in seconds]
 
     def seconds(self, ticks: int) -> float:
-        """Return *ticks* in seconds, as the nearest float."""
+        """Return the seconds of *ticks*, as the nearest float."""
         return ticks / self.per_second
 
     def reach(self, ticks: int) -> int:
-        """Return the last tick that is the same instant as a plan's start at *ticks*.
+        """Return the last tick that counts as the same instant as *ticks*.
 
-        A plan holds floats, which may be off by their rounding.
+        *ticks* is the start of a task in a plan, a float that may have a rounding
+        error.
         """
         return ticks + self.slack + ticks // FLOAT_PARTS
 
 
 def _ratio(seconds: float) -> tuple[int, int]:
-    """Return two integers whose quotient is the decimal number that *seconds* shows as
-    text.
+    """Return two integers whose quotient is *seconds* as a decimal number.
+
+    The decimal number is the one that *seconds* shows as text.
     """
     if seconds == int(seconds) and abs(seconds) < EXACT_INTEGERS:
         return int(seconds), 1
@@ -100,8 +106,9 @@ def _ratio(seconds: float) -> tuple[int, int]:
 
 
 class WorkTask(base.Lean):
-    """A task: the files it reads and writes, scratch while it runs, and the sample it
-    belongs to.
+    """A task: the files that it reads and writes, its scratch space and its sample.
+
+    The scratch space is in use while the task runs.
     """
 
     LATER = frozenset(
@@ -118,8 +125,9 @@ class WorkTask(base.Lean):
 
 
 class WorkFile(base.Lean):
-    """Describe a file. A product is written by a task; with ``keep`` it is never
-    removed.
+    """A file.
+
+    A product is a file that some task writes. With ``keep``, it is never removed.
     """
 
     LATER = frozenset({"keep"})
@@ -129,12 +137,12 @@ class WorkFile(base.Lean):
 
 
 class WorkDirectoryProblem(base.Problem):
-    """Tasks on one machine whose products lie in one directory with a quota (rules B1
-    and B2).
+    """Tasks on one machine that write to one directory with a quota (rules B1 and B2).
 
-    ``quota_bytes`` None is no quota. Raises a validation error, a :class:`Fault`, for
-    repeated ids, unknown files, files with two producers, dependency cycles, or tasks
-    with too many cores. All properties below use positions of tasks and products.
+    If ``quota_bytes`` is null, there is no quota. Raises a validation error, a
+    :class:`Fault`, for repeated ids, unknown files, files with two producers,
+    dependency cycles, and tasks with too many cores. The properties below name tasks
+    and products by their positions.
     """
 
     format: Literal["ioopt/work-directory"] = "ioopt/work-directory"
@@ -176,12 +184,12 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def task_index(self) -> dict[str, int]:
-        """Return task id -> position."""
+        """Return the position of each task, by id."""
         return {task.id: k for k, task in enumerate(self.tasks)}
 
     @cached_property
     def products(self) -> tuple[WorkFile, ...]:
-        """Return the files that some task writes, in file order."""
+        """Return the files that some task writes, in the order of the instance."""
         written = {name for task in self.tasks for name in task.outputs}
         return tuple(file for file in self.files if file.id in written)
 
@@ -192,17 +200,19 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def inputs(self) -> tuple[tuple[int, ...], ...]:
-        """Return, per task, the products that it reads; other files do not count."""
+        """Return, for each task, the products that it reads (other files do not
+        count).
+        """
         return self._positions("inputs")
 
     @cached_property
     def outputs(self) -> tuple[tuple[int, ...], ...]:
-        """Return, per task, the products that it writes."""
+        """Return, for each task, the products that it writes."""
         return self._positions("outputs")
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """Return, per product, the tasks that read it."""
+        """Return, for each product, the tasks that read it."""
         found: list[list[int]] = [[] for _ in self.products]
         for k, files in enumerate(self.inputs):
             for f in files:
@@ -211,8 +221,9 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """Return, per task, the producers of its inputs, each once, in order of the
-        inputs.
+        """Return, for each task, the producers of its inputs, each once.
+
+        They are in the order of the inputs.
         """
         writer = {f: k for k, files in enumerate(self.outputs) for f in files}
         return tuple(
@@ -221,7 +232,7 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def successors(self) -> tuple[tuple[int, ...], ...]:
-        """Return, per task, the readers of its outputs, each once."""
+        """Return, for each task, the readers of its outputs, each once."""
         read = self.readers
         return tuple(
             tuple(dict.fromkeys(k for f in row for k in read[f]))
@@ -230,7 +241,9 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def own_bytes(self) -> tuple[int, ...]:
-        """Return, per task, the bytes that enter at its start: outputs and scratch."""
+        """Return, for each task, the bytes that it adds at its start: outputs and
+        scratch.
+        """
         sizes = [file.bytes for file in self.products]
         rows = zip(self.tasks, self.outputs, strict=True)
         return tuple(
@@ -239,8 +252,10 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """Return, per task, 0 without predecessors, else one more than their largest
-        (rule B5).
+        """Return, for each task, its level (rule B5).
+
+        The level is 0 without predecessors, and otherwise one more than the largest
+        level of a predecessor.
         """
         level = [0] * len(self.tasks)
         for k in self.topological:
@@ -251,9 +266,9 @@ class WorkDirectoryProblem(base.Problem):
     def topological(self) -> tuple[int, ...]:
         """Return all tasks, each after its predecessors; tasks of cycles are left out.
 
-        First come tasks without predecessors, in the order of first mention when each
-        task is read followed by its predecessors; then each task as soon as its last
-        predecessor has come.
+        Tasks without predecessors come first. Their order is that of first mention in
+        the list of all tasks, in which each task is followed by its predecessors. Any
+        other task comes as soon as its last predecessor has come.
         """
         waits = [len(row) for row in self.predecessors]
         after: list[list[int]] = [[] for _ in waits]
@@ -273,8 +288,10 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def components(self) -> tuple[int, ...]:
-        """Return, per task, the first task of its weak component (tasks joined by
-        products).
+        """Return, for each task, the first task of its weak component.
+
+        A weak component has the tasks that are joined by products, directly or through
+        others.
         """
         found = [-1] * len(self.tasks)
         for first in range(len(found)):
@@ -287,9 +304,11 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def samples(self) -> tuple[int, ...]:
-        """Return, per task, the number of its sample (rule B1), or -1.
+        """Return, for each task, the number of its sample (rule B1); -1 without a
+        sample.
 
-        As given, otherwise the number of its weak component.
+        Samples are numbered in order of first mention. If no task names a sample, each
+        weak component is a sample.
         """
         named = [task.sample for task in self.tasks]
         labels: Sequence[int | str | None] = named
@@ -303,15 +322,16 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def ticks(self) -> Ticks:
-        """Return the ticks in which all times are whole."""
+        """Return the conversion to ticks that makes all times of the instance whole."""
         seconds = [task.compute_seconds for task in self.tasks]
         return Ticks(seconds + [task.release_seconds for task in self.tasks])
 
     def copies(self, count: int) -> Self:
-        """Return *count* copies as one instance, numbered from 1 (rule B15).
+        """Return one instance with *count* copies of this one (rule B15).
 
-        Names and samples get the number. A file that no task writes stays shared; one
-        copy is the instance itself.
+        Copies are numbered from 1. The number is added to names, and it is the sample
+        of the tasks. A file that no task writes stays shared. For a count of 1, return
+        the instance itself.
         """
         if count == 1:
             return self
@@ -337,14 +357,14 @@ class WorkDirectoryProblem(base.Problem):
 
 
 def _require_unique(what: str, ids: list[str]) -> None:
-    """Raise :class:`Fault` if an id of a task or file (*what*) is given twice."""
+    """Raise :class:`Fault` if an id is given twice; *what* is ``task`` or ``file``."""
     repeated = base.first_repeated(ids)
     if repeated:
         raise Fault("duplicate", what=what, id=ids[repeated[0]])
 
 
 def _require_files(task: WorkTask, names: Sequence[str], known: set[str]) -> None:
-    """Raise :class:`Fault` if a list of files of *task* has an unknown or a repeated
+    """Raise :class:`Fault` if *names*, files of *task*, has an unknown or repeated
     file.
     """
     for at, name in enumerate(names):
@@ -355,10 +375,11 @@ def _require_files(task: WorkTask, names: Sequence[str], known: set[str]) -> Non
 
 
 class WorkDirectoryPlan(base.Lean, base.Plan):
-    """List the ``starts`` of all tasks as (seconds, task), with every task once.
+    """The ``starts`` of all tasks as (seconds, task), with every task once.
 
-    They are sorted by seconds, equal ones as listed (rule B3). ``ignore_quota``: the
-    plan shows how many bytes suffice, which is more than the quota (rule B9).
+    Tasks start in order of seconds; equal times keep the order of the list (rule B3).
+    With ``ignore_quota``, the plan needs more than the quota and shows how many bytes
+    suffice (rule B9).
     """
 
     LATER = frozenset({"ignore_quota"})
@@ -371,10 +392,10 @@ def beyond(
     plan: WorkDirectoryPlan | None,
     schedule: base.Json | None,
 ) -> base.Json:
-    """Return the options by which a result changed the question.
+    """Return in which respects a result deviates from the instance.
 
-    These are whether it ignores the quota, and the number of tasks with other compute
-    times.
+    ``quota`` is ``kept`` or ``ignored``. ``actual`` is the number of tasks with other
+    compute times than those of the instance.
     """
     quota = "kept"
     if plan is not None and plan.ignore_quota:

@@ -1,13 +1,14 @@
-"""Turn Batsim's job profiles into phases of compute and I/O.
+"""Convert Batsim's job profiles to phases of compute and I/O.
 
 The table of profile types is in docs/formats.md.
 
 Compute and communication between nodes form one activity here, as in Zhou et al.,
 Section III.A.1: no other job uses the network between a job's nodes. All parts of a
-parallel task advance at one rate, so it takes as long as its longest part: a node's
-operations, or the bytes that a node sends or receives. The key ``bb`` of burst-buffer
-workloads is a stage-in of that many bytes per node before the job, and a stage-out
-after it. Trace replays need Batsim itself and raise :class:`UnsupportedProfileError`.
+parallel task advance together, so the task takes as long as its longest part. A part is
+the operations of a node, or the bytes that a node sends or receives. The key ``bb`` of
+burst-buffer workloads is a number of bytes for each node. They are staged in before the
+job and staged out after it. Trace replays need Batsim itself and raise
+:class:`UnsupportedProfileError`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,7 @@ from ioopt.formats.values import LARGEST, Amount
 
 MAX_PHASES = 100_000
 MAX_DEPTH = 50
-"""Most levels of nested sequences."""
+"""Largest number of levels of nested sequences."""
 _EACH = ("DefinedAmountsUsedForEachValue", "defined_amount_used_for_each_value")
 _SPREAD = ("DefinedAmountsSpreadUniformly", "defined_amount_spread_uniformly")
 
@@ -49,7 +50,7 @@ _KINDS = {
     ),
     "sequence": ("composed", "sequential_composition", "sequentialcompositionprofile"),
 }
-"""Names of each kind of profile in Batsim's releases, in lower case."""
+"""For each kind of profile, its names in the releases of Batsim, in lower case."""
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
 _REPLAYED = ("smpi", "usage_trace", "trace_replay", "tracereplayprofile")
 _PARALLEL_KEYS = frozenset({"cpu", "com", "generation_strategy", "bb"})
@@ -62,12 +63,12 @@ _KEYS = {
     "staging": frozenset({"nb_bytes"}),
     "sequence": frozenset({"seq", "repeat", "nb"}),
 }
-"""Keys of each kind that are read."""
+"""For each kind of profile, the keys that are read."""
 _PASSED_OVER = frozenset(
     {"type", "ret", "extra_data", "command", "storage", "host", "from", "to"}
 )
-"""Keys of Batsim that change neither a profile's duration nor the bytes it reads and
-writes.
+"""Keys of profiles that are ignored without a warning: they change neither the duration
+nor the bytes read and written.
 """
 
 
@@ -76,7 +77,7 @@ class UnsupportedProfileError(InstanceError):
 
 
 class PhaseRow(NamedTuple):
-    """Represent one phase, with the keys of the instance format."""
+    """Represent one phase of a job; the fields are keys of the instance format."""
 
     compute_seconds: float
     io_bytes: float
@@ -85,11 +86,11 @@ class PhaseRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Platform:
-    """State the rates of Batsim's platform file: operations and network bytes of a
-    node.
+    """State the rates of a node, which Batsim reads from its platform file.
 
-    The defaults are those of ``dragonfly96.xml`` (1 Gflop/s, 1250 MB/s), which the
-    burst-buffer workloads are made for.
+    ``flops`` is the number of operations per second. The defaults are those of
+    ``dragonfly96.xml`` (1 Gflop/s, 1250 MB/s), for which the burst-buffer workloads
+    were made.
     """
 
     flops: float = 1e9
@@ -101,7 +102,7 @@ class Platform:
                 raise UsageError(f"{name} must be above 0, not {getattr(self, name)}")
 
     def describe(self) -> str:
-        """Return one line for the instance's ``meta``."""
+        """Return the rates as one line, for the ``meta`` of an instance."""
         return (
             f"{self.flops:g} flop/s a node, {self.network_bytes_per_second:g} bytes/s "
             "network"
@@ -112,7 +113,7 @@ Times = Annotated[StrictInt, Field(ge=0, le=LARGEST)]
 
 
 class Profile(BaseModel, extra="allow"):
-    """Represent a profile of any type, with the keys read for at least one type."""
+    """Represent a profile of any type; it has every key that some type reads."""
 
     type: str
     generation_strategy: str | None = None
@@ -129,13 +130,16 @@ class Profile(BaseModel, extra="allow"):
 
     @property
     def spread(self) -> bool:
-        """Return whether amounts are totals of the whole job, not of each node."""
+        """Return whether amounts are totals of the whole job, rather than for each
+        node.
+        """
         return self.generation_strategy in _SPREAD
 
     @property
     def times(self) -> int:
-        """Return how often a sequence runs: ``repeat``, called ``nb`` in older
-        releases.
+        """Return the number of times a sequence runs.
+
+        The key is ``repeat``; older releases call it ``nb``.
         """
         if self.repeat is not None:
             return self.repeat
@@ -144,8 +148,10 @@ class Profile(BaseModel, extra="allow"):
         return 1
 
     def contradiction(self) -> str:
-        """Return which keys contradict each other or have no meaning; empty text if
-        none.
+        """Return what is wrong with the repetitions or the generation strategy.
+
+        Return empty text if nothing is wrong. ``nb`` is the older name of ``repeat``,
+        so both must be equal if both are given.
         """
         if None not in (self.nb, self.repeat) and self.nb != self.repeat:
             return (
@@ -162,7 +168,7 @@ class Profile(BaseModel, extra="allow"):
 
 
 class Profiles:
-    """Turn the profiles of a workload into phases for a given number of nodes."""
+    """Convert the profiles of a workload to phases for a given number of nodes."""
 
     def __init__(
         self, profiles: Mapping[str, object], platform: Platform, name: str
@@ -174,7 +180,7 @@ class Profiles:
         self._unread: dict[str, dict[str, None]] = {}
 
     def unread(self) -> dict[str, list[str]]:
-        """Return each key that was not read, with the profiles that have it."""
+        """Return, for each key that was not read, the profiles that have it."""
         return {key: list(profiles) for key, profiles in self._unread.items()}
 
     def phases(self, key: str, nodes: int, where: str) -> tuple[PhaseRow, ...]:
@@ -191,8 +197,10 @@ class Profiles:
     def _build(
         self, key: str, nodes: int, where: str, above: tuple[str, ...]
     ) -> list[PhaseRow]:
-        """Return the phases of a profile; a sequence of one phase becomes a repeated
-        phase.
+        """Return the phases of the profile *key* and of the profiles that it contains.
+
+        A sequence of one phase becomes a single phase that is repeated. *above* has the
+        profiles that contain this one.
         """
         profile, place = self._profile(key, where, above)
         kind = _kind(profile, place)
@@ -232,7 +240,8 @@ class Profiles:
     ) -> tuple[Profile, str]:
         """Return the profile called *key*, and its place for messages.
 
-        Raises InstanceError if it is missing or contains itself.
+        Raises InstanceError if the profile is missing, or contains itself, or is nested
+        too deep.
         """
         if key not in self._profiles:
             raise InstanceError(f"{where}: there is no profile {key!r}")
@@ -251,13 +260,16 @@ class Profiles:
 
 
 def _limit(count: int, place: str) -> None:
-    """Raise InstanceError for more than ``MAX_PHASES`` phases."""
+    """Raise InstanceError if *count*, a number of phases, is above ``MAX_PHASES``."""
     if count > MAX_PHASES:
         raise InstanceError(f"{place}: more than {MAX_PHASES} phases")
 
 
 def _kind(profile: Profile, place: str) -> str:
-    """Return which of ``_KINDS`` a profile is, under any of its names."""
+    """Return the kind of a profile, a key of ``_KINDS``, from any name of its type.
+
+    Raises UnsupportedProfileError for a trace replay.
+    """
     name = profile.type
     if name.lower() in _REPLAYED:
         raise UnsupportedProfileError(
@@ -295,7 +307,7 @@ def _simple(
 
 
 def _storage_bytes(profile: Profile, nodes: int, place: str) -> float:
-    """Return the bytes that a task on a storage reads and writes."""
+    """Return the bytes that all nodes of a task on a storage read and write."""
     if profile.bytes_to_read is None and profile.bytes_to_write is None:
         raise InstanceError(f"{place}: bytes_to_read, bytes_to_write: both are missing")
     total = (profile.bytes_to_read or 0.0) + (profile.bytes_to_write or 0.0)
@@ -307,7 +319,7 @@ def _storage_bytes(profile: Profile, nodes: int, place: str) -> float:
 def _homogeneous_seconds(
     kind: str, profile: Profile, nodes: int, place: str, platform: Platform
 ) -> float:
-    """Return the seconds of a parallel task whose nodes all do the same."""
+    """Return the seconds of a parallel task in which all nodes do the same work."""
     cpu = profile.cpu or 0.0
     com = profile.com or 0.0
     if isinstance(cpu, list) or isinstance(com, list):
@@ -327,7 +339,10 @@ def _homogeneous_seconds(
 def _task_seconds(
     profile: Profile, nodes: int, place: str, platform: Platform
 ) -> float:
-    """Return the seconds of the longest part: a node's operations, or its transfers."""
+    """Return the seconds of a parallel task, which are those of its longest part.
+
+    A part is the operations of a node, or the bytes that a node sends or receives.
+    """
     cpu = _vector(profile.cpu, nodes, f"{place}: cpu")
     com = _vector(profile.com, nodes * nodes, f"{place}: com")
     longest = max(cpu, default=0.0) / platform.flops
@@ -342,8 +357,9 @@ def _task_seconds(
 
 
 def _vector(values: float | list[float] | None, length: int, place: str) -> list[float]:
-    """Return the *length* numbers that a job of this size needs; empty if none are
-    given.
+    """Return *values* as a list, which is empty for None.
+
+    Raises InstanceError if there are not *length* values.
     """
     if values is None or (isinstance(values, list) and len(values) == length):
         return values or []
@@ -356,7 +372,9 @@ def _vector(values: float | list[float] | None, length: int, place: str) -> list
 
 
 def merge(phases: list[PhaseRow]) -> list[PhaseRow]:
-    """Merge phases without dropping anything: compute joins the phase after it.
+    """Join each phase without I/O with the phase after it, unless that phase repeats.
+
+    Phases without compute and I/O are dropped. The totals do not change.
 
     >>> merge([PhaseRow(1, 0), PhaseRow(2, 5), PhaseRow(0, 0)])
     [PhaseRow(compute_seconds=3, io_bytes=5, repeat=1)]
@@ -376,7 +394,7 @@ def merge(phases: list[PhaseRow]) -> list[PhaseRow]:
 
 
 def intervals(resources: list[int]) -> str:
-    """Return *resources* as one of Batsim's interval sets.
+    """Return the numbers of *resources* as an interval set in the notation of Batsim.
 
     >>> intervals([0, 1, 2, 5, 7, 8])
     '0-2 5 7-8'
@@ -391,7 +409,7 @@ def intervals(resources: list[int]) -> str:
 
 
 def numbers(text: str) -> set[int]:
-    """Return the members of an interval set.
+    """Return the numbers in *text*, an interval set in the notation of Batsim.
 
     >>> sorted(numbers('0-2 5'))
     [0, 1, 2, 5]

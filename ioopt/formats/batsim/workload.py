@@ -1,4 +1,4 @@
-"""Read Batsim workloads (JSON) in three dialects, write one, and write ``_jobs.csv``.
+"""Read Batsim workloads (JSON) in three dialects; write workloads and ``_jobs.csv``.
 
 Source: the documentation of Batsim (input-workload, output-jobs) and, for the
 burst-buffer dialect, Kopanski and Rzadca, Euro-Par 2021.
@@ -75,13 +75,13 @@ def batch_io_from_batsim(
     platform: Platform = Platform(),
     options: Json | None = None,
 ) -> BatchIoProblem:
-    """Make a batch-io problem of a parsed workload that came from the file *name*.
+    """Make a batch-io problem from *data*, the parsed workload file *name*.
 
-    Ids that mix numbers and text become text. A job without walltime has its
-    uncongested run time (at least a second). Jobs larger than the machine and jobs
-    whose profile has a type that only Batsim can run (trace replays) are left out
-    with a warning. Raises InstanceError for anything that contradicts the format, or
-    when no job is left.
+    If some job ids are numbers and others are text, all become text. The walltime of a
+    job without one is its run time without congestion, but at least one second. Jobs
+    larger than the machine are left out with a warning, and so are jobs whose profile
+    only Batsim can run (trace replays). Raises InstanceError for anything that
+    contradicts the format, and if no job is left.
     """
     given: _Workload = validate(_Workload, data, name)
     warnings: list[str] = []
@@ -126,11 +126,15 @@ def batch_io_from_batsim(
 _PASSED_OVER = frozenset(
     {"description", "command", "date", "name", "version", "extra_data"}
 )
-"""Keys of a workload and of jobs that change no schedule."""
+"""Keys of workloads and jobs that are ignored without a warning: they change no
+schedule.
+"""
 
 
 def _unread(given: _Workload, known: Profiles) -> list[str]:
-    """Return a warning for each key of workload, jobs and profiles that is not read."""
+    """Return a warning for each key of the workload, its jobs and profiles that is not
+    read.
+    """
     top = sorted((given.model_extra or {}).keys() - _PASSED_OVER)
     said = [f"{known.name}: key {key[:40]!r} is not read" for key in top]
     of_jobs: dict[str, list[str]] = defaultdict(list)
@@ -149,8 +153,9 @@ def _unread(given: _Workload, known: Profiles) -> list[str]:
 
 
 def _not_read(what: str, key: str, form: type[BaseModel]) -> str:
-    """Report that *key* of *what* is not read, with the similar key of *form*, if
-    any.
+    """Return the warning that *key* of *what* is not read.
+
+    If *form* has a similar key, the warning suggests it.
     """
     text = f"key {key[:40]!r} of {what} is not read"
     if key in form.model_fields:
@@ -164,8 +169,10 @@ def _not_read(what: str, key: str, form: type[BaseModel]) -> str:
 def _rows(
     jobs: Iterable[_Job], known: Profiles, rule: MachineRule, machine: Machine
 ) -> tuple[list[Json], dict[str, list[JobId]], list[JobId]]:
-    """Return the rows of the instance, the ids left out by reason, and ids without
-    walltime.
+    """Return the rows of the instance, the jobs left out, and jobs without walltime.
+
+    Jobs left out are given as ids for each reason. Jobs without walltime are given as
+    ids.
     """
     left_out: dict[str, list[JobId]] = defaultdict(list)
     unlimited: list[JobId] = []
@@ -203,7 +210,7 @@ def _rows(
 def _run_seconds(
     job: _Job, phases: Iterable[PhaseRow], machine: Machine, nodes: int
 ) -> float:
-    """Return the run time of a job of *phases* on *nodes* nodes without congestion."""
+    """Return the seconds that *job* runs on *nodes* nodes without congestion."""
     peak = machine.peak(machine.allocated_nodes(nodes), job.io_bytes_per_second)
     return sum(
         (phase.compute_seconds + phase.io_bytes / peak) * phase.repeat
@@ -214,9 +221,10 @@ def _run_seconds(
 def _resources(
     given: _Workload, rule: MachineRule, name: str, warnings: list[str]
 ) -> int:
-    """Return the resources of the machine, with a warning if they are guessed.
+    """Return the number of resources of the machine, and warn if it is a guess.
 
-    Their number is the given one, else ``nb_res``, else the size of the largest job.
+    It is the number that *rule* states, else ``nb_res``, else the size of the largest
+    job.
     """
     if rule.nodes is not None:
         return rule.nodes * rule.processors_per_node
@@ -235,12 +243,13 @@ def _resources(
 
 
 def export_batsim(problem: BatchIoProblem) -> Json:
-    """Return a workload of Batsim 5: computes as delays, I/O as tasks on a storage.
+    """Return *problem* as a workload of Batsim 5.
 
-    Bytes count for the whole job (``DefinedAmountsSpreadUniformly``) and are written,
-    since ioopt does not tell reads from writes. Rates belong to Batsim's platform file,
-    not to the workload; a job's own peak is a key of the job, which ioopt reads and
-    Batsim ignores.
+    Computing becomes delays, and I/O becomes tasks on a storage. The bytes of such a
+    task are those of the whole job (``DefinedAmountsSpreadUniformly``). All bytes are
+    written, since ioopt does not distinguish reads from writes. Rates belong to
+    Batsim's platform file, not to the workload. The peak rate of a job, if it has its
+    own, is written as a key that ioopt reads and Batsim ignores.
     """
     profiles: Json = {}
     jobs = []
@@ -317,7 +326,9 @@ JOB_COLUMNS = (
 
 
 def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
-    """Return the ``_jobs.csv`` of Batsim for a *schedule*, in the order of finish."""
+    """Return the ``_jobs.csv`` of Batsim for *schedule*, with the jobs in order of
+    their end.
+    """
     jobs = {job.id: job for job in problem.jobs}
     out = io.StringIO()
     writer = csv.DictWriter(out, JOB_COLUMNS, lineterminator="\n", restval="")

@@ -1,4 +1,4 @@
-"""Turn Darshan logs into batch-io problems, after joining the logs of each job."""
+"""Make batch-io problems from Darshan logs, after joining the logs of each job."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -22,20 +22,23 @@ from ioopt.problems.batch_io import BatchIoProblem, Machine
 from ioopt.timeline import covered_seconds
 
 ENDINGS = (".darshan", ".darshan.gz", ".txt", ".txt.gz")
-"""File endings in a folder that may be logs."""
+"""Endings of the names of files in a folder that are taken for logs."""
 UNLIKE = 2.0
-"""Ratio of read and write rates above which a warning is given."""
+"""Ratio between the rates of reads and writes above which a warning is given."""
 
 
 def read_darshan_logs(
     sources: Sequence[str], *, gap_seconds: float = 1.0, skip_bad: float | None = None
 ) -> tuple[list[DarshanLog], list[str]]:
-    """Read one log for each job, and the reasons why some logs cannot be read.
+    """Return one log for each job, and the reasons why some logs cannot be read.
 
-    A folder stands for the logs in it; unreadable ones there are left out. For other
-    files the first reason is raised or, with *skip_bad*, up to that share of all logs
-    is left out. Raises InstanceError as well if no log can be read. A binary and a text
-    log of one run count once, several runs of one job are joined.
+    A folder in *sources* stands for the logs in it; unreadable ones are left out. If a
+    file in *sources* is unreadable, its reason is raised as InstanceError. With
+    *skip_bad*, such files are left out too, up to that share of all logs. Raises
+    InstanceError also if no log can be read.
+
+    A binary and a text log of one run count once. Several runs of one job are joined.
+    *gap_seconds* is the gap between phases (see :func:`read_darshan`).
     """
     raws, reasons = _read_raws(sources, skip_bad is not None)
     logs: list[DarshanLog] = []
@@ -66,10 +69,11 @@ def read_darshan_logs(
 
 
 def _read_raws(sources: Iterable[str], lenient: bool) -> tuple[list[RawLog], list[str]]:
-    """Parse the files of *sources*; return the reasons why some cannot be read.
+    """Parse the files of *sources*; return the logs, and why other files are not read.
 
-    Outside of folders a reason is raised, unless *lenient*. A missing package, which
-    binary logs need, is always raised there.
+    The reason for a file outside of folders is raised as InstanceError, unless
+    *lenient*. BackendMissingError is raised for such a file, *lenient* or not, if it is
+    binary and the package for binary logs is missing.
     """
     raws: list[RawLog] = []
     reasons: list[str] = []
@@ -88,7 +92,7 @@ def _read_raws(sources: Iterable[str], lenient: bool) -> tuple[list[RawLog], lis
 
 
 def _files(sources: Iterable[str]) -> Iterable[tuple[str, bool]]:
-    """Yield every file, and whether it comes from a folder given by the user."""
+    """Yield the path of every file, and whether a folder of *sources* contains it."""
     for source in sources:
         folder = Path(source)
         if source != "-" and folder.is_dir():
@@ -100,7 +104,10 @@ def _files(sources: Iterable[str]) -> Iterable[tuple[str, bool]]:
 
 
 def _one_a_run(raws: Iterable[RawLog]) -> Iterable[RawLog]:
-    """Keep one log per run; of a text and a binary log, the one with a trace."""
+    """Return one log for each run.
+
+    If a run has a text log and a binary log, the one with a DXT trace is returned.
+    """
     found: dict[tuple[object, ...], RawLog] = {}
     for raw in raws:
         header = raw.header
@@ -123,18 +130,19 @@ def _one_a_run(raws: Iterable[RawLog]) -> Iterable[RawLog]:
 
 
 def _preferred(kept: RawLog, other: RawLog) -> RawLog:
-    """Return *kept* with a warning that *other*, of the same run, is not used."""
+    """Return *kept* with a warning that *other*, a log of the same run, is not used."""
     text = f"{other.name} is of the same run and is not used"
     return replace(kept, warnings=(*kept.warnings, text))
 
 
 def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
-    """Join the runs of one job (applications that its script started) to one log.
+    """Join the logs of one job to one log; each is of an application that the job ran.
 
-    It begins with the first and ends with the last run; time between runs is compute.
-    Its processes are the most that ran at once. If runs overlap, their I/O times are
-    taken to overlap as much: the sum is scaled by the time covered over the sum of the
-    run times.
+    The joined log begins with the first run and ends with the last one. Time between
+    runs is compute. The number of processes is the largest number active when a run
+    starts. If runs overlap, their I/O times are assumed to overlap in the same
+    proportion. The sum of the I/O times is then multiplied by the time that the runs
+    cover together, divided by the sum of the run times.
     """
     if len(runs) == 1:
         return runs[0]
@@ -172,7 +180,7 @@ def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
 
 
 def _moved(log: DarshanLog, start_seconds: float) -> list[DarshanPhase]:
-    """Return the phases of *log* in seconds since *start_seconds*."""
+    """Return the phases of *log* with times in seconds since *start_seconds*."""
     return [
         replace(
             phase,
@@ -184,7 +192,7 @@ def _moved(log: DarshanLog, start_seconds: float) -> list[DarshanPhase]:
 
 
 def _processes_at_start(log: DarshanLog, runs: Iterable[DarshanLog]) -> int:
-    """Return the processes of all *runs* active when *log* starts."""
+    """Return the number of processes of all *runs* that are active as *log* starts."""
     processes = log.processes
     for other in runs:
         end = other.start_seconds + other.run_seconds - SLACK_SECONDS
@@ -194,13 +202,14 @@ def _processes_at_start(log: DarshanLog, runs: Iterable[DarshanLog]) -> int:
 
 
 def phases_of(log: DarshanLog, run_seconds: float | None = None) -> list[Json]:
-    """Return the compute and I/O phases of one log, *run_seconds* long (default: as
-    long as the log).
+    """Return the compute and I/O phases of a log, as rows of an instance.
 
-    The log's I/O time is shared out over its phases by bytes; the rest of the time from
-    the end of one phase to the end of the next is compute, scaled so that compute and
-    I/O time add up to the run. Time after the last phase is a closing phase without
-    I/O. Where the I/O alone takes longer than the run, its bytes are scaled down to it.
+    The phases last *run_seconds* together, by default as long as the log. The I/O time
+    of the log is divided among its phases in proportion to their bytes. The time from
+    the end of one phase to the end of the next is compute, apart from the I/O time of
+    the latter. Compute is scaled so that compute and I/O time add up to the run. Time
+    after the last phase becomes a closing phase without I/O. If the I/O alone takes
+    longer than the run, its bytes are scaled down to fit.
     """
     run = run_seconds
     if run is None:
@@ -228,7 +237,11 @@ def phases_of(log: DarshanLog, run_seconds: float | None = None) -> list[Json]:
 
 
 def _compute_gaps(log: DarshanLog) -> list[float]:
-    """Return the seconds without I/O up to the end of each phase, and those after."""
+    """Return the seconds of compute before each phase of I/O and after the last one.
+
+    Those before a phase are the time since the end of the previous phase, without the
+    I/O time of the phase.
+    """
     gaps = []
     before = 0.0
     for phase in log.phases:
@@ -272,8 +285,9 @@ def rate_remarks(logs: Iterable[DarshanLog]) -> list[str]:
 
 
 def slow_machine(block: Json, rows: Iterable[Json]) -> list[str]:
-    """Warn of jobs that achieved more than the machine's rates: they run longer in the
-    instance.
+    """Return a warning if jobs achieved more than the rates of the machine allow.
+
+    Such jobs run longer in the instance than they did.
     """
     machine = Machine.model_validate(block)
     slower = []
@@ -296,13 +310,13 @@ def batch_io_from_darshan(
     options: Json | None = None,
     skipped: Sequence[str] = (),
 ) -> BatchIoProblem:
-    """Make a batch-io problem of the logs, one job for each.
+    """Make a batch-io problem with one job for each of *logs*.
 
-    *skipped* lists the logs left out. A job is submitted when its log starts (Darshan
-    does not record the queue), and its walltime is the run time (at least a second).
-    Nodes are processes over ``processors_per_node``; the machine is as large as the
-    largest job, and its rates are at least what the jobs achieved, unless *machine*
-    says otherwise.
+    Darshan does not record the queue. Therefore a job is submitted when its log starts,
+    and its walltime is the run time (at least a second). The number of nodes of a job
+    is its processes divided by ``processors_per_node``. Unless *machine* says
+    otherwise, the machine is as large as the largest job, and its rates are at least
+    those that jobs achieved. *skipped* has the reasons why logs were left out.
     """
     if not logs:
         raise UsageError("no Darshan log to import")
@@ -349,7 +363,10 @@ def batch_io_from_darshan(
 
 
 def _nodes_of(log: DarshanLog, machine: MachineRule, most: int) -> int:
-    """Return the nodes that the processes of *log* take; InstanceError above *most*."""
+    """Return the number of nodes that the processes of *log* take.
+
+    Raises InstanceError if it is above *most*.
+    """
     nodes = machine.nodes_for(log.processes)
     if nodes > most:
         raise InstanceError(
@@ -360,7 +377,7 @@ def _nodes_of(log: DarshanLog, machine: MachineRule, most: int) -> int:
 
 
 def _summary(log: DarshanLog) -> Json:
-    """Return what ``meta`` keeps of a log."""
+    """Return the facts about a log that ``meta`` keeps."""
     return {
         "job_id": log.job_id,
         "processes": log.processes,

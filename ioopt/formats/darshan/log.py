@@ -1,21 +1,23 @@
-"""Summarise Darshan logs: what a job read and wrote, for how long, in which phases.
+"""Summarise Darshan logs: the bytes, the I/O time and the phases of a job.
 
 The files are parsed by :mod:`ioopt.formats.darshan.raw`. Source: Carns et al., ACM TOS
 7(3), 2011, and the documentation of darshan-util 3.5. Times are seconds since the job's
 start.
 
-Bytes are those of the POSIX and STDIO layers (MPI-IO calls end in POSIX and are counted
-there; they are used only where a log has no POSIX data). I/O time is the time in which
-at least one process was reading or writing, if a DXT trace records that. Otherwise it
-is Darshan's ``agg_time_by_slowest``: the time of the slowest rank for its own files
-plus, for every shared file, the time of its slowest rank. Of POSIX and MPI-IO the
-longer time counts, and that of STDIO is added.
+Bytes are those of the POSIX and STDIO layers. MPI-IO calls end in POSIX calls and are
+counted there; their own bytes are used only if a log has no POSIX data. I/O time is the
+time in which at least one process was reading or writing, if a DXT trace records that.
+Otherwise it is Darshan's ``agg_time_by_slowest``. This is the largest time that a rank
+spent on its own files plus, for every shared file, the time of its slowest rank. The
+longer of the times of POSIX and MPI-IO counts, and that of STDIO is added.
 
-Phases follow a rule of ours: accesses of one kind that overlap, or are less than a gap
-apart, form one phase; reads and writes stay separate. An access is a segment of a DXT
-trace, a bin of a heatmap, or, where a log has neither, a file's span from first to last
-read or write. The smallest accesses, together at most a thousandth of the bytes (such
-as log files, which are often open all the time), form no phase of their own.
+Phases follow a rule of ours. Accesses of one kind that overlap, or are less than a gap
+apart, form one phase. Reads and writes stay separate. An access is a segment of a DXT
+trace. If a log has no trace, it is a bin of a heatmap. If a log has neither, it is the
+span from the first to the last read of a file, or from the first to the last write. The
+smallest accesses form no phase of their own if they have at most a thousandth of the
+bytes together. Such accesses are, for example, to log files, which are often open all
+the time.
 """
 
 import os
@@ -40,15 +42,15 @@ from ioopt.formats.report import some
 from ioopt.timeline import covered_seconds
 
 Record = tuple[int, Mapping[str, float]]
-"""Rank and counters of a record."""
+"""The rank of a record, and its counters."""
 _OTHER_STORAGE = ("DFS", "DAOS")
 _BINARY = re.compile(rb"[0-9]\.[0-9]{2}\x00")
 SHARED_RANK = -1
 NOT_MONITORED = -1.0
 OVERFLOW = 2.0**63
-"""Values from which a counter has overflowed (they are signed 64-bit numbers)."""
+"""Smallest value of an overflowed counter (counters are signed 64-bit numbers)."""
 SLACK_SECONDS = 1.0
-"""Seconds by which times of one log may differ: text logs have whole seconds."""
+"""Seconds by which times in one log may disagree, as text logs have whole seconds."""
 _COUNTERS: tuple[tuple[Kind, str, str], ...] = (
     ("read", "READ", "BYTES_READ"),
     ("write", "WRITE", "BYTES_WRITTEN"),
@@ -59,16 +61,21 @@ _TIMES = frozenset(
     for which in ("START_TIMESTAMP", "END_TIMESTAMP", "TIME")
 ) | {"F_SLOWEST_RANK_TIME"}
 _ENOUGH = 0.9
-"""Least share of the bytes that a trace or heatmap must cover to be used: Darshan stops
-recording when its memory is full.
+"""Smallest share of the bytes that a trace or heatmap must cover to be used. Darshan
+stops recording when its memory is full.
 """
 MINOR_SHARE = 1e-3
-"""Share of the bytes up to which the smallest accesses form no phase of their own."""
+"""Largest share of the bytes for which the smallest accesses form no phase of their
+own.
+"""
 
 
 @dataclass(slots=True)
 class DarshanPhase:
-    """Represent a time in which a job read or wrote, in seconds since its start."""
+    """Represent a time in which a job read or wrote.
+
+    Times are seconds since the start of the job.
+    """
 
     start_seconds: float
     end_seconds: float
@@ -77,17 +84,17 @@ class DarshanPhase:
 
     @property
     def total_bytes(self) -> int:
-        """Return the bytes read and written."""
+        """Return the number of bytes read and written."""
         return self.bytes_read + self.bytes_written
 
     def bytes_of(self, kind: Kind) -> int:
-        """Return the bytes of one kind."""
+        """Return the number of bytes read, or written if *kind* is ``write``."""
         if kind == "read":
             return self.bytes_read
         return self.bytes_written
 
     def add(self, kind: Kind, count: int) -> None:
-        """Add *count* bytes of one kind."""
+        """Add *count* bytes that were read, or written if *kind* is ``write``."""
         if kind == "read":
             self.bytes_read += count
         else:
@@ -97,11 +104,12 @@ class DarshanPhase:
 def find_phases(
     accesses: Sequence[Access], run_seconds: float, gap_seconds: float
 ) -> tuple[tuple[DarshanPhase, ...], list[str]]:
-    """Return the phases in order of time, which hold all bytes, and remarks.
+    """Group *accesses* into phases; return the phases in order of time, and remarks.
 
-    Bytes of the smallest accesses, and those whose time is unknown, join the
-    largest phase of their kind (of any kind where there is none), or make one
-    at the end of the run.
+    The phases hold all bytes. The smallest accesses, and those with unknown times, are
+    added to the largest phase of their kind. If no phase has their kind, they are added
+    to the largest phase. If there is no phase at all, they form one at the end of the
+    run.
 
     >>> reads = Access("read", 10, (1, 2))
     >>> writes = Access("write", 5, (1.5, 4))
@@ -134,10 +142,10 @@ def find_phases(
 def _minor_apart(
     accesses: Iterable[Access], allowance: float
 ) -> tuple[list[tuple[Span, Access]], list[Access]]:
-    """Return the accesses that form phases with their spans, and the others.
+    """Return (span, access) of each access that forms phases, and the other accesses.
 
-    The others have unknown times or are the smallest ones, which together have at most
-    *allowance* bytes.
+    The other accesses have unknown times, or are the smallest ones. The smallest ones
+    have at most *allowance* bytes together.
     """
     placed: list[tuple[Span, Access]] = []
     rest: list[Access] = []
@@ -156,9 +164,10 @@ def _minor_apart(
 def _add_to_largest(
     phases: Sequence[DarshanPhase], accesses: Iterable[Access], kinds: Iterable[Kind]
 ) -> None:
-    """Add *accesses* to the phase with most bytes of their kind.
+    """Add each of *accesses* to the phase with the most bytes of its kind.
 
-    If no phase is of *kinds*, take the phase with most bytes.
+    *kinds* are the kinds for which there are phases. An access of another kind is added
+    to the phase with the most bytes.
     """
     largest = {
         kind: max(phases, key=lambda phase: phase.bytes_of(kind)) for kind in kinds
@@ -175,10 +184,10 @@ class DarshanLog:
     """Describe one job as Darshan recorded it.
 
     ``phases`` are in order of time, and their bytes add up to the totals.
-    ``io_seconds`` is the time of reading and writing together; ``read_seconds`` and
-    ``write_seconds`` those of each, ``layer_seconds`` those of POSIX, MPI-IO and STDIO
-    as Darshan counts them. ``times_from`` says what the phases are made of: ``DXT``,
-    ``heatmap`` or ``files``.
+    ``io_seconds`` is the time of all I/O; ``read_seconds`` and ``write_seconds`` are
+    the times of reading and of writing. ``layer_seconds`` has the I/O times of POSIX,
+    MPI-IO and STDIO as Darshan counts them. ``times_from`` is the source of the phases:
+    ``DXT``, ``heatmap`` or ``files``.
     """
 
     name: str
@@ -199,14 +208,14 @@ class DarshanLog:
 
     @property
     def total_bytes(self) -> int:
-        """Return the bytes read and written."""
+        """Return the number of bytes read and written."""
         return self.bytes_read + self.bytes_written
 
     @property
     def rate(self) -> float | None:
-        """Return the achieved bytes per second: all bytes over the I/O time.
+        """Return the achieved rate in bytes per second: all bytes over the I/O time.
 
-        None if either is 0.
+        Return None if either is 0.
         """
         if not self.total_bytes or not self.io_seconds:
             return None
@@ -216,11 +225,12 @@ class DarshanLog:
 def read_darshan(
     source: str | os.PathLike[str], *, gap_seconds: float = 1.0
 ) -> DarshanLog:
-    """Read one log, text or binary; phases less than *gap_seconds* apart are one phase.
+    """Return the summary of one log, text or binary.
 
-    Raises InstanceError with the reason when the log cannot be imported (not a Darshan
-    log, a binary log of format 2.x, no data where the header announces some),
-    BackendMissingError for a binary log without the ``darshan`` package.
+    Accesses of one kind that are less than *gap_seconds* apart form one phase. Raises
+    InstanceError if the log cannot be imported: it is no Darshan log, or a binary log
+    of format 2.x, or lacks all data that the header announces. Raises
+    BackendMissingError for a binary log if the ``darshan`` package is not installed.
     """
     return summarise(read_raw(source), gap_seconds=gap_seconds)
 
@@ -235,9 +245,10 @@ def read_raw(source: str | os.PathLike[str]) -> RawLog:
 
 
 def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
-    """Return totals, times and phases of a parsed log.
+    """Return the totals, times and phases of a parsed log.
 
-    Raises InstanceError for a log that lost its data; lost parts are warned of.
+    Raises InstanceError for a log that lost all its data. A part that is lost causes a
+    warning.
     """
     name = raw.name
     header = raw.header
@@ -301,7 +312,7 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
 
 
 def _moved_by_kind(accesses: Iterable[Access]) -> dict[Kind, int]:
-    """Return the bytes read and the bytes written."""
+    """Return the number of bytes read and the number of bytes written."""
     moved: dict[Kind, int] = {kind: 0 for kind, *_ in _COUNTERS}
     for access in accesses:
         moved[access.kind] += access.moved
@@ -309,7 +320,7 @@ def _moved_by_kind(accesses: Iterable[Access]) -> dict[Kind, int]:
 
 
 def _counters_by_module(raw: RawLog) -> dict[str, list[Record]]:
-    """Return rank and counters of every record with counters, by module."""
+    """Return, for each module, the rank and counters of every record with counters."""
     by_module: dict[str, list[Record]] = defaultdict(list)
     for (module, rank, _), counters in raw.records.items():
         if counters:
@@ -320,9 +331,10 @@ def _counters_by_module(raw: RawLog) -> dict[str, list[Record]]:
 def _counted_rows(
     by_module: Mapping[str, list[Record]], warnings: list[str]
 ) -> list[Mapping[str, float]]:
-    """Return the counters of the layers whose bytes count.
+    """Return the counters of each record in the layers whose bytes count.
 
-    Calls of MPI-IO end in POSIX, so they count only without POSIX data.
+    These layers are POSIX and STDIO. Calls of MPI-IO end in POSIX calls, so MPI-IO
+    counts only if there are no POSIX data.
     """
     counted = ["POSIX", "STDIO"]
     if "MPI-IO" in by_module and "POSIX" not in by_module:
@@ -335,7 +347,10 @@ def _counted_rows(
 
 
 def _traced_seconds(segments: Sequence[Access]) -> tuple[dict[Kind, float], float]:
-    """Return the seconds in which some process read, wrote, or did either."""
+    """Return the seconds of reading and of writing, and the seconds of either.
+
+    A second counts if at least one process was reading or writing.
+    """
     spans: dict[Kind, list[Span]] = {kind: [] for kind, *_ in _COUNTERS}
     for access in segments:
         if access.span:
@@ -350,11 +365,11 @@ def _times(
     moved: Mapping[Kind, int],
     warnings: list[str],
 ) -> tuple[list[Access], str]:
-    """Return the best accesses in the log, scaled to the bytes *moved*, and their
-    source.
+    """Return accesses with times from the best source in the log, and the source.
 
-    If neither a trace nor a heatmap holds most of the bytes, the accesses are empty and
-    the source is ``files``.
+    The best source is a DXT trace, then a heatmap. A source is used only if it holds
+    about as many bytes as *moved*, to which its accesses are scaled. If no source is
+    used, there are no accesses and the source is ``files``.
     """
     width = raw.bin_seconds
     bins = [
@@ -387,7 +402,11 @@ def _times(
 
 
 def _scaled(accesses: Sequence[Access], kind: Kind, count: int) -> list[Access]:
-    """Scale *accesses* of one kind to *count* bytes: a trace may lack some layers."""
+    """Return *accesses* of one kind, with their bytes scaled to add up to *count*.
+
+    The sums may differ because a trace may lack some layers. If the accesses have no
+    bytes, return one access of *count* bytes with an unknown time.
+    """
     held = sum(access.moved for access in accesses)
     if not held and not count:
         return []
@@ -409,9 +428,9 @@ def _lost(
     by_module: Mapping[str, list[Record]],
     segments: Sequence[Access],
 ) -> list[str]:
-    """Return warnings about announced data that are missing.
+    """Return warnings about data that the header announces but the log lacks.
 
-    Raises InstanceError if all of them are missing.
+    Raises InstanceError if the log lacks all of them.
     """
     if segments and not by_module:
         return ["only DXT segments: what was read and written beside them is not known"]
@@ -431,9 +450,9 @@ def _lost(
 
 
 def _missing(raw: RawLog, by_module: Container[str]) -> list[str]:
-    """Return the modules that the header lists but that have no data.
+    """Return the modules that have no data although the header lists data for them.
 
-    Raises InstanceError if none of the listed ones has data.
+    Raises InstanceError if none of the listed modules has data.
     """
     announced = {
         module: size
@@ -451,7 +470,7 @@ def _missing(raw: RawLog, by_module: Container[str]) -> list[str]:
 
 
 def _cut_records(module: str, rows: Sequence[Record]) -> list[str]:
-    """Return a warning if some records of *module* lack counters."""
+    """Return a warning if some records of *module* have fewer counters than others."""
     sizes = Counter(len(counters) for _, counters in rows)
     if len(sizes) == 1:
         return []
@@ -461,7 +480,10 @@ def _cut_records(module: str, rows: Sequence[Record]) -> list[str]:
 
 
 def _amount(counters: Mapping[str, float], name: str) -> float:
-    """Return a counter; 0 if it overflowed or was not recorded (-1 or missing)."""
+    """Return the value of a counter; 0 if it overflowed, is -1 or is missing.
+
+    The value -1 means that the counter was not recorded.
+    """
     value = counters.get(name, 0.0)
     if not 0 <= value < OVERFLOW:
         return 0.0
@@ -471,9 +493,9 @@ def _amount(counters: Mapping[str, float], name: str) -> float:
 def _impossible(
     by_module: Mapping[str, list[Record]],
 ) -> list[str]:
-    """Return warnings for overflowed byte counters and negative times.
+    """Return warnings about overflowed byte counters and negative times.
 
-    Both count as 0.
+    Such values count as 0.
     """
     found: dict[str, list[str]] = {"counters that overflowed": [], "negative times": []}
     for module, rows in by_module.items():
@@ -502,9 +524,9 @@ def _within_run(
 ) -> list[Access]:
     """Return *accesses* with their spans cut to the run.
 
-    Clocks differ, so a span may end after the run; a cut by more than *slack_seconds*
-    is warned of. An access with an impossible span gets an unknown one; one with an
-    impossible number of bytes is left out.
+    Clocks differ, so a span may end after the run. A cut by more than *slack_seconds*
+    causes a warning. An impossible span becomes unknown. An access with an impossible
+    number of bytes is left out. *what* names the accesses in warnings.
     """
     kept = []
     late: list[float] = []
@@ -537,9 +559,10 @@ def _within_run(
 
 
 def _layer_seconds(rows: Iterable[Record]) -> float:
-    """Return the I/O seconds of one layer.
+    """Return the I/O time of one layer in seconds.
 
-    It is the slowest rank's time on its own files, plus the time of each shared file.
+    It is the largest time that a rank spent on its own files, plus the time of the
+    slowest rank on each shared file.
     """
     shared = 0.0
     by_rank: dict[int, float] = defaultdict(float)
@@ -558,9 +581,10 @@ def _layer_seconds(rows: Iterable[Record]) -> float:
 def _seconds_by_kind(
     rows: Sequence[Mapping[str, float]], layers: Mapping[str, float]
 ) -> dict[Kind, float]:
-    """Split the layers' I/O time into reading and writing by the ranks' times.
+    """Divide the I/O time of all layers into the seconds of reading and of writing.
 
-    Without such times, split by bytes.
+    The proportion is that of the times which ranks spent on each. Without such times,
+    it is that of the bytes.
     """
     whole = max(layers.get("POSIX", 0.0), layers.get("MPI-IO", 0.0)) + layers.get(
         "STDIO", 0.0
@@ -579,8 +603,9 @@ def _seconds_by_kind(
 
 
 def _accesses(rows: Iterable[Mapping[str, float]]) -> list[Access]:
-    """Return the bytes that each record read and wrote, and the times if it has
-    them.
+    """Return one access for the reads of each record and one for its writes.
+
+    The span is None if the record has no times.
     """
     accesses = []
     for counters in rows:

@@ -1,8 +1,8 @@
 """Parse Darshan logs: text of ``darshan-parser`` 3.x, and binary logs of format 3.x.
 
-Binary logs are read by the optional ``darshan`` package (PyDarshan), which wraps a C
-library that can crash on a damaged log. So it runs in a process of its own (this module
-as a program), and a crash becomes an error message.
+Binary logs are read by the optional ``darshan`` package (PyDarshan). It wraps a C
+library that can crash on a damaged log. Therefore the package runs in a process of its
+own, with this module as the program, and a crash becomes an error message.
 """
 
 import importlib.util
@@ -25,13 +25,13 @@ from ioopt.formats.rows import number_of
 from ioopt.problems.base import Record
 
 MODULES = {"POSIX": "POSIX_", "MPI-IO": "MPIIO_", "STDIO": "STDIO_"}
-"""Layers that are read, and the prefixes of their counters."""
+"""Modules of Darshan that are read, each with the prefix of its counters."""
 LARGEST = float(1 << 128)
 """Largest accepted value of a counter; variances of 64-bit numbers are smaller."""
 _HEAD_LINES = 5000
 _COLUMNS = 8
-"""Columns of a counter line: module, rank, record, counter, value, file, mount point
-and file system.
+"""Number of columns of a counter line: module, rank, record, counter, value, file,
+mount point and file system.
 """
 _DXT_LINE = re.compile(r"\s*X_(?:POSIX|MPIIO)\s")
 TIME_LIMIT_SECONDS = 300
@@ -44,9 +44,9 @@ Seconds = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
 
 
 class Access(NamedTuple):
-    """Record bytes read or written, and when, in seconds since the job's start.
+    """A read or a write of ``moved`` bytes.
 
-    None: unknown.
+    ``span`` is (begin, end) in seconds since the start of the job, or None if unknown.
     """
 
     kind: Kind
@@ -55,7 +55,7 @@ class Access(NamedTuple):
 
 
 class Header(Record, extra="ignore"):
-    """Store a log's header as numbers, by the keys that ``darshan-parser`` prints."""
+    """Header of a Darshan log; aliases are the keys in ``darshan-parser`` output."""
 
     version: str = Field(alias="darshan log version")
     job_id: int = Field(alias="jobid")
@@ -73,13 +73,16 @@ class Header(Record, extra="ignore"):
 
 @dataclass(frozen=True, slots=True)
 class RawLog:
-    """Store a parsed log (text or binary): header, counters by record, times, remarks.
+    """Store the contents of a Darshan log, text or binary.
 
-    ``records`` maps (module, rank, record) to its counters without the module's prefix,
-    none for modules that are not read. ``listed`` are the modules that the header
-    announces. Binary logs have more: ``segments`` are the accesses of the DXT modules,
-    by module; ``bins`` the bytes of the HEATMAP module by kind and bin, all layers but
-    MPI-IO (which ends in POSIX) and all ranks together.
+    ``records`` maps (module, rank, record) to counters without the prefix of the
+    module. There are no counters of modules that are not read. ``listed`` maps the
+    modules that the header announces to their bytes.
+
+    Only binary logs have the other fields. ``segments`` maps each DXT module to its
+    accesses. ``bins`` maps (kind, bin) of the HEATMAP module to bytes; a bin is
+    ``bin_seconds`` long. The bytes are summed over all ranks and over the layers other
+    than MPI-IO, since bytes of MPI-IO also appear in POSIX.
     """
 
     name: str
@@ -102,8 +105,9 @@ class RawLog:
 
 
 def parse_text(text: str, name: str) -> RawLog:
-    """Parse the output of ``darshan-parser`` without options; *name* is used in
-    messages.
+    """Parse *text*, the output of ``darshan-parser`` without options.
+
+    *name* is the name of the file in messages. Raises InstanceError.
     """
     lines = text.split("\n")
     if not any(
@@ -144,7 +148,7 @@ def parse_text(text: str, name: str) -> RawLog:
 
 
 def _counter(line: str, records: dict[tuple[str, int, str], dict[str, float]]) -> None:
-    """Add the counter of one line; ValueError describes a faulty line."""
+    """Add the counter in *line* to *records*; raise ValueError for a faulty line."""
     if line.startswith("total_"):
         raise ValueError(
             "this is a summary (darshan-parser --total); import the output "
@@ -174,10 +178,10 @@ def _counter(line: str, records: dict[tuple[str, int, str], dict[str, float]]) -
 
 
 def read_binary(raw: bytes, name: str) -> RawLog:
-    """Parse the bytes of a binary log; *name* is used in messages.
+    """Parse *raw*, the bytes of a binary log; *name* names the file in messages.
 
-    Raises InstanceError when it is of format 1.x or 2.x or damaged, BackendMissingError
-    when the ``darshan`` package is not installed.
+    Raises InstanceError if the log is damaged or of format 1.x or 2.x. Raises
+    BackendMissingError if the ``darshan`` package is not installed.
     """
     version = raw[:4].decode("ascii")
     if not version.startswith("3"):
@@ -214,7 +218,10 @@ def read_binary(raw: bytes, name: str) -> RawLog:
 
 
 def parse_binary(path: str, name: str) -> RawLog:
-    """Parse the log at *path*; errors are those of the ``darshan`` package."""
+    """Parse the log at *path* with the ``darshan`` package.
+
+    Errors are those of the package.
+    """
     import darshan  # type: ignore[import-not-found,unused-ignore]
 
     report = darshan.DarshanReport(path, read_all=False)
@@ -254,8 +261,9 @@ def parse_binary(path: str, name: str) -> RawLog:
 
 
 def _records(report: Any, module: str) -> dict[tuple[str, int, str], dict[str, float]]:
-    """Return the counters of one module by (module, rank, record), without its
-    prefix.
+    """Return the counters of *module*, keyed by (module, rank, record).
+
+    The names of the counters lack the prefix of the module.
     """
     report.mod_read_all_records(module)
     prefix = MODULES[module]
@@ -276,7 +284,7 @@ def _records(report: Any, module: str) -> dict[tuple[str, int, str], dict[str, f
 
 
 def _segments(report: Any, module: str) -> list[Access]:
-    """Return the accesses of one DXT module."""
+    """Return the accesses that a DXT module recorded."""
     report.mod_read_all_dxt_records(module, dtype="dict")
     accesses: list[Access] = []
     for record in report.records[module]:
@@ -288,8 +296,9 @@ def _segments(report: Any, module: str) -> list[Access]:
 
 
 def _bins(report: Any) -> tuple[dict[tuple[Kind, int], int], float]:
-    """Return the HEATMAP module's bytes by kind and bin, and a bin's width in
-    seconds.
+    """Return the bytes in each (kind, bin) of the HEATMAP module, and the bin width.
+
+    The width is in seconds.
     """
     report.read_all_heatmap_records()
     bins: dict[tuple[Kind, int], int] = {}

@@ -1,10 +1,11 @@
 """Read task graphs of Estee (Böhm and Beránek 2022) as workflows.
 
-A file is a pandas table as JSON, often zipped under any name: columns ``graph_name``
-and ``graph``, the latter JSON text again. A task has a duration ``d``, an expected one
-``e_d`` (null: unknown), ``cpus``, outputs with size ``s`` and expected size ``e_s`` in
-MB, and inputs [task, output]. No input comes from outside, and the destination of
-results is not given.
+A file is a pandas table stored as JSON; it may be compressed whatever its name is. The
+columns are ``graph_name`` and ``graph``, and each cell of ``graph`` is JSON text again.
+A task has a duration ``d`` and an expected duration ``e_d`` in seconds (null if
+unknown). It takes ``cpus`` cores. Its outputs have a size ``s`` and an expected size
+``e_s`` in MB. Its inputs are pairs [task, output]. All inputs are outputs of tasks, and
+the format does not say which results must be saved.
 """
 
 import math
@@ -52,13 +53,15 @@ def read_estee(
     machine: Machine = FOUR_NODES,
     keep: bool = False,
 ) -> tuple[ReplicationProblem, dict[str, float]]:
-    """Return the workflow called *graph*, and actual compute seconds by task.
+    """Return the workflow *graph* of an Estee file, and actual seconds of tasks.
 
-    *graph* is a name or a place in the file. Planned times are the expected ones if the
-    file has them, else the durations; the actual seconds are those of tasks for which
-    the two differ. Sizes are the actual ones, as a plan has no others. With *keep*,
-    outputs that no task reads are to be saved. Raises InstanceError for a file that is
-    no such table, UsageError for a graph that is not in it.
+    *graph* is the name of a graph or its position in the file, counted from 0. The
+    workflow has the expected duration of a task where the file gives one, and otherwise
+    the duration. The second result maps each task for which these two differ to its
+    actual compute seconds. File sizes are the actual ones, because a plan has one size
+    for each file. With *keep*, outputs that no task reads must be saved. Raises
+    InstanceError for a file of another format, and UsageError for a graph that is not
+    in the file.
     """
     name = named(source)
     table = validate(_Table, read_json(source), name)
@@ -70,7 +73,10 @@ def read_estee(
 
 
 def _chosen(table: _Table, graph: str | None, name: str) -> str:
-    """Return the key of the requested graph."""
+    """Return the key of *graph*, which is a name or a position in the table.
+
+    If *graph* is None, the table must have exactly one graph. Raises UsageError.
+    """
     keys = list(table.graph)
     known = [table.graph_name.get(key, key) for key in keys]
     if graph is None and len(keys) == 1:
@@ -91,7 +97,10 @@ def _chosen(table: _Table, graph: str | None, name: str) -> str:
 def _problem(
     given: tuple[_Task, ...], title: str, name: str, machine: Machine, keep: bool
 ) -> tuple[ReplicationProblem, dict[str, float]]:
-    """Return the instance of the tasks of one graph, and actual compute seconds."""
+    """Return the instance with the tasks of one graph, and actual compute seconds.
+
+    The actual seconds are given for tasks whose expected duration differs.
+    """
     warnings: list[str] = []
     try:
         inputs = _inputs(given, warnings)
@@ -134,9 +143,9 @@ def _problem(
 
 
 def _inputs(given: tuple[_Task, ...], warnings: list[str]) -> dict[str, list[str]]:
-    """Return the files that each task reads, each once.
+    """Return, for each task, the files that it reads, each once.
 
-    Raises InstanceError for a missing output.
+    Raises InstanceError for an output that does not exist.
     """
     inputs: dict[str, list[str]] = {}
     for k, task in enumerate(given):

@@ -1,10 +1,10 @@
 """Read the graph of processes that Nextflow writes with ``-with-dag``, in all forms.
 
-Nextflow's default is ``dag.html``: a page with a Mermaid flowchart, or in older
-versions with the elements of Cytoscape.js. Other endings give the flowchart alone
-(``.mmd``) or Graphviz (``.dot``). All of them become a :class:`ProcessGraph`, whose
-vertices are processes, operators and channels. Anything else in a file is refused with
-its line.
+Nextflow's default is ``dag.html``: a page with a Mermaid flowchart or, in older
+versions, with the elements of Cytoscape.js. For other endings Nextflow writes the
+flowchart alone (``.mmd``) or Graphviz (``.dot``). All of them become a
+:class:`ProcessGraph`, whose vertices are processes, operators and channels. Any other
+text in a file is refused with its line.
 """
 
 import html
@@ -20,14 +20,14 @@ from ioopt.formats.native import named, read_text
 from ioopt.formats.report import Warnings
 
 _SHOWN = 8
-"""Processes of a dependency cycle that a message names."""
+"""Largest number of processes of a dependency cycle that a message names."""
 
 
 @dataclass(frozen=True)
 class Vertex:
-    """Represent a vertex of the drawing.
+    """Represent a vertex of the drawn graph.
 
-    ``within`` are the subworkflows around it, outermost first. ``may_run`` is false for
+    ``within`` has the subworkflows around it, outermost first. ``may_run`` is false for
     an operator, a channel or an output.
     """
 
@@ -36,9 +36,10 @@ class Vertex:
     may_run: bool = False
 
     def name_parts(self) -> tuple[str, ...]:
-        """Return the parts of the name ``SUB:ALIGN``.
+        """Return the parts of the full name of the process, outermost first.
 
-        The label may be that name, or ``ALIGN`` alone within the subworkflow SUB.
+        The parts of ``SUB:ALIGN`` are SUB and ALIGN. The label may be the full name, or
+        only ``ALIGN`` if the vertex lies within the subworkflow SUB.
         """
         *above, last = self.label.split(":")
         outer = self.within
@@ -51,9 +52,11 @@ class Vertex:
 
 @dataclass
 class ProcessGraph:
-    """Store vertices by id, and the edges from each vertex, in the order of the file.
+    """Represent the graph of processes in a file.
 
-    ``collapses`` is true for a form that may draw several operators as one.
+    ``vertices`` maps ids to vertices, and ``after`` has the ids to which the edges of
+    each vertex lead. Both are in the order of the file. ``collapses`` is true if the
+    file may draw several operators as one.
     """
 
     name: str
@@ -67,7 +70,7 @@ class ProcessGraph:
 
 
 def read_dag(source: str) -> ProcessGraph:
-    """Read *source*, a ``dag.html``, ``.mmd`` or ``.dot`` of Nextflow.
+    """Return the graph in *source*, a ``dag.html``, ``.mmd`` or ``.dot`` of Nextflow.
 
     Raises InstanceError for other files.
     """
@@ -106,11 +109,11 @@ _CYTOSCAPE_BETWEEN = re.compile(
     r"(?:[\s{}\[\],]|[\"']?\b(?:nodes|edges)\b[\"']?\s*:"
     r"|[\"']?\b(?:classes|group)\b[\"']?\s*:\s*[\"'][\w ]*[\"'])*"
 )
-"""Text allowed between two items; anything else is refused."""
+"""Pattern of the text that is allowed between two items of Cytoscape."""
 
 
 def _from_page(text: str, name: str) -> ProcessGraph:
-    """Read the graph in a page of HTML."""
+    """Return the graph in *text*, a page of HTML."""
     blocks = list(_MERMAID_BLOCK.finditer(text))
     if len(blocks) > 1:
         raise InstanceError(f"{name}: {len(blocks)} Mermaid graphs; expected one")
@@ -128,7 +131,7 @@ def _from_page(text: str, name: str) -> ProcessGraph:
 
 
 def _from_cytoscape(text: str, start: int, name: str) -> ProcessGraph:
-    """Read the elements of Cytoscape.js in *text* from *start* on."""
+    """Return the graph of the Cytoscape.js elements that begin at *start* in *text*."""
     graph = ProcessGraph(name)
     end = start
     while item := _CYTOSCAPE_ITEM.match(text, _past(_CYTOSCAPE_BETWEEN, text, end)):
@@ -157,7 +160,7 @@ def _from_cytoscape(text: str, start: int, name: str) -> ProcessGraph:
 
 
 def _cytoscape_pairs(text: str, start: int) -> tuple[dict[str, str], int]:
-    """Return the keys and values of the item at *start*, and where they end."""
+    """Return the keys and values of the item at *start*, and the position after it."""
     given: dict[str, str] = {}
     end = start
     while pair := _CYTOSCAPE_PAIR.match(text, end):
@@ -170,7 +173,11 @@ def _cytoscape_pairs(text: str, start: int) -> tuple[dict[str, str], int]:
 def _add_cytoscape_node(
     graph: ProcessGraph, given: dict[str, str], runs: bool, where: str
 ) -> None:
-    """Add the node that *given* describes; InstanceError if it is not a node."""
+    """Add the node with the keys *given* to *graph*.
+
+    *runs* is true if the node may be a process. Raises InstanceError if *given* is no
+    node, or if its id occurred before.
+    """
     node = given.get("id", "")
     if not node or "source" in given or "target" in given:
         raise InstanceError(f"{where}: neither a node nor an edge with both its ends")
@@ -180,12 +187,14 @@ def _add_cytoscape_node(
 
 
 def _line(text: str, at: int) -> int:
-    """Return the number of the line that contains *at*."""
+    """Return the number of the line that contains position *at*."""
     return text.count("\n", 0, at) + 1
 
 
 def _past(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Return the end of the match of *pattern* at *at*, or *at* without a match."""
+    """Return the position after the match of *pattern* at *at*, or *at* without a
+    match.
+    """
     found = pattern.match(text, at)
     if found is None:
         return at
@@ -193,7 +202,7 @@ def _past(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def _ends(graph: ProcessGraph) -> Iterator[str]:
-    """Yield the ids that edges name."""
+    """Yield the ids of the vertices at the ends of edges."""
     for source, targets in graph.after.items():
         yield source
         yield from targets
@@ -235,7 +244,7 @@ _SUBGRAPH = re.compile(r"subgraph\b\s*(?P<rest>.*)")
 
 
 def _blanked(found: re.Match[str]) -> str:
-    """Replace a match by its line ends, so that later lines keep their numbers."""
+    """Return only the line ends of a match, so that later lines keep their numbers."""
     return "\n" * found[0].count("\n")
 
 
@@ -250,7 +259,7 @@ def _without_comments(text: str, name: str) -> str:
 
 
 def _from_mermaid(text: str, name: str) -> ProcessGraph:
-    """Read the flowchart *text*."""
+    """Return the graph in *text*, a Mermaid flowchart."""
     plain = _without_comments(text, name)
     begun = _MERMAID_START.match(plain)
     if begun is None:
@@ -276,8 +285,9 @@ def _from_mermaid(text: str, name: str) -> ProcessGraph:
 
 
 def _subworkflow(text: str) -> str:
-    """Return the last part of a subgraph's id, possibly quoted: ``RNA:ALIGN
-    [ALIGN]``.
+    """Return the last part of the id of a subgraph, ALIGN for ``RNA:ALIGN [ALIGN]``.
+
+    *text* may be in quotes.
     """
     found = re.fullmatch(r"\s*\"?([^\[\"]*)(?:\[(.*)\])?\"?\s*", text)
     if found is None:
@@ -316,7 +326,10 @@ def _read_statement(
 def _read_nodes(
     graph: ProcessGraph, statement: str, at: int, within: tuple[str, ...], where: str
 ) -> tuple[list[str], int]:
-    """Return the ids of the nodes at *at*, joined by ``&``, and where they end."""
+    """Read the nodes at position *at*, which are joined by ``&``.
+
+    Return their ids, and the position after them.
+    """
     found: list[str] = []
     while True:
         name = _ID.match(statement, at)
@@ -341,8 +354,9 @@ def _read_shape(
     within: tuple[str, ...],
     where: str,
 ) -> int:
-    """Add the node *name* with the shape and label at *at*, if any; return their
-    end.
+    """Add the node *name* if its shape and label stand at position *at*.
+
+    Return the position after them, or *at*.
     """
     opening = next((mark for mark in _SHAPES if statement.startswith(mark, at)), None)
     if opening is None:
@@ -382,8 +396,9 @@ _DOT_TOKEN = re.compile(
 
 
 class _Dot:
-    """Parse the statements of a Graphviz file from its tokens, which have line
-    numbers.
+    """Parser of a Graphviz file.
+
+    The text is split into tokens, each with the number of its line.
     """
 
     def __init__(self, text: str, name: str) -> None:
@@ -404,14 +419,16 @@ class _Dot:
         self._next = 0
 
     def peek(self) -> str:
-        """Return the next token, empty at the end of the file."""
+        """Return the next token; empty text at the end of the file."""
         if self._next == len(self._tokens):
             return ""
         return self._tokens[self._next][0]
 
     def take(self, wanted: str = "") -> str:
-        """Return the next token and move past it; raise an error if it is not
-        *wanted*.
+        """Return the next token and move past it.
+
+        Raises InstanceError if *wanted* is given and is not the token, or if there is
+        none.
         """
         token = self.peek()
         if not token and not wanted:
@@ -422,7 +439,7 @@ class _Dot:
         return token
 
     def _refused(self, wanted: str) -> InstanceError:
-        """Return the error that names the line where *wanted* is missing."""
+        """Return the error that *wanted* is missing, with the line."""
         line = self._tokens[min(self._next, len(self._tokens) - 1)][1]
         found = "the end of the file"
         if self.peek():
@@ -432,7 +449,7 @@ class _Dot:
         )
 
     def read(self) -> ProcessGraph:
-        """Read the whole file."""
+        """Return the graph in the whole file."""
         if self.peek() == "strict":
             self.take()
         self.take("digraph")
@@ -444,7 +461,7 @@ class _Dot:
         return self.graph
 
     def _block(self) -> list[str]:
-        """Read ``{ .. }`` and return the nodes it names."""
+        """Read ``{ .. }`` and return the ids of the nodes in it."""
         self.take("{")
         found: list[str] = []
         while self.peek() != "}":
@@ -453,7 +470,7 @@ class _Dot:
         return found
 
     def _statement(self) -> list[str]:
-        """Read one statement and return the nodes it names."""
+        """Read one statement and return the ids of the nodes in it."""
         if self.peek() in ("graph", "node", "edge"):
             self.take()
             self._attributes()
@@ -485,7 +502,7 @@ class _Dot:
         return found
 
     def _operand(self) -> list[str]:
-        """Read a node, or a subgraph with all nodes that it names."""
+        """Read a node or a subgraph; return the ids of its nodes."""
         if self.peek() == "subgraph":
             self.take()
             if self.peek() != "{":
@@ -499,7 +516,7 @@ class _Dot:
         return [name]
 
     def _attributes(self) -> dict[str, str]:
-        """Read ``[key=value, ..]``, any number of times."""
+        """Read any number of lists ``[key=value, ..]``; return the value of each."""
         given: dict[str, str] = {}
         while self.peek() == "[":
             self.take()
@@ -513,13 +530,13 @@ class _Dot:
         return given
 
     def _value(self) -> str:
-        """Take a word or a text; refuse a mark."""
+        """Return the next token, which must be a word or a quoted text."""
         if not re.match(r"[\w.\"]", self.peek()):
             raise self._refused("a name")
         return self.take()
 
     def _end(self) -> None:
-        """Move past an optional end of a statement."""
+        """Move past a ``;`` or ``,`` at the end of a statement, if there is one."""
         if self.peek() in (";", ","):
             self.take()
 
@@ -532,7 +549,7 @@ def _unquoted(token: str) -> str:
 
 
 def _from_dot(text: str, name: str) -> ProcessGraph:
-    """Read the Graphviz *text*."""
+    """Return the graph in *text*, a Graphviz file."""
     try:
         return _Dot(text, name).read()
     except RecursionError:
@@ -547,11 +564,11 @@ def _from_dot(text: str, name: str) -> ProcessGraph:
 def earlier_processes(
     graph: ProcessGraph, processes: Collection[str], warnings: Warnings
 ) -> dict[str, list[str]]:
-    """Return the earlier processes that each of *processes* waits for.
+    """Return, for each process that waits for others, the processes it waits for.
 
-    *processes* are the names in a trace. Between two of them lie operators, channels
-    and processes that did not run. Raises InstanceError if the processes wait for each
-    other.
+    *processes* are the names in a trace. Between two of them, the graph may have
+    operators, channels and processes that did not run. Raises InstanceError if
+    processes wait for each other.
     """
     process_of = _matched(graph, processes, warnings)
     named_in_dag = set(process_of.values())
@@ -585,8 +602,9 @@ _DRAWN_AS_ONE = (
 def _reached(
     graph: ProcessGraph, vertex: str, process_of: dict[str, str]
 ) -> Iterator[str]:
-    """Yield the nearest processes that ran, following edges from *vertex* through
-    others.
+    """Yield the nearest processes that ran on the paths from *vertex*.
+
+    Paths lead through all other vertices.
     """
     stack = list(graph.after[vertex])
     seen: set[str] = set()
@@ -604,10 +622,10 @@ def _reached(
 def _matched(
     graph: ProcessGraph, processes: Collection[str], warnings: Warnings
 ) -> dict[str, str]:
-    """Return the process that each vertex stands for, among those that ran.
+    """Return, for each vertex of a process that ran, the name of that process.
 
     Two names agree if one of them ends with the other, part by part: ``b`` or ``sub:b``
-    and ``main:sub:b``. A process gets the vertex that agrees in most parts, so
+    and ``main:sub:b``. A process gets the vertex that agrees in most parts. Therefore
     ``sub_2:b`` is not taken for ``sub_1:b``, nor ``sub:b`` for a top-level ``b``.
     """
     by_last: dict[str, list[tuple[str, ...]]] = defaultdict(list)
@@ -645,7 +663,10 @@ NO_AGREEMENT: _Agreement = (0, False)
 
 
 def _agreement(one: tuple[str, ...], other: tuple[str, ...]) -> _Agreement:
-    """Return the number of parts of the shorter name if the longer name ends with it.
+    """Return the number of parts in which two names agree, and whether they are equal.
+
+    Names agree if the longer name ends with the shorter one, in all parts of the
+    latter.
 
     >>> _agreement(("sub", "b"), ("main", "sub", "b"))
     (2, False)
@@ -661,7 +682,7 @@ def _agreement(one: tuple[str, ...], other: tuple[str, ...]) -> _Agreement:
 def _best_agreed(
     claims: Iterable[tuple[_Agreement, str]],
 ) -> tuple[_Agreement, list[str]]:
-    """Return the best agreement, and all names that have it."""
+    """Return the best agreement among *claims*, and all names that have it."""
     most = NO_AGREEMENT
     best: list[str] = []
     for agreement, name in claims:
@@ -676,8 +697,9 @@ def _best_agreed(
 def _check_no_cycle(
     graph: ProcessGraph, earlier: dict[str, list[str]], direct: set[tuple[str, str]]
 ) -> None:
-    """Raise InstanceError for processes that wait for each other; name the likely
-    cause.
+    """Raise InstanceError if processes wait for each other, and name the likely cause.
+
+    *direct* has the pairs of processes that a single edge joins.
     """
     try:
         TopologicalSorter(earlier).prepare()

@@ -1,12 +1,15 @@
 """Read traces of Nextflow runs (``-with-trace``) as workflows.
 
-A trace has one row per task, with its run time and the bytes that it read and wrote,
-but no files and no edges. So every task gets one output of the bytes it wrote, and one
-input of its own of the bytes it read; tasks are independent. With the run's DAG
-(``-with-dag``, ``dag.html``, ``.mmd`` or ``.dot``), which joins processes and not
-tasks, a task waits for the tasks of each earlier process that have the same tag or, if
-none has it, for all tasks of that process; it reads their outputs, and only what it
-read beyond them comes from remote storage. Warnings state what is assumed.
+A trace has one row for each task, with its run time and the numbers of bytes that it
+read and wrote. It has no files and no edges. So every task gets one output with the
+bytes it wrote, and one private input with the bytes it read. Without a DAG, the tasks
+are independent.
+
+The DAG of a run (``-with-dag``: ``dag.html``, ``.mmd`` or ``.dot``) joins processes,
+not tasks. For each earlier process, a task then waits for the tasks with the same tag.
+If none has this tag, it waits for all tasks of that process. The task reads the outputs
+of the tasks for which it waits. Only the bytes that it read beyond them come from
+remote storage. Warnings state the assumptions.
 """
 
 import math
@@ -34,7 +37,9 @@ from ioopt.problems.replication import ReplicationProblem
 
 DONE = ("COMPLETED", "CACHED")
 MAX_EDGES = 2_000_000
-"""Most edges from tasks to outputs; with more, the graph of processes is too coarse."""
+"""Largest number of edges from outputs to tasks. With more, the process graph is too
+coarse.
+"""
 _DURATION = re.compile(
     r"(?:([0-9.]+)\s*d\s*)?(?:([0-9.]+)\s*h\s*)?(?:([0-9.]+)\s*m(?!s)\s*)?"
     r"(?:([0-9.]+)\s*s\s*)?(?:([0-9.]+)\s*ms)?",
@@ -46,7 +51,7 @@ _SIZE = re.compile(r"([^A-Za-z\s]+)\s*([KMGTPE]?)B?", re.IGNORECASE)
 _NAME = re.compile(r"(?P<process>\S+)(?:\s+\((?P<tag>.*)\))?")
 Columns = Literal["rchar", "read_bytes"]
 _WRITTEN: dict[Columns, str] = {"rchar": "wchar", "read_bytes": "write_bytes"}
-"""Column of the bytes written for each column of the bytes read."""
+"""For each column of bytes read, the matching column of bytes written."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ def seconds_of(text: str, what: str) -> float:
 
 
 def bytes_of(text: str, what: str) -> int:
-    """Return the bytes of ``1.2 GB`` (units of powers of 1024) or of a plain number.
+    """Return the bytes of ``1.2 GB`` (units are powers of 1024) or of a plain number.
 
     >>> bytes_of("1.5 KB", "rchar"), bytes_of("0", "rchar")
     (1536, 0)
@@ -102,14 +107,14 @@ def read_nextflow_trace(
     read: Columns = "rchar",
     skip_bad: float | None = None,
 ) -> ReplicationProblem:
-    """Return the workflow of a trace (tabs, commas or semicolons), ordered by *dag* if
-    given.
+    """Return the workflow in the trace *source*, with precedence from the file *dag*.
 
-    *read* names the column of the bytes read: ``rchar`` (all that the task asked for)
-    or ``read_bytes`` (what the disk delivered); the bytes written are ``wchar`` or
-    ``write_bytes`` alike. *skip_bad* is the share of the rows that may be left out
-    because they cannot be read. Raises InstanceError for a trace without names or run
-    times, and for dependency cycles in the DAG.
+    Without *dag*, the tasks are independent. The cells of a trace are separated by
+    tabs, commas or semicolons. *read* names the column of bytes read: ``rchar`` is what
+    the task asked for, ``read_bytes`` what the disk delivered. The bytes written come
+    from ``wchar`` or ``write_bytes`` accordingly. *skip_bad* is the largest share of
+    rows that may be left out because they cannot be read. Raises InstanceError for a
+    trace without names or run times, and for dependency cycles in the DAG.
     """
     name = named(source)
     warnings: Warnings = defaultdict(list)
@@ -156,7 +161,11 @@ def read_nextflow_trace(
 def _inputs(
     tasks: list[_Task], before: Mapping[str, list[str]], sizes: dict[str, int]
 ) -> dict[str, list[str]]:
-    """Return the files that each task reads: outputs, and its private input."""
+    """Return, for each task, the files that it reads.
+
+    These are the outputs of the tasks in *before*, and a private input for the bytes
+    that it read beyond them. The private inputs are added to *sizes*.
+    """
     inputs: dict[str, list[str]] = {}
     for task in tasks:
         files = [f"{other} wrote" for other in before.get(task.id, ())]
@@ -178,7 +187,7 @@ def _tasks(
     unnamed: set[tuple[str, ...]] = set()
 
     def key(cells: tuple[str, ...]) -> tuple[str, str] | None:
-        """Return the key that identifies the attempt of a row, or None."""
+        """Return the name and the id of the attempt in a row; None if it has no id."""
         row = dict(zip(columns, cells))
         name = row.get("name", "")
         attempt = _said(row, "hash") or _said(row, "task_id")
@@ -207,7 +216,7 @@ def _tasks(
 
 
 def _said(row: Mapping[str, str], column: str, default: str = "") -> str:
-    """Return the cell of a column; *default* if it is missing or ``-``."""
+    """Return the cell of a column; *default* if the cell is missing, empty or ``-``."""
     cell = row.get(column, "")
     if cell in ("", "-"):
         return default
@@ -215,7 +224,10 @@ def _said(row: Mapping[str, str], column: str, default: str = "") -> str:
 
 
 def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | None:
-    """Return the task of a row; None if it did not complete."""
+    """Return the task of a row; None if the task did not complete.
+
+    *read* names the column of the bytes read.
+    """
     wrote = _WRITTEN[read]
     name = _said(row, "name")
     found = _NAME.fullmatch(name)
@@ -251,7 +263,7 @@ def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | 
 def _before(
     tasks: list[_Task], graph: ProcessGraph, warnings: Warnings
 ) -> dict[str, list[str]]:
-    """Return the tasks whose outputs each task reads."""
+    """Return, for each task, the tasks whose outputs it reads according to *graph*."""
     by_process: dict[str, list[_Task]] = defaultdict(list)
     for task in tasks:
         by_process[task.process].append(task)
@@ -279,7 +291,7 @@ def _before(
 
 
 def _of_tag(tag: str | None, tasks: list[_Task]) -> list[_Task]:
-    """Return the *tasks* with *tag*; all of them if none has it."""
+    """Return the *tasks* with *tag*; all *tasks* if *tag* is None or no task has it."""
     if tag is None:
         return tasks
     return [task for task in tasks if task.tag == tag] or tasks
@@ -292,10 +304,11 @@ _COUNTED = (
 
 
 def _paired_by_tag(readers: list[_Task], writers: list[_Task]) -> bool:
-    """Return whether a task reads the outputs of tasks with its tag, not of all.
+    """Return whether tags pair the tasks of two processes.
 
-    If a process has no tag, Nextflow puts the number of the task in its place. So
-    numbers pair tasks only if both processes have the same ones.
+    If a process has no tag, Nextflow writes the number of the task where the tag would
+    stand. Therefore tags that are numbers pair tasks only if both processes have the
+    same numbers.
     """
     tags = {task.tag for task in readers}
     counted = all(tag is not None and tag.isdigit() for tag in tags)

@@ -1,8 +1,9 @@
-"""Read task graphs of SAGA (github.com/ANRGUSC/saga), also of DAGBench, as workflows.
+"""Read task graphs in the JSON format of SAGA (github.com/ANRGUSC/saga) as workflows.
 
-A file has a ``task_graph``: ``tasks`` with a ``name`` and a ``cost``, and
-``dependencies`` from ``source`` to ``target`` with a ``size``. The format has no units:
-here a cost of 1 is 1 s at speed 1, a size of 1 is 1 MB.
+DAGBench uses the same format. A file has a ``task_graph``. Its ``tasks`` have a
+``name`` and a ``cost``; its ``dependencies`` go from ``source`` to ``target`` and have
+a ``size``. The format has no units. Here a cost of 1 is 1 s at speed 1, and a size of 1
+is 1 MB.
 """
 
 import math
@@ -41,10 +42,11 @@ class _File(Record, extra="ignore"):
 
 
 def read_saga(source: str, machine: Machine = FOUR_NODES) -> ReplicationProblem:
-    """Return the workflow of a file.
+    """Return the workflow in the SAGA file *source*, to run on *machine*.
 
-    A task whose outgoing edges have equal sizes writes one file, any other task one
-    file per edge; no file is kept.
+    A task whose outgoing edges all have the same size writes one file, which all its
+    successors read. Any other task writes one file for each outgoing edge. No file has
+    to be saved at the end.
     """
     name = named(source)
     given = validate(_File, read_json(source), name)

@@ -1,7 +1,7 @@
-"""Make batch-io problems of SWF traces: jobs that fit, walltimes, and their I/O.
+"""Make batch-io problems from SWF traces, with the jobs that fit the machine.
 
-The I/O comes from a rule or from Darshan logs. Logs are matched to jobs as in Zhou et
-al., Section IV.B.
+The I/O of jobs comes from a rule or from Darshan logs. Logs are matched to jobs as in
+Zhou et al., Section IV.B.
 """
 
 import random
@@ -19,17 +19,18 @@ from ioopt.problems.batch_io import BatchIoProblem, Machine
 SLACK = 60.0
 """Seconds by which the clocks of the batch system and of the nodes may differ."""
 THREADS = 4
-"""Most processes per processor: hardware threads of one core."""
+"""Largest number of processes on a processor: the hardware threads of a core."""
 
 
 def matched(
     logs: Sequence[DarshanLog], jobs: Iterable[SwfJob], epoch: int | None
 ) -> tuple[list[DarshanLog], list[str]]:
-    """Return the logs that belong to *jobs*, and remarks on the others with counts.
+    """Return the logs that belong to *jobs*, and remarks with the number of other logs.
 
-    A log and its job have the same number, the log has at most ``THREADS`` processes
-    per processor of the job, and it starts while the job runs. The last is checked only
-    if the trace gives the times (*epoch*, its UnixStartTime, and the job's wait).
+    A log belongs to the job with the same number on two conditions. The log has at most
+    ``THREADS`` processes for each processor of the job, and it starts while the job
+    runs. The start is checked only if the trace states *epoch* (its UnixStartTime) and
+    the submission and wait of the job.
     """
     by_id = {job.id: job for job in jobs}
     found: list[DarshanLog] = []
@@ -55,7 +56,7 @@ def matched(
 
 
 def _mismatch(log: DarshanLog, job: SwfJob, epoch: int | None) -> str | None:
-    """Return why the log cannot belong to the job with its number, or None."""
+    """Return why *log* cannot belong to *job*, which has the same number, or None."""
     if (
         epoch is not None
         and job.submit_seconds is not None
@@ -71,7 +72,10 @@ def _mismatch(log: DarshanLog, job: SwfJob, epoch: int | None) -> str | None:
 
 
 class Pairing:
-    """Give each job the I/O of its own log (in *own*), else I/O by a rule."""
+    """Give each job the I/O of its own log, or else I/O invented by *rule*.
+
+    *own* has the logs that belong to jobs; *logs* has all logs that were read.
+    """
 
     def __init__(
         self, logs: Sequence[DarshanLog], rule: IoRule, own: Sequence[DarshanLog]
@@ -86,10 +90,11 @@ class Pairing:
         self._longer: list[int] = []
 
     def io(self, job_id: int, run_seconds: float, peak: float) -> Json:
-        """Return the I/O of one job.
+        """Return the I/O of a job, as keys of its row in the instance.
 
-        Every job takes one random draw, also one with a log, so that the draws of other
-        jobs do not depend on which jobs have logs.
+        *peak* is the peak rate of the job in bytes per second. One random number is
+        drawn for every job, even one with a log. Thus the I/O invented for a job does
+        not depend on which other jobs have logs.
         """
         phases = self._rule.phases(run_seconds, peak, self._rng)
         log = self._by_job.get(job_id)
@@ -102,7 +107,9 @@ class Pairing:
         return {"phases": phases}
 
     def invented(self) -> str:
-        """Say which I/O the rule has invented; empty text if none."""
+        """Describe the I/O that the rule has invented; return empty text if there is
+        none.
+        """
         if not self._ruled or not self._rule.fraction:
             return ""
         if self._any:
@@ -110,7 +117,9 @@ class Pairing:
         return self._rule.describe()
 
     def remarks(self) -> list[str]:
-        """Return what the user should know about the logs."""
+        """Return remarks for the user on the jobs with logs and on the rates of the
+        logs.
+        """
         if not self._any:
             return []
         said = [
@@ -137,14 +146,16 @@ def batch_io_from_swf(
     max_jobs: int | None = None,
     options: Json | None = None,
 ) -> BatchIoProblem:
-    """Make a batch-io problem of a log.
+    """Make a batch-io problem from *trace*.
 
-    Submit times count from the first job kept. A job without a requested time has its
-    run time (at least a second) as walltime. Jobs larger than the machine are left out
-    with a warning. *requested_size* prefers the requested to the allocated processors.
-    The I/O follows the rule *io*, or for jobs with one of the *darshan* logs that log
-    (:class:`Pairing`); *skipped* lists the unreadable logs. *max_jobs* keeps only the
-    first jobs. Raises InstanceError when no job is left.
+    Submit times count from the first job kept. The walltime of a job without a
+    requested time is its run time, but at least one second. Jobs larger than the
+    machine are left out with a warning. With *requested_size*, the requested number of
+    processors is preferred to the allocated one. *max_jobs* keeps only the first jobs.
+
+    A job with a log in *darshan* has the I/O of this log, and any other job has I/O by
+    the rule *io* (:class:`Pairing`). *skipped* has a reason for each log that could not
+    be read. Raises InstanceError if no job is left.
     """
     jobs, left_out = trace.usable_jobs()
     said = [*trace.warnings, *left_out]
@@ -182,7 +193,9 @@ def batch_io_from_swf(
 
 
 def _processors(trace: SwfTrace, machine: MachineRule, said: list[str]) -> int:
-    """Return the processors of the machine; a guess is added to *said*."""
+    """Return the number of processors of the machine; if it is a guess, add it to
+    *said*.
+    """
     if machine.nodes:
         return machine.nodes * machine.processors_per_node
     processors, guess = trace.machine_processors()
@@ -194,8 +207,10 @@ def _processors(trace: SwfTrace, machine: MachineRule, said: list[str]) -> int:
 def _fitting(
     sized: Sequence[tuple[SwfJob, int]], nodes: int, most: int | None
 ) -> tuple[list[tuple[SwfJob, int]], list[str]]:
-    """Return the first jobs that fit on *nodes*, at most *most*, and remarks on the
-    others.
+    """Return the jobs that need at most *nodes* nodes, and remarks on the other jobs.
+
+    *sized* has each job with its number of nodes. If *most* is given, only the first
+    *most* jobs that fit are returned.
     """
     said = []
     too_large = [job.id for job, wanted in sized if wanted > nodes]
@@ -213,7 +228,7 @@ def _fitting(
 def _rows(
     fitting: Sequence[tuple[SwfJob, int]], block: Json, pairing: Pairing
 ) -> list[Json]:
-    """Return the jobs as rows of the instance."""
+    """Return the jobs as rows of the instance, with their I/O."""
     machine = Machine.model_validate(block)
     first = min(job.submit_seconds or 0.0 for job, _ in fitting)
     rows = []
@@ -241,7 +256,7 @@ def _rows(
 
 
 def _meta(trace: SwfTrace, io: IoRule) -> Json:
-    """Return the provenance of the instance."""
+    """Return the provenance of the instance, for its ``meta``."""
     meta: Json = {"source": file_name(trace.name), "seed": io.seed}
     for key in ("Computer", "Installation", "Acknowledge"):
         if key in trace.header:

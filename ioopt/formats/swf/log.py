@@ -1,11 +1,11 @@
 """Read the Standard Workload Format (SWF), versions 1 to 2.2.
 
-These are the job logs of the Parallel Workloads Archive. A line is one job: 18 numbers
-separated by blanks, ``-1`` where nothing is known; lines that begin with ``;`` are
-comments, of which ``; Key: value`` is the header. Source: the archive's page "The
-Standard Workload Format"; Chapin et al., JSSPP 1999. How real files deviate from it,
-and how that is read, is listed in docs/formats.md. Times are seconds, memory is
-kilobytes per processor.
+These are the job logs of the Parallel Workloads Archive. Each line is one job. It has
+18 numbers separated by blanks; ``-1`` stands for an unknown value. Lines that begin
+with ``;`` are comments, and comments of the form ``; Key: value`` are the header.
+Source: the archive's page "The Standard Workload Format"; Chapin et al., JSSPP 1999.
+docs/formats.md lists how real files deviate from the format and how ioopt reads them.
+Times are seconds, memory is kilobytes per processor.
 """
 
 import math
@@ -21,22 +21,22 @@ from ioopt.formats.report import some
 from ioopt.formats.rows import BadRow, bad_value, lines_of, number_of, read_rows
 
 PARTIAL_STATUSES = frozenset({2, 3, 4})
-"""Status values of a line that describes one part of a job that was stopped and
+"""Status values of lines that describe one part of a job which was stopped and
 continued.
 """
 CANCELLED_STATUS = 5
 START = "UnixStartTime"
 LARGEST = 1e12
-"""Largest accepted number; those of real logs are far below."""
+"""Largest accepted number; the numbers in real logs are far below."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwfJob:
-    """Represent one line of a log; a field is None for ``-1``, or if the line ends
-    early.
+    """Represent one job of a log, which is one line of an SWF file.
 
-    The fields stand in the order of the format (1 to 18). ``processors`` is the number
-    allocated. Logs of other formats name users, groups, queues and partitions.
+    A field is None if the line has ``-1`` or ends before it. The fields are in the
+    order of the format (1 to 18). ``processors`` is the number of allocated processors.
+    In logs of other formats, users, groups, queues and partitions are names.
     """
 
     id: int
@@ -59,9 +59,9 @@ class SwfJob:
     think_seconds: float | None = None
 
     def size(self, requested: bool = False) -> int | None:
-        """Return the allocated processors of the job, else the requested ones.
+        """Return the number of allocated processors or, if unknown, of requested ones.
 
-        *requested* reverses the preference. None if neither is known.
+        *requested* reverses the preference. Return None if neither is known.
         """
         if requested:
             return self.requested_processors or self.processors
@@ -88,9 +88,9 @@ _WHOLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SwfTrace:
-    """Represent a log: its name, header, jobs and warnings.
+    """Represent a job log: its name, header, jobs and warnings.
 
-    A repeated header key has all its values in order.
+    The header has, for each key, all its values in order.
     """
 
     name: str
@@ -101,7 +101,8 @@ class SwfTrace:
     def header_number(self, *keys: str) -> int | None:
         """Return the first positive whole number in the header lines of *keys*.
 
-        Raises InstanceError for one that is not clear, such as ``1 024``.
+        Return None if there is none. Raises InstanceError for a number that is not
+        clear, such as ``1 024``.
         """
         for key in keys:
             for text in self.header.get(key, ()):
@@ -118,14 +119,18 @@ class SwfTrace:
 
     @property
     def epoch(self) -> int | None:
-        """Return the Unix time of second 0, if the header gives it clearly."""
+        """Return the Unix time of second 0 of the log; None if the header has no clear
+        one.
+        """
         stated = map(_header_number, self.header.get(START, ()))
         return next(filter(None, stated), None)
 
     def machine_processors(self) -> tuple[int, str | None]:
-        """Return the processors of the machine, and a warning if they are a guess.
+        """Return the number of processors of the machine, and a warning or None.
 
-        These are ``MaxProcs``, else ``MaxNodes``, else the size of the largest job.
+        The number is ``MaxProcs``, else ``MaxNodes``, else the size of the largest job.
+        The warning says that the last is a guess. Raises InstanceError if no job has a
+        size.
         """
         stated = self.header_number("MaxProcs", "MaxNodes")
         if stated is not None:
@@ -145,9 +150,7 @@ class SwfTrace:
         )
 
     def unused(self, jobs: Iterable[SwfJob]) -> list[str]:
-        """Return a line for each property of *jobs* in the log that no instance
-        keeps.
-        """
+        """Return a line for each kind of data on *jobs* that no instance can keep."""
         listed = tuple(jobs)
         known: list[str] = []
         if any(job.cpu_seconds is not None for job in listed):
@@ -166,13 +169,13 @@ class SwfTrace:
         return said
 
     def usable_jobs(self) -> tuple[tuple[SwfJob, ...], list[str]]:
-        """Return the jobs that ran, by submission, and a warning for each reason of
-        omission.
+        """Return the jobs that ran, in order of submission, and warnings about others.
 
-        Rule 37 of batch I/O. Left out are parts of a job that the log also has as a
-        whole (status 2 to 4), jobs without submit time, run time or size, and cancelled
-        jobs that never ran. A job number that occurs again is replaced by one above all
-        numbers of the log, those of jobs left out included.
+        Three groups of jobs are left out (rule 37 of batch I/O): parts of a job that
+        the log also lists as a whole (status 2 to 4), jobs without submit time, run
+        time or size, and cancelled jobs that never ran. A job number that occurs again
+        is replaced by a new number. New numbers are above all numbers in the log,
+        including those of jobs left out.
         """
         whole = {job.id for job in self.jobs if job.status not in PARTIAL_STATUSES}
         left_out: dict[str, list[int]] = {reason: [] for reason in REASONS}
@@ -210,7 +213,10 @@ REASONS = (PART, CANCELLED, NO_SUBMIT, NO_RUN, NO_SIZE)
 
 
 def _unusable(job: SwfJob, whole: Container[int]) -> str | None:
-    """Return why *job* is left out; *whole* are the jobs listed as a whole."""
+    """Return why *job* is left out, or None.
+
+    *whole* has the numbers of the jobs that the log lists as a whole.
+    """
     if job.status in PARTIAL_STATUSES and job.id in whole:
         return PART
     if job.status == CANCELLED_STATUS and not job.run_seconds:
@@ -225,9 +231,10 @@ def _unusable(job: SwfJob, whole: Container[int]) -> str | None:
 
 
 def _header_number(text: str) -> int | None:
-    """Return the whole number at the beginning of *text*, also ``1,024``.
+    """Return the whole number at the beginning of *text*, such as ``1,024``.
 
-    0: there is none; None: unclear, as ``1 024`` may be one number or two.
+    Return 0 if *text* does not begin with a digit. Return None if the number is
+    unclear: ``1 024`` may be one number or two.
     """
     if not text[:1].isdigit():
         return 0
@@ -246,9 +253,9 @@ def _header_number(text: str) -> int | None:
 def _with_unique_numbers(
     jobs: Sequence[SwfJob], free: int
 ) -> tuple[list[SwfJob], list[int]]:
-    """Give jobs with repeated numbers new ones from *free* on.
+    """Give jobs with repeated numbers new numbers, counted up from *free*.
 
-    Return the jobs and the repeated numbers.
+    Return the jobs, and the numbers that were repeated.
     """
     seen: set[int] = set()
     out: list[SwfJob] = []
@@ -264,23 +271,24 @@ def _with_unique_numbers(
 
 
 def read_swf(source: str | os.PathLike[str], skip_bad: float | None = None) -> SwfTrace:
-    """Read a log (plain or gzipped, ``-`` for standard input); see
-    :func:`parse_swf`.
+    """Read a log from a plain or gzipped file, or from standard input (``-``).
+
+    See :func:`parse_swf`.
     """
     return parse_swf(log_text(source), named(source), skip_bad)
 
 
 def log_text(source: str | os.PathLike[str]) -> str:
-    """Return the text of a log, decoded as Latin-1 if it is not UTF-8."""
+    """Return the text of a log, decoded as UTF-8 or else as Latin-1."""
     return decoded(read_bytes(source), named(source), "latin-1")
 
 
 def parse_swf(text: str, name: str, skip_bad: float | None = None) -> SwfTrace:
-    """Parse the *text* of the log *name*.
+    """Parse *text*, the contents of the log *name*.
 
-    A row has as many fields as the first one. Raises InstanceError naming file and
-    line for a row that cannot be read (see :func:`read_rows` for *skip_bad*), or
-    when there is no job.
+    A row is bad if its number of fields is not that of most rows. Raises InstanceError
+    with file and line for a bad row, unless *skip_bad* allows it (see
+    :func:`read_rows`). Raises InstanceError if there is no job.
     """
     header, rows = _header_and_rows(text)
     lengths = Counter(len(text.split()) for _, text in rows)
@@ -312,7 +320,9 @@ def parse_swf(text: str, name: str, skip_bad: float | None = None) -> SwfTrace:
 def _header_and_rows(
     text: str,
 ) -> tuple[dict[str, list[str]], list[tuple[int, str]]]:
-    """Return the values of each header key, and the numbered lines of jobs."""
+    """Return the values of each header key, and (line number, text) of each line of a
+    job.
+    """
     header: dict[str, list[str]] = {}
     rows: list[tuple[int, str]] = []
     for number, line in enumerate(lines_of(text), 1):
@@ -327,14 +337,14 @@ def _header_and_rows(
 
 
 def _header_line(text: str, header: dict[str, list[str]]) -> None:
-    """Add key and value of a comment to *header*, if it has the form of a header."""
+    """Add key and value of a comment to *header* if it has the form ``Key: value``."""
     key, colon, value = text.partition(":")
     if colon and re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", key.strip()):
         header.setdefault(key.strip(), []).append(value.strip())
 
 
 def _job(words: Sequence[str], width: int) -> SwfJob:
-    """Return the job of a line with *width* fields; BadRow for another width."""
+    """Return the job of a line; raise BadRow unless the line has *width* words."""
     if len(words) != width:
         how = "longer" if len(words) > width else "shorter"
         counts = f"{len(words)} fields, but most rows have {width}"
@@ -346,8 +356,9 @@ def _job(words: Sequence[str], width: int) -> SwfJob:
 
 
 def _number(word: str, field: str) -> float | int | None:
-    """Return the value of a field; None if negative (``-1``; some logs: ``-1.00``,
-    ``-2``).
+    """Return *word* as the value of *field*; None if it is negative.
+
+    Unknown values are ``-1``; some logs write ``-1.00`` or ``-2``.
     """
     value = number_of(word, field)
     if abs(value) > LARGEST:

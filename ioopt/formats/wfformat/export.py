@@ -7,11 +7,11 @@ from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 
 EPOCH = "1970-01-01T00:00:00+00:00"
-"""Date of creation and of the run, which the schema requires."""
+"""Fixed date of creation and of execution, which the schema requires."""
 
 
 def left_out(problem: ReplicationProblem) -> list[str]:
-    """Return what the instance contains but WfFormat cannot express."""
+    """Return the kinds of data in *problem* that WfFormat cannot express."""
     given = {
         "rates of links and storage": True,
         "disks": any(node.disk_bytes is not None for node in problem.nodes),
@@ -25,11 +25,11 @@ def left_out(problem: ReplicationProblem) -> list[str]:
 
 
 def export_wfformat(problem: ReplicationProblem) -> Json:
-    """Return a WfFormat 1.5 workflow of the problem's tasks and files.
+    """Return a WfFormat 1.5 workflow with the tasks and files of *problem*.
 
-    The run time is the compute time at speed 1. Characters that the schema does not
-    allow in references become ``-`` (kept unique by a number). For omissions see
-    :func:`left_out`.
+    The run time of a task is its compute time at speed 1. Characters that the schema
+    does not allow in ids become ``-``; if two ids become equal, a number is added to
+    one. :func:`left_out` returns what is omitted.
     """
     files = _plain_ids([file.id for file in problem.files])
     tasks = _plain_ids([task.id for task in problem.tasks])
@@ -85,7 +85,7 @@ def export_wfformat(problem: ReplicationProblem) -> Json:
 
 
 def _plain_ids(ids: Sequence[str]) -> dict[str, str]:
-    """Return unique ids within the schema's pattern ``[0-9a-zA-Z-_.]*``."""
+    """Return, for each id, a unique id that the schema allows: ``[0-9a-zA-Z-_.]*``."""
     plain: dict[str, str] = {}
     taken: set[str] = set()
     for name in ids:

@@ -1,19 +1,19 @@
 """Read WfFormat 1.4 to 1.6 (WfCommons workflow traces) as a workflow or as one batch.
 
-Files become inputs and outputs with their sizes, run times become compute seconds, and
-core counts are taken over; outputs that no task reads must be saved. The machines that
-the file names are the nodes unless others are asked for. Such a file has no disks and
-rates, so they must be given. A workflow flattened to a batch has no dependencies: files
-that an earlier task wrote count as inputs on remote storage.
+Files become inputs and outputs with their sizes, and run times become compute seconds.
+Core counts are kept. Outputs that no task reads must be saved. The nodes are the
+machines that the file names, unless the caller asks for others. A WfFormat file has no
+disks and no rates, so these come from the caller too. A workflow flattened to a batch
+has no dependencies; files that an earlier task wrote count as inputs on remote storage.
 
 Schema: https://github.com/wfcommons/WfFormat, whose wfcommons-migrate-instance.py
 brings older files up to date. What 1.6 adds is optional and is not read.
 
-In a workflow of ioopt every file has one producer, and a task waits for another one
-only by reading its file. Recorded runs overwrite files, and let tasks wait for others
-whose files they do not read. So a file that several tasks write becomes one file for
-each version, and a precedence without a file gets a file of 0 bytes. A warning names
-each.
+In a workflow of ioopt every file has one producer, and a task waits for another task
+only by reading a file of that task. In recorded runs, tasks overwrite files, and tasks
+wait for others without reading their files. Therefore a file that several tasks write
+becomes one file for each version, and a precedence without a file gets a file of 0
+bytes. Warnings name the files.
 """
 
 from collections import Counter, defaultdict
@@ -32,24 +32,24 @@ from ioopt.problems.replication import ReplicationProblem
 Files = dict[str, None]
 """Names of files in order, each once."""
 _SHOWN = 8
-"""Tasks of a dependency cycle that a message names."""
+"""Largest number of tasks of a dependency cycle that a message names."""
 
 
 def read_wfformat(
     source: str, machine: Machine = FOUR_NODES, flatten: bool = False
 ) -> ReplicationProblem:
-    """Return the workflow, or with *flatten* the batch, of a WfFormat file.
+    """Return the workflow in a WfFormat file or, with *flatten*, its tasks as a batch.
 
-    What was odd but usable, dropped or assumed stands in ``meta["warnings"]``. Raises
-    InstanceError for anything else.
+    ``meta["warnings"]`` of the result names oddities, dropped data and assumptions.
+    Raises InstanceError for a file that cannot be used.
 
     Parameters
     ----------
     source
         Path (``-``: standard input; gzip is unpacked).
     machine
-        Nodes, disks and rates; by default the file's machines (4 nodes if it names
-        none) with unlimited disks on a shared 100 Mbps link.
+        Nodes, disks and rates. By default the nodes are the machines of the file, or 4
+        nodes if it names none. Disks are unlimited. The nodes share a 100 Mbps link.
     flatten
         Return independent tasks that read files, without precedence, outputs and cores.
     """
@@ -62,7 +62,7 @@ def problem_from_wfformat(
     machine: Machine = FOUR_NODES,
     flatten: bool = False,
 ) -> ReplicationProblem:
-    """Convert parsed JSON *data* like :func:`read_wfformat`; *name* is for messages."""
+    """Convert parsed JSON *data* of the file *name* like :func:`read_wfformat`."""
     workflow = parse_workflow(data, name)
     machines = workflow.machines
     rows: list[Json] = [
@@ -91,7 +91,10 @@ def problem_from_wfformat(
 
 
 def _flat_part(workflow: Workflow) -> Part:
-    """Return the tasks as independent ones that only read files."""
+    """Return the files of a batch: the tasks keep their inputs but have no outputs.
+
+    Warnings tell which precedence and cores are dropped.
+    """
     tasks = workflow.tasks
     used = set(chain.from_iterable(task.inputs for task in tasks))
     writers = Counter(chain.from_iterable(task.outputs for task in tasks))
@@ -117,7 +120,10 @@ def _flat_part(workflow: Workflow) -> Part:
 
 
 def _waits(task: WorkflowTask, writers: Counter[str]) -> bool:
-    """Return whether *task* waits for others; *writers* counts each file's writers."""
+    """Return whether *task* waits for others.
+
+    *writers* has, for each file, the number of tasks that write it.
+    """
     if task.declared:
         return True
     for file in task.inputs:
@@ -137,7 +143,10 @@ def _short(text: str) -> str:
 
 
 def _whole_part(workflow: Workflow) -> Part:
-    """Return the tasks with all precedence; files that no task reads are kept."""
+    """Return the files of the workflow with all precedence.
+
+    Files that a task writes and no task reads must be saved.
+    """
     tasks = workflow.tasks
     warnings: Warnings = defaultdict(list)
     sizes = dict(workflow.sizes)
@@ -166,10 +175,9 @@ def _precedence_files(
     writes: dict[str, Files],
     sizes: dict[str, int],
 ) -> list[str]:
-    """Add a file of 0 bytes for each task that others wait for without reading its
-    files.
+    """Add a file of 0 bytes for each task that others await without reading its files.
 
-    Return the names of these files.
+    The files are added to *reads*, *writes* and *sizes*. Return their names.
     """
     tokens: dict[str, str] = {}
     for task in tasks:
@@ -187,10 +195,10 @@ def _precedence_files(
 def _versions(
     tasks: Sequence[WorkflowTask], sizes: dict[str, int], warnings: Warnings
 ) -> tuple[dict[str, Files], dict[str, Files]]:
-    """Return the files that each task reads and those that it writes, in order.
+    """Return, for each task, the files that it reads and the files that it writes.
 
-    In the result at most one task writes a file: if several tasks write it, or its
-    writer reads it, each version becomes a file of its own.
+    In the result at most one task writes a file. A file that several tasks write, or
+    that its writer also reads, is split into one file for each version, with a warning.
     """
     reads = {task.id: dict.fromkeys(task.inputs) for task in tasks}
     writes = {task.id: dict.fromkeys(task.outputs) for task in tasks}
@@ -234,7 +242,7 @@ def _versions(
 
 
 def _tasks_by_file(files_of: Mapping[str, Files]) -> dict[str, list[str]]:
-    """Return the tasks by each of their files, in order."""
+    """Return, for each file, the tasks that have it in *files_of*, in order."""
     found: dict[str, list[str]] = {}
     for task, files in files_of.items():
         for file in files:
@@ -248,11 +256,13 @@ def _writer_read(
     before: Mapping[str, int],
     place: Mapping[str, int],
 ) -> str | None:
-    """Return the writer whose version of a file *reader* reads.
+    """Return the one of *writers* whose version of a file *reader* reads.
 
-    That is the last of *writers* before it; if none is known to be before it, the first
-    one that does not wait for it. None stands for the version that existed before all
-    tasks.
+    This is the last writer that must end before *reader* begins. If there is none, it
+    is the first writer that does not wait for *reader*. Return None if there is no such
+    writer either; *reader* then reads the version that existed before all tasks.
+    *before* has the ancestors of each task as bits, and *place* has the bit number of
+    each task.
     """
     others = [name for name in writers if name != reader]
     earlier = [name for name in others if before[reader] >> place[name] & 1]
@@ -267,9 +277,10 @@ def _writer_read(
 def _labels(
     file: str, versions: Sequence[str | None], sizes: dict[str, int]
 ) -> dict[str | None, str]:
-    """Return a name for each version of *file* by its writer, and note its size.
+    """Return a name for each version of *file*, keyed by the writer of the version.
 
-    The first version keeps the name of the file.
+    The first version keeps the name of the file. The size of each version is added to
+    *sizes*.
     """
     labels: dict[str | None, str] = {}
     for writer in versions:
@@ -298,10 +309,12 @@ def _ancestors(
     writers: dict[str, list[str]],
     contested: dict[str, list[str]],
 ) -> dict[str, int]:
-    """Return, per task, the tasks that must end before it begins, as bits of a number.
+    """Return, for each task, the tasks that must end before it begins, as bits.
 
-    These are the declared parents, the sole writers of its files, and all their
-    ancestors.
+    Bit ``place[t]`` of the number stands for task t. These tasks are the declared
+    parents, the tasks that alone write one of the input files, and all their ancestors.
+    *contested* has the files of several versions, which are ignored. Raises
+    InstanceError for a dependency cycle.
     """
     parents: dict[str, set[str]] = {}
     for task in tasks:

@@ -1,4 +1,4 @@
-"""Read the tasks and file sizes of WfFormat JSON; warn of or refuse oddities."""
+"""Read tasks, file sizes and machines from WfFormat JSON, and warn about oddities."""
 
 import math
 from collections import Counter, defaultdict
@@ -17,10 +17,11 @@ VERSIONS = ("1.4", "1.5", "1.6")
 
 @dataclass(frozen=True)
 class WorkflowTask:
-    """Describe one task: its run time in seconds, its files, cores, and parents.
+    """Describe one task of a workflow.
 
-    ``inputs`` and ``outputs`` name each file once. ``declared`` are the parents that
-    the file of the workflow names.
+    ``runtime`` is in seconds. ``inputs`` and ``outputs`` name each file once.
+    ``declared`` are the parents that the workflow file states; other parents follow
+    from files.
     """
 
     id: str
@@ -33,8 +34,9 @@ class WorkflowTask:
 
 @dataclass(frozen=True)
 class Workflow:
-    """Represent a parsed file: its tasks in order, file sizes, machines, and
-    warnings.
+    """Represent a parsed WfFormat file.
+
+    The tasks are in the order of the file. ``sizes`` has the bytes of each file.
     """
 
     name: str
@@ -46,13 +48,19 @@ class Workflow:
 
 
 def parse_workflow(data: object, name: str) -> Workflow:
-    """Read parsed JSON *data* from file *name*.
+    """Return the workflow in *data*, the parsed JSON of the file *name*.
 
-    Warnings are given of: an input or output listed twice, a file without a size (0
-    bytes) or of 0 bytes, a run time that is missing or negative (0 s) or 0, cores that
-    are missing (one core) or no whole number of 1 or more, a parent that does not
-    exist, neither files nor precedence. Raises InstanceError for other faults: another
-    version, wrong types, items given twice, negative sizes, no tasks.
+    Each of these oddities gets a warning:
+
+    - an input or output that is listed twice,
+    - a file of 0 bytes, or without a size (read as 0 bytes),
+    - a run time of 0 s, or one that is missing or negative (read as 0 s),
+    - a number of cores that is missing (read as 1), or not a whole number of 1 or more,
+    - a parent or child that does not exist,
+    - no files and no precedence in the whole workflow.
+
+    Raises InstanceError for other faults: an unknown version, wrong types, items given
+    twice, negative sizes, no tasks.
     """
     if not isinstance(data, Mapping):
         raise InstanceError(f"{name}: wanted an object, not {shown(data)}")
@@ -78,7 +86,11 @@ def parse_workflow(data: object, name: str) -> Workflow:
 
 
 def _version(given: object, name: str) -> str:
-    """Return the version of a file: text or, against the schema, a number."""
+    """Return the version of a file as text.
+
+    The schema requires text, but a number is accepted. Raises InstanceError for a
+    version that ioopt does not read.
+    """
     said = given
     if isinstance(given, float):
         said = str(given)
@@ -92,7 +104,9 @@ def _version(given: object, name: str) -> str:
 
 
 def _structure(data: object, version: str, where: str, warnings: Warnings) -> Structure:
-    """Return the ``workflow`` of a file of *version*."""
+    """Return *data*, the ``workflow`` of a file of *version*, in the form of version
+    1.5.
+    """
     if version == "1.4":
         return upgraded(data, where, warnings)
     found: Structure = validate(Structure, data, where)
@@ -100,7 +114,7 @@ def _structure(data: object, version: str, where: str, warnings: Warnings) -> St
 
 
 def _check_tasks(tasks: list[Task]) -> None:
-    """Raise ValueError if there are no tasks, or a task is given twice."""
+    """Raise ValueError if there are no tasks, or if two tasks have the same id."""
     if not tasks:
         raise ValueError("no tasks")
     for name, count in Counter(task.id for task in tasks).items():
@@ -111,7 +125,10 @@ def _check_tasks(tasks: list[Task]) -> None:
 def _joined(
     workflow: Structure, warnings: Warnings
 ) -> tuple[list[Task], dict[str, int]]:
-    """Return the tasks with their run times, and the bytes of files."""
+    """Return the tasks with their recorded run times and cores, and all file sizes.
+
+    Sizes are in bytes. Raises ValueError if the execution has the same task twice.
+    """
     sizes = _file_sizes(workflow.specification.files, warnings)
     tasks = workflow.specification.tasks
     by_id = {task.id: task for task in tasks}
@@ -133,7 +150,10 @@ def _joined(
 
 
 def _file_sizes(files: list[File], warnings: Warnings) -> dict[str, int]:
-    """Return the bytes of each file that states them, rounded up."""
+    """Return the bytes of each file that states a size, rounded up.
+
+    Raises ValueError if a file is listed twice with different sizes.
+    """
     sizes: dict[str, int] = {}
     for file in files:
         if file.size is None:
@@ -148,14 +168,16 @@ def _file_sizes(files: list[File], warnings: Warnings) -> dict[str, int]:
 
 
 def _seconds(run: Task) -> str:
-    """Return the run time of *run* for a message."""
+    """Return the run time of *run* as text for a message."""
     if run.runtime is None:
         return "no run time"
     return f"{run.runtime:g} s"
 
 
 def _warn_of_repeats(ids: Iterable[str], what: str, warnings: Warnings) -> None:
-    """Warn of ids that are listed more than once."""
+    """Add a warning of the ids that are listed more than once; *what* is an item with
+    an id.
+    """
     repeated = [name for name, count in Counter(ids).items() if count > 1]
     if repeated:
         warnings[f"{what} that is listed twice was taken once"] += repeated
@@ -177,7 +199,10 @@ def _machines(workflow: Structure, warnings: Warnings) -> tuple[RecordedNode, ..
 
 
 def _machine_cores(machine: Machine, name: str, warnings: Warnings) -> int | None:
-    """Return the cores recorded for *machine*, or None."""
+    """Return the number of cores recorded for *machine*, or None if there is none.
+
+    A number that is not whole or is below 1 is dropped with a warning.
+    """
     if machine.cpu is None or machine.cpu.cores is None:
         return None
     cores = machine.cpu.cores
@@ -191,7 +216,11 @@ def _machine_cores(machine: Machine, name: str, warnings: Warnings) -> int | Non
 def _resolve(
     given: list[Task], sizes: dict[str, int], warnings: Warnings
 ) -> tuple[WorkflowTask, ...]:
-    """Return the tasks with distinct inputs, known sizes and declared parents."""
+    """Return the tasks with each input and output once, and with all values filled in.
+
+    A file without a size is added to *sizes* with 0 bytes. Each correction is added to
+    *warnings*.
+    """
     declared = _declared(given, warnings)
     tasks = []
     warnings["a file of 0 bytes"] += [file for file, size in sizes.items() if size == 0]
@@ -220,7 +249,7 @@ def _resolve(
 
 
 def _run_seconds(task: Task, warnings: Warnings) -> float:
-    """Return the run time of *task*; 0 if missing or negative."""
+    """Return the run time of *task* in seconds; 0 if missing or negative."""
     if task.runtime is None:
         warnings["a task without a run time counts as 0 s"].append(task.id)
         return 0.0
@@ -232,7 +261,7 @@ def _run_seconds(task: Task, warnings: Warnings) -> float:
 
 
 def _cores(task: Task, warnings: Warnings) -> int:
-    """Return the cores of *task* as a whole number of 1 or more."""
+    """Return the number of cores of *task*, rounded up to a whole number above 0."""
     if task.cores is None:
         warnings["a task without coreCount counts as 1 core"].append(task.id)
         return 1
@@ -244,7 +273,10 @@ def _cores(task: Task, warnings: Warnings) -> int:
 
 
 def _declared(given: list[Task], warnings: Warnings) -> dict[str, dict[str, None]]:
-    """Return the parents of each task, in order, that parent or child declares."""
+    """Return, for each task, its parents as the keys of a dictionary.
+
+    A parent is declared by the task as its parent, or declares the task as its child.
+    """
     parents: dict[str, dict[str, None]] = {task.id: {} for task in given}
     for task in given:
         for other in task.waits:

@@ -1,4 +1,7 @@
-"""Define the parts of a WfFormat 1.5 workflow that are read; other keys are ignored."""
+"""Define the parts of a WfFormat 1.5 workflow that ioopt reads.
+
+Other keys of a file are ignored.
+"""
 
 from typing import Annotated, TypeVar
 
@@ -13,7 +16,7 @@ Size = Annotated[StrictInt | StrictFloat, Field(ge=0, le=MAX_BYTES)]
 
 
 def _no_null(given: object) -> object:
-    """Return an empty list for null."""
+    """Return *given*, or an empty list for null."""
     if given is None:
         return []
     return given
@@ -23,14 +26,14 @@ Listed = Annotated[list[T], BeforeValidator(_no_null)]
 
 
 class Form(BaseModel, populate_by_name=True):
-    """Define the base of the parts.
+    """Base of the classes that describe parts of a workflow.
 
-    Code builds them by field names, files by the aliases.
+    Python code fills the fields by their names; a WfFormat file uses the aliases.
     """
 
 
 class Task(Form):
-    """Describe a task of the specification, of the execution, or of both together."""
+    """Describe a task in the specification, in the execution, or merged from both."""
 
     id: Id
     reads: Listed[Id] = Field([], alias="inputFiles")
@@ -42,7 +45,7 @@ class Task(Form):
 
 
 class File(Form):
-    """Describe a file and its size."""
+    """Describe a file and its size in bytes."""
 
     id: Id
     size: Size | None = Field(None, alias="sizeInBytes")
@@ -62,7 +65,7 @@ class Machine(Form):
 
 
 class Parts(Form):
-    """Describe the lists in a specification or in an execution."""
+    """List the tasks, files and machines of a specification or of an execution."""
 
     tasks: Listed[Task] = []
     files: Listed[File] = []
@@ -70,8 +73,10 @@ class Parts(Form):
 
 
 class Structure(Form):
-    """Describe a workflow: its structure in ``specification``, run times in
-    ``execution``.
+    """Describe a workflow.
+
+    ``specification`` has its tasks and files. ``execution`` has the recorded run times
+    and machines.
     """
 
     specification: Parts

@@ -1,9 +1,9 @@
-"""Turn WfFormat 1.4 into the form of 1.5: a specification and an execution.
+"""Convert WfFormat 1.4 to the form of 1.5, with a specification and an execution.
 
-In 1.4 a task contains its files, cores and run time, and names its parents and children
-by their names; in 1.5 files are listed once and tasks refer to each other by ids. A
-task's new id is what WfCommons' own migration gives it: its name, with the old id added
-where the name lacks it.
+In 1.4 a task contains its files, cores and run time. It refers to its parents and
+children by name. In 1.5 files are listed once, and tasks refer to each other by id. The
+new id of a task is the one that the migration script of WfCommons gives it. This is the
+name of the task, followed by the old id unless the name contains that id.
 """
 
 from collections import Counter
@@ -49,8 +49,9 @@ class _Task(Form):
     cores: Number | None = None
 
     def new_id(self, place: int) -> str:
-        """Return the id of the task in the form of 1.5; *place* replaces a missing
-        one.
+        """Return the id of the task in version 1.5.
+
+        *place*, its position in the file, replaces a missing old id.
         """
         if self.id is None:
             return f"{self.name}_{place}"
@@ -79,10 +80,10 @@ class _Workflow(Form):
 
 
 def upgraded(data: object, where: str, warnings: Warnings) -> Structure:
-    """Return *data*, the ``workflow`` of a 1.4 file, in the form of 1.5.
+    """Convert *data*, the ``workflow`` of a 1.4 file, to the form of version 1.5.
 
-    Raises InstanceError for another form, ValueError for a reference to a name that
-    several tasks have.
+    *where* names the workflow in messages. Raises InstanceError if *data* has another
+    form, and ValueError if a task refers to a name that several tasks have.
     """
     given: _Workflow = validate(_Workflow, data, where)
     ids = [task.new_id(place) for place, task in enumerate(given.tasks)]
@@ -114,7 +115,10 @@ def upgraded(data: object, where: str, warnings: Warnings) -> Structure:
 
 
 def _references(tasks: list[_Task], ids: list[str]) -> dict[str, str]:
-    """Return the new id of each name and old id that tasks may use as a reference."""
+    """Return, for each name and each old id of a task, its new id.
+
+    Raises ValueError if a task refers to a name that several tasks have.
+    """
     found: dict[str, str] = {}
     for task, name in zip(tasks, ids, strict=True):
         found[task.name] = name
@@ -133,7 +137,10 @@ def _references(tasks: list[_Task], ids: list[str]) -> dict[str, str]:
 
 
 def _sizes(tasks: list[_Task], warnings: Warnings) -> dict[str, float | None]:
-    """Return the bytes of each file; if tasks differ, the largest, with a warning."""
+    """Return the size of each file in bytes; None if no task states it.
+
+    If tasks state different sizes, take the largest and add a warning.
+    """
     found: dict[str, float | None] = {}
     for task in tasks:
         for file in task.files:

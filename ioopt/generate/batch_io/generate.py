@@ -1,9 +1,9 @@
 """Generate batch I/O workloads from seeds: months like those of Mira, small instances.
 
-The paper's traces are not public. The default month was chosen among about 30 mixes of
-sizes, I/O shares and periods, by comparing FILL with ADAPTIVE. On other plausible mixes
-the ratio of their I/O delays in the open loop is between .33 and 1.05, so a ratio
-measured on the default month is an example and no forecast.
+The traces of the paper are not public. The default month was chosen among about 30
+mixes of sizes, I/O shares and periods, by comparing FILL with ADAPTIVE. On other
+plausible mixes, the ratio of the I/O delays of the two in the open loop is between .33
+and 1.05. So a ratio measured on the default month is an example and not a forecast.
 """
 
 import math
@@ -42,16 +42,16 @@ SIZE_SHARES = (0.50, 0.28, 0.10, 0.06, 0.045, 0.01, 0.004, 0.001)
 
 
 class MiraSettings(Record):
-    """Describe a month on Mira (Zhou et al., Sections II and IV): 49,152 nodes, 250
+    """Settings of a month on Mira (Zhou et al., Sections II and IV): 49,152 nodes, 250
     GB/s.
 
-    ``load`` is the jobs' uncongested node-seconds, before run times are cut, divided by
-    the node-seconds of the machine in ``days`` days. ``runtime_sigma`` is the deviation
-    of the logarithm of run times, which are cut to [``shortest_seconds``,
-    ``longest_seconds``]. The length of a phase lies between the two periods. The share
-    of I/O in a job's run time is uniform between the two shares, for an expansion
-    factor of 1 (rule 23; ``--set ef`` of the policies). The paper's traces are not
-    public; the numbers are ours.
+    ``load`` is the number of node-seconds of all jobs without congestion, divided by
+    those of the machine in ``days`` days. It counts run times before they are cut to
+    [``shortest_seconds``, ``longest_seconds``]. ``runtime_sigma`` is the standard
+    deviation of the logarithm of run times. The length of a phase lies between the two
+    periods. The share of I/O in the run time of a job is uniform between the two
+    shares, for an expansion factor of 1 (rule 23; ``--set ef`` of the policies). The
+    traces of the paper are not public; the numbers are ours.
     """
 
     jobs: int = Field(3000, ge=1, le=1_000_000)
@@ -79,12 +79,13 @@ class MiraSettings(Record):
 
 
 class CongestedMiraSettings(MiraSettings):
-    """Describe a congested month, like the three of Zhou et al., Section IV.B.
+    """Settings of a congested month, like the three of Zhou et al., Section IV.B.
 
-    The share of jobs of a size is multiplied by (nodes / 512)^``tilt``. ``campaign``
-    consecutive jobs are one application run on several inputs: equal and submitted
-    together, so that they write at the same time. docs/batch-io.md says how the presets
-    were chosen and which workload each stands for.
+    The share of jobs of a size is multiplied by (nodes / 512)^``tilt``. Each
+    application is submitted as ``campaign`` consecutive jobs, which stand for runs on
+    several inputs. These jobs are equal and are submitted together, so they write at
+    the same time. docs/batch-io.md says how the presets were chosen and which workload
+    each represents.
     """
 
     load: float = Field(0.70, gt=0)
@@ -95,7 +96,10 @@ class CongestedMiraSettings(MiraSettings):
 
 
 class SmallSettings(Record):
-    """A few jobs with small whole numbers on ``nodes`` nodes of 1 byte per second."""
+    """Settings of a few jobs with small whole numbers.
+
+    Each node of the machine sends 1 byte per second.
+    """
 
     jobs: int = Field(8, ge=1, le=100_000)
     nodes: int = Field(8, ge=1)
@@ -140,7 +144,7 @@ def generate(
 def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
     """Draw jobs of lognormal length over ``days`` days, scaled to the ``load``.
 
-    Sizes follow SIZE_SHARES, arrivals a daily rhythm.
+    The sizes follow SIZE_SHARES, and the arrivals follow a daily rhythm.
     """
     mix = CongestedMiraSettings()
     if isinstance(settings, CongestedMiraSettings):
@@ -184,10 +188,10 @@ def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
 
 
 def _arrival(days: float, rng: random.Random) -> float:
-    """Draw a submission time: the busiest hour (15:00) is twice as likely as the
-    idlest.
+    """Draw a submission time in seconds.
 
-    Each candidate is accepted with its relative likelihood.
+    The busiest hour (15:00) is twice as likely as the idlest one. Each candidate is
+    accepted with its relative likelihood.
     """
     while True:
         seconds = rng.uniform(0.0, days * DAY_SECONDS)
@@ -203,7 +207,11 @@ def _phases(
     settings: MiraSettings,
     rng: random.Random,
 ) -> tuple[Phase, ...]:
-    """Return equal phases of a job, of log-uniform length between the two periods."""
+    """Return the phases of a job that runs for *seconds*; they are all equal.
+
+    *share* is the share of I/O, *peak* the peak rate in bytes per second. The length of
+    a phase is drawn log-uniformly between the two periods of *settings*.
+    """
     low = math.log(settings.period_from_seconds)
     high = math.log(settings.period_to_seconds)
     period = math.exp(rng.uniform(low, high))
@@ -219,8 +227,9 @@ def _phases(
 
 
 def _small(settings: SmallSettings, rng: random.Random) -> BatchIoProblem:
-    """Draw a few jobs in whole numbers; the storage has half the rate of all nodes
-    together.
+    """Draw a few jobs in whole numbers, on nodes that send 1 byte per second each.
+
+    The storage has half the rate of all nodes together.
     """
     machine = Machine(
         nodes=settings.nodes,

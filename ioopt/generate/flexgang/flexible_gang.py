@@ -1,15 +1,20 @@
 """Generate job mixes for flexible gang assignment (ours: Lee et al. have none).
 
-The *heavy mix* is a machine of 32 processors with a quantum of 10 ms on which two
-jobs in five do I/O all the time (5 ms bursts, 20 ms I/O, as in Lee et al., Section
-3.2). Assumptions: one job in five is drawn to have 8 processes, two to have 16 and
-two to have 32 (about seven rows for ten jobs, so that strict gang scheduling shows
-about the .76 utilisation and 2.8 slowdown for which the mix is meant); one I/O job in
-four is coordinated; the gangedness of a compute job is drawn evenly from 0, .2, .4,
-.7 and 1, but the first compute job is strict (gamma 1), since a machine without one
-needs no gang scheduling; weights are 1 and floors the default. With sizes drawn
-evenly (tried first) strict gang scheduling is less wasteful, and on some seeds the
-best plan opens no loose window.
+The *heavy mix* is a machine of 32 processors with a quantum of 10 ms. Two of five jobs
+do I/O all the time, with bursts of 5 ms and I/O of 20 ms as in Lee et al., Section 3.2.
+These are the assumptions:
+
+- One of five jobs is drawn to have 8 processes, two have 16 and two have 32. Ten jobs
+  then fill about seven rows. So strict gang scheduling has a utilisation of about .76
+  and a slowdown of about 2.8, for which the mix is meant.
+- One of four I/O jobs is coordinated.
+- The gangedness of a compute job is drawn evenly from 0, .2, .4, .7 and 1. The first
+  compute job is strict (gamma 1), since a machine without a strict job needs no gang
+  scheduling.
+- Weights are 1 and floors have their default.
+
+With sizes drawn evenly (tried first), strict gang scheduling wastes less, and for some
+seeds the best plan opens no loose window.
 """
 
 from collections.abc import Mapping
@@ -25,18 +30,20 @@ from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 GAMMAS = (0.0, 0.2, 0.4, 0.7, 1.0)
 SIZE_PARTS = (4, 2, 2, 1, 1)
-"""Divisors of the machine that give a job's size, all with the same probability."""
+"""Divisors of the number of processors that give the size of a job. Each entry has the
+same probability.
+"""
 NARROW_PARTS = (32, 16, 8)
-"""Divisors for narrower jobs, added by ``narrowest`` for machines with more columns."""
+"""Divisors for smaller jobs, of which ``narrowest`` adds some."""
 COORDINATED_EVERY = 4
-"""Number of I/O jobs of which the last one is coordinated."""
+"""Of this many I/O jobs in a row, the last one is coordinated."""
 
 
 class HeavyMix(Record):
-    """Describe a mix of ``jobs``, the fraction ``io_fraction`` of which does I/O.
+    """Settings of a mix of ``jobs``, of which the fraction ``io_fraction`` does I/O.
 
-    The smallest job takes the machine divided by ``narrowest``, so the machine has at
-    least that many columns.
+    The smallest job has as many processes as the machine has processors, divided by
+    ``narrowest``. So the machine needs at least ``narrowest`` columns.
     """
 
     jobs: Annotated[int, Field(ge=2, le=1000)] = 10
@@ -59,7 +66,7 @@ PRESETS: dict[str, type[HeavyMix]] = {
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> FlexibleGangProblem:
-    """Make one instance; the same preset, settings and seed give the same instance."""
+    """Generate one instance; equal presets, settings and seeds give equal instances."""
     name, chosen = chosen_preset(
         "flexible-gang", PRESETS, preset or "heavy-mix", settings
     )

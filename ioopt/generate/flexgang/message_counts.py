@@ -1,4 +1,6 @@
-"""Generate message counts: Table 3 of Lee et al. (means), or runs of the laboratory."""
+"""Generate message counts: the means in Table 3 of Lee et al., or runs of the
+laboratory.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -30,20 +32,21 @@ TABLE_3 = {
     "LU": (2.85, 1.40, 0.89),
     "Barnes": (28.44, 2.53, 1.80),
 }
-"""Mean messages in gang quanta, and in disturbed quanta of running and of
-non-running processors.
+"""Mean number of messages in gang quanta, and in disturbed quanta for processors that
+ran and for those that did not run.
 """
 
 
 class Table3Settings(Record):
-    """Accept no settings."""
+    """Settings of ``table-3``, of which there are none."""
 
 
 class LaboratorySettings(Record):
-    """Describe the laboratory's applications on ``processors`` processors.
+    """Settings of runs in the laboratory on ``processors`` processors.
 
-    These are blocking applications, barriers, and messages in phases. 32 perturbations
-    in 192 quanta are as dense as 20 in 120, the laboratory's default.
+    The applications are blocking ones, barriers, and messages in phases. The 32
+    perturbations in 192 quanta are as dense as 20 in 120, the default of the
+    laboratory.
     """
 
     processors: Annotated[int, Field(ge=2)] = 4
@@ -65,7 +68,7 @@ PRESETS: dict[str, type[Record]] = {
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> MessageCountsProblem:
-    """Generate the instance of *preset* (default ``laboratory``).
+    """Generate the instance of *preset* (default ``laboratory``) from *seed*.
 
     Raises UsageError for an unknown preset or setting.
     """
@@ -84,7 +87,7 @@ def generate(
 
 
 def _laboratory(settings: LaboratorySettings, seed: int) -> MessageCountsProblem:
-    """Return the counts of runs of the laboratory, one run for each application."""
+    """Return the message counts of the laboratory, from one run of each application."""
     apps: list[Application] = []
     for rate in settings.requests_per_quantum:
         apps.append(Blocking(id=f"Blocking-{rate:g}", requests_per_quantum=rate))
@@ -127,8 +130,9 @@ def message_samples(
     environment: Environment = "Sub_RR",
     seed: int = 0,
 ) -> MessageCounts:
-    """Return the counts of one run of *app*
-    (:func:`ioopt.measure.laboratory.record`).
+    """Return the message counts in one run of *app*.
+
+    The run is made by :func:`ioopt.measure.laboratory.record`.
     """
     found = record(problem, app, environment, seed)
     counts = {

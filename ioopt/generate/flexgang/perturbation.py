@@ -1,4 +1,6 @@
-"""Generate perturbation instances: Tables 1 and 2 of Lee et al., and blocking ones."""
+"""Generate perturbation instances as in Tables 1 and 2 of Lee et al., and blocking
+ones.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -21,7 +23,7 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Settings(Record):
-    """Configure the machine and the perturbations of the paper."""
+    """Settings of the machine and of the perturbations in the paper."""
 
     processors: Annotated[int, Field(ge=2)] = 4
     work_quanta: Annotated[int, Field(ge=1)] = 120
@@ -32,8 +34,9 @@ class Settings(Record):
 
 
 class Table2Settings(Settings):
-    """Configure three intervals of 50 quanta, perturbed "across the run time"
-    (Section 4).
+    """Settings of runs with three intervals of 50 quanta.
+
+    Perturbations occur "across the run time" (Section 4).
     """
 
     work_quanta: Annotated[int, Field(ge=1)] = 150
@@ -41,8 +44,8 @@ class Table2Settings(Settings):
 
 
 def _bottleneck(processor: int, others: float) -> tuple[float, ...]:
-    """Return the loads of four processors: 1 for *processor*, *others* for the
-    others.
+    """Return the loads of four processors: 1 for *processor*, *others* for each other
+    one.
     """
     loads = [others] * 4
     loads[processor] = 1.0
@@ -86,13 +89,14 @@ APPLICATIONS: dict[str, tuple[Application, ...]] = {
         ),
     ),
 }
-"""Applications by preset: those of Table 1, one of each of the three types, one for
-each rate of requests, and programs like those of Table 2.
+"""For each preset, its applications.
 
-Barriers, messages and blocking are from Table 2, the bottleneck of each interval from
-the text of Section 4.2. The load of the other processors gives the progress that Table
-3 states for gang quanta (.989, .752, .828 and .958 of all; LU's processor 0 is "only
-slightly behind", by .05 here).
+``table-1`` has those of Table 1, ``figure-5`` one of each of the three types,
+``blocking`` one for each rate of requests, and ``table-2`` programs like those of Table
+2. The barriers, messages and blocking of these programs are from Table 2, and the
+bottleneck of each interval is from the text of Section 4.2. The load of the other
+processors gives the progress that Table 3 states for gang quanta (.989, .752, .828 and
+.958 of all). Processor 0 of LU is "only slightly behind"; here it has .05 less.
 """
 PRESETS: dict[str, type[Record]] = dict.fromkeys(APPLICATIONS, Settings)
 PRESETS["table-2"] = Table2Settings
@@ -103,8 +107,8 @@ def generate(
 ) -> PerturbationProblem:
     """Generate the instance of *preset* (default ``table-1``) without random numbers.
 
-    Only its runs are random. Raises UsageError for an unknown preset or setting, or if
-    the perturbations do not fit.
+    Only runs of the instance are random; *seed* has no effect. Raises UsageError for an
+    unknown preset or setting, or if the perturbations do not fit.
     """
     name, chosen = chosen_preset("perturbation", PRESETS, preset or "table-1", settings)
     section = "4.2" if name == "table-2" else "4.1"

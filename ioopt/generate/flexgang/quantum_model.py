@@ -1,7 +1,7 @@
 """Generate the sweeps of Figures 2 and 3 (Lee et al.) as quantum-model instances.
 
-Text and caption of Figure 2 disagree on the I/O job's quanta (2.5, 5, 10 and 2.5, 10,
-20 ms); the preset takes all four.
+The text and the caption of Figure 2 disagree on the quanta of the I/O job (2.5, 5, 10
+ms and 2.5, 10, 20 ms). The preset takes all four values.
 """
 
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ from ioopt.problems.flexgang.quantum_model import (
 
 
 class Settings(Record):
-    """Configure the workload of the paper: Erlang-5 bursts of 5 ms, I/O of 20 ms, 32
-    processors.
+    """Settings of the workload in the paper.
 
-    The quantum on the x axis goes from ``step_seconds`` to ``longest_seconds``.
+    It has 32 processors, Erlang-5 bursts with a mean of 5 ms, and I/O of 20 ms. The
+    quantum on the x axis goes from ``step_seconds`` to ``longest_seconds``.
     """
 
     processors: Annotated[int, Field(ge=1)] = 32
@@ -38,7 +38,7 @@ class Settings(Record):
     longest_seconds: Annotated[float, Field(gt=0)] = 0.040
 
     def swept(self) -> list[float]:
-        """Return the quanta of the x axis in seconds, rounded to whole nanoseconds."""
+        """Return the quanta on the x axis in seconds, rounded to whole nanoseconds."""
         count = int(self.longest_seconds / self.step_seconds + 1e-9)
         if count < 1:
             raise UsageError(
@@ -49,22 +49,26 @@ class Settings(Record):
 
 
 class Figure2Settings(Settings):
-    """Sweep the compute quantum for each I/O quantum."""
+    """Settings of Figure 2, which varies the compute quantum for each I/O quantum."""
 
     qi_seconds: Numbers = (0.0025, 0.005, 0.010, 0.020)
 
     def pairs(self) -> list[tuple[float, float]]:
-        """Return the quanta (qi, qc) of every point in seconds."""
+        """Return all pairs of quanta (qi, qc) in seconds, of the I/O and the compute
+        job.
+        """
         return list(product(self.qi_seconds, self.swept()))
 
 
 class Figure3Settings(Settings):
-    """Sweep the I/O quantum for each compute quantum."""
+    """Settings of Figure 3, which varies the I/O quantum for each compute quantum."""
 
     qc_seconds: Numbers = (0.010, 0.020, 0.040)
 
     def pairs(self) -> list[tuple[float, float]]:
-        """Return the quanta (qi, qc) of every point in seconds."""
+        """Return all pairs of quanta (qi, qc) in seconds, of the I/O and the compute
+        job.
+        """
         return [(qi, qc) for qc, qi in product(self.qc_seconds, self.swept())]
 
 
@@ -79,7 +83,7 @@ def generate(
 ) -> QuantumModelProblem:
     """Generate the instance of *preset* (default ``figure-2``) without random numbers.
 
-    Raises UsageError for an unknown preset or setting.
+    *seed* has no effect. Raises UsageError for an unknown preset or setting.
     """
     name, chosen = chosen_preset(
         "quantum-model", PRESETS, preset or "figure-2", settings

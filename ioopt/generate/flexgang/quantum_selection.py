@@ -1,8 +1,8 @@
 """Generate instances of quantum selection (ours): I/O and compute jobs on one machine.
 
-I/O jobs have the bursts of Lee et al., Section 3.2 (5 ms, then 20 ms of I/O), in
-``mixed`` drawn around them; the floors of compute jobs add up to ``compute_share`` of
-the cycle.
+I/O jobs have the bursts of Lee et al., Section 3.2 (5 ms, then 20 ms of I/O). With
+``mixed``, bursts and I/O times are drawn around these values. The floors of the compute
+jobs add up to ``compute_share`` of the cycle.
 """
 
 from collections.abc import Mapping
@@ -16,16 +16,17 @@ from ioopt.problems.base import Json, Record
 from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
 
 MENU_SECONDS = (0.0025, 0.005, 0.010, 0.020)
-"""Quanta of Lee et al., Figure 2."""
+"""The quanta of Lee et al., Figure 2, in seconds."""
 BURSTS_SECONDS = (0.002, 0.005, 0.008)
 IO_SECONDS = (0.010, 0.020, 0.040)
 
 
 class Plain(Record):
-    """Describe ``io_jobs`` equal jobs with the paper's bursts, and ``compute_jobs``.
+    """Settings of ``io_jobs`` I/O jobs and ``compute_jobs`` compute jobs.
 
-    ``visits`` is the most visits in a cycle; with ``mixed`` the I/O jobs differ in
-    bursts, I/O time and weight.
+    ``visits`` is the largest number of visits in a cycle. The I/O jobs are equal and
+    have the bursts of the paper. With ``mixed``, they differ in burst, I/O time and
+    weight.
     """
 
     io_jobs: Annotated[int, Field(ge=1, le=100)] = 2
@@ -46,7 +47,7 @@ PRESETS: dict[str, type[Plain]] = {
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> QuantumSelectionProblem:
-    """Make one instance; the same preset, settings and seed give the same instance."""
+    """Generate one instance; equal presets, settings and seeds give equal instances."""
     name, chosen = chosen_preset(
         "quantum-selection", PRESETS, preset or "plain", settings
     )

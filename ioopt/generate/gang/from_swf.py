@@ -1,8 +1,9 @@
-"""Make gang workloads from SWF traces: job sizes, gaps and run times come from the log.
+"""Make gang workloads from the jobs of SWF traces.
 
-A log has no files: their placement and the I/O intensity come from the generator's
-settings. The logged run time counts as the job's time with all input local (L, up to
-the rounding of requests).
+Job sizes, gaps between arrivals and run times come from the log. A log has no files.
+Their placement and the I/O intensity come from the settings of the generator. The run
+time in the log counts as L, the time of a job with all input local, up to the rounding
+of requests.
 """
 
 from collections.abc import Sequence
@@ -21,11 +22,11 @@ from ioopt.problems.gang import GangProblem
 def gang_from_swf(
     trace: SwfTrace, settings: Settings, seed: int = 0, *, max_jobs: int | None = None
 ) -> GangProblem:
-    """Make a workload of the first *max_jobs* usable jobs of *trace* on the machine of
-    *settings*.
+    """Make a workload of usable jobs of *trace* on the machine of *settings*.
 
-    Arrival times count from the first job. Jobs that ran for no time or are larger than
-    the machine are left out, with a warning. Raises InstanceError when no job is left.
+    *max_jobs* keeps only the first jobs. Arrival times count from the first job. Jobs
+    that ran for no time or are larger than the machine are left out, with a warning.
+    Raises InstanceError when no job is left.
     """
     small, warnings = _small_jobs(trace, settings)
     fitting = small[:max_jobs]
@@ -81,9 +82,7 @@ def _small_jobs(trace: SwfTrace, settings: Settings) -> tuple[list[SwfJob], list
 
 
 def _said(trace: SwfTrace, settings: Settings, jobs: Sequence[SwfJob]) -> list[str]:
-    """Return warnings about unused data of the log, and about how its numbers are
-    read.
-    """
+    """Return warnings about data of the log that are unused or assumed."""
     said = ["run times of the log are taken as those with all input local"]
     stated = trace.header_number("MaxNodes", "MaxProcs")
     if stated not in (None, settings.nodes):

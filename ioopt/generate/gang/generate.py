@@ -1,10 +1,10 @@
 """Generate gang workloads: ``blue-pacific-like`` and variations of it.
 
-The tables of Jann et al. 1997 are not available, so the preset is a stated, calibrated
-assumption and not the published Blue-Pacific fit. :func:`make_table` yields arrays (for
-sweeps), :func:`generate` a problem. Every random quantity has its own stream, so that
-workloads that differ only in load, intensity or placement have equal job sizes and gaps
-between arrivals.
+The tables of Jann et al. 1997 are not available. So the preset is a stated, calibrated
+assumption and not the published fit of Blue-Pacific. :func:`make_table` returns arrays
+(for sweeps), :func:`generate` a problem. Every random quantity has a random stream of
+its own. Thus workloads that differ only in load, intensity or placement have equal job
+sizes and equal gaps between arrivals.
 """
 
 import math
@@ -23,9 +23,9 @@ from ioopt.problems.base import Json, Record
 from ioopt.problems.gang import GangProblem, Job, Machine
 
 LOADS_SECONDS = tuple(round(1632.6 * (1.1 + 0.1 * k), 2) for k in range(9))
-"""The nine mean execution times t_e of the paper's load axis."""
+"""The nine mean execution times t_e on the load axis of the paper, in seconds."""
 INTENSITIES = (0.5, 0.33, 0.1)
-"""The three I/O intensities r of the paper's classes, and of the mixed workload."""
+"""The three I/O intensities r of the classes in the paper and of the mixed workload."""
 LOCAL_BLOCK_SECONDS = 0.03
 REMOTE_BLOCK_SECONDS = 0.09
 BLOCKS_PER_REQUEST = 10
@@ -38,10 +38,10 @@ Intensity = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Settings(Record):
-    """Configure any gang preset (``--set``): the machine, load, I/O and placement.
+    """Settings of every gang preset (``--set``): the machine, load, I/O and placement.
 
-    ``mean_local_seconds`` is t_e, the load axis; ``intensity`` is r, or ``mixed`` for
-    jobs that are equally likely to have 0.5, 0.33 and 0.1.
+    ``mean_local_seconds`` is t_e, the load axis. ``intensity`` is r. With ``mixed``,
+    each job has r = 0.5, 0.33 or 0.1 with the same probability.
     """
 
     jobs: Whole = 10_000
@@ -62,7 +62,7 @@ class Settings(Record):
 
 
 class BluePacificLike(Settings):
-    """Configure sizes, gaps and run times of the calibrated assumption."""
+    """Settings of job sizes, gaps and run times in the calibrated assumption."""
 
     class_centre: float = 4.79
     class_width: Above = 1.25
@@ -72,7 +72,7 @@ class BluePacificLike(Settings):
 
 
 class Lublin(Settings):
-    """Set sizes, gaps and run times of Lublin and Feitelson 1999 for this many nodes.
+    """Settings of the model of Lublin and Feitelson 1999, for this number of nodes.
 
     ``mean_local_seconds`` and ``interarrival_seconds`` rescale the means of the model.
     """
@@ -107,8 +107,8 @@ def generate(
 class JobTable:
     """Store jobs in FCFS order as arrays, with times in seconds.
 
-    ``files`` has a boolean for each job and node, the other arrays a number for each
-    job.
+    ``files`` has a boolean for each pair of a job and a node. Each other array has a
+    number for each job.
     """
 
     arrival: Array
@@ -118,7 +118,9 @@ class JobTable:
     remote: Array
 
     def gangs(self) -> list[Gang]:
-        """Return the jobs in the simulators' form, keyed by position."""
+        """Return the jobs in the form of the simulators; the key of a job is its
+        position.
+        """
         masks = [
             int.from_bytes(row.tobytes(), "little")
             for row in np.packbits(self.files, axis=1, bitorder="little")
@@ -151,7 +153,10 @@ def make_table(settings: BluePacificLike | Lublin, seed: int) -> JobTable:
 
 
 def _rescaled(settings: Lublin, size: Array, length: Array, arrival: Array) -> Sample:
-    """Scale run times and gaps to the means in *settings* that are set."""
+    """Scale run times and gaps to the means that *settings* state.
+
+    Return the sizes, the run times and the arrival times.
+    """
     if settings.mean_local_seconds is not None:
         length = length * (settings.mean_local_seconds / length.mean())
     if settings.interarrival_seconds is not None:
@@ -167,9 +172,10 @@ def assemble(
     places: Generator,
     intensities: Generator,
 ) -> JobTable:
-    """Return the table of jobs with files, and with their times L and R.
+    """Return the table of jobs with their files and their times L and R.
 
-    The arrays give arrival, size and intended L of each job.
+    *arrival*, *size* and *length* have the arrival, the size and the intended L of each
+    job. *places* and *intensities* are streams of random numbers.
     """
     if settings.intensity == "mixed":
         ratio = np.array(INTENSITIES)[intensities.integers(0, 3, len(size))]
@@ -181,7 +187,10 @@ def assemble(
 
 
 def job_times(length: Array, ratio: Array) -> tuple[Array, Array]:
-    """Return L and R for intended execution times and I/O intensities r, as arrays."""
+    """Return L and R of jobs in seconds, as arrays.
+
+    *length* has the intended execution times, *ratio* the I/O intensities r.
+    """
     compute = length * (1.0 - ratio)
     gap = BLOCKS_PER_REQUEST * LOCAL_BLOCK_SECONDS * (1.0 - ratio) / ratio
     blocks = np.ceil(compute / gap - 1e-9) * BLOCKS_PER_REQUEST
@@ -192,9 +201,10 @@ def job_times(length: Array, ratio: Array) -> tuple[Array, Array]:
 
 
 def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
-    """Draw job sizes: classes 2^(k-1)+1 .. 2^k with a bell-shaped distribution.
+    """Draw the sizes of jobs.
 
-    The share ``power_of_two`` of the jobs takes the largest size of its class.
+    The class k of a size, 2^(k-1)+1 .. 2^k, has a bell-shaped distribution. The share
+    ``power_of_two`` of the jobs takes the largest size of its class.
     """
     classes = [k for k in range(9) if 2**k <= settings.nodes] or [0]
     weight = np.array(
@@ -214,9 +224,9 @@ def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
 def _balanced_hyperexponential(
     random: Generator, count: int, variation: float
 ) -> Array:
-    """Draw from a hyperexponential distribution with balanced means and mean 1.
+    """Draw *count* numbers from a hyperexponential distribution with mean 1.
 
-    *variation* is its coefficient of variation.
+    The distribution has balanced means and the coefficient of variation *variation*.
     """
     square = variation * variation
     share = (1.0 + math.sqrt((square - 1.0) / (square + 1.0))) / 2.0
@@ -228,7 +238,10 @@ def _balanced_hyperexponential(
 def place_files(
     placement: Placement, size: Array, nodes: int, random: Generator
 ) -> Array:
-    """Return whether each node has files of each job of *size* tasks (jobs, nodes)."""
+    """Return an array (jobs, nodes) that says which nodes have files of each job.
+
+    *size* has the number of tasks of each job, and *nodes* is the number of nodes.
+    """
     if placement == "uniform":
         rank = random.random((len(size), nodes)).argsort(axis=1).argsort(axis=1)
         return rank < size[:, None]

@@ -1,10 +1,11 @@
-"""Draw from the workload model of Lublin and Feitelson (1999; JPDC 63, 2003).
+"""Draw jobs from the workload model of Lublin and Feitelson (1999; JPDC 63, 2003).
 
-The parameters are the published ones. Sizes: serial, or 2^x with x two-stage uniform, x
-rounded for jobs whose size is a power of two. Run times: exp of a hyper-gamma whose
-mixing probability is linear in the size. Arrivals: a gap is exp(gamma) points long; how
-many points pass in a half hour follows the daily cycle (48 half hours). For a machine
-of other than 128 nodes the upper end of x is log2(nodes), and the middle moves with it.
+The parameters are the published ones. A job is serial, or its size is 2^x. The exponent
+x has a two-stage uniform distribution; it is rounded for jobs whose size is a power of
+two. The run time is exp of a hyper-gamma variable, whose mixing probability is linear
+in the size. Arrivals: a gap between jobs is exp(gamma) points long. The number of
+points in a half hour follows the daily cycle of 48 half hours. For a machine that has
+not 128 nodes, the upper end of x is log2(nodes), and the middle moves with it.
 """
 
 import math
@@ -20,15 +21,14 @@ MAX_LN_GAP = 13.0
 BUCKETS = 48
 BUCKET_SECONDS = 1800.0
 DAY_START_BUCKET = 11
-"""Half hour of the day with which the cycle begins."""
+"""Number of the half hour of the day with which the cycle begins."""
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """State the 17 parameters of a job class, named as in the authors' program.
+    """The 17 parameters of a job class, named as in the program of the authors.
 
-    ``pow2_prob`` is the share of all jobs (not of the parallel ones), as in that
-    program.
+    As in that program, ``pow2_prob`` is a share of all jobs, not of the parallel ones.
     """
 
     serial_prob: float
@@ -112,8 +112,9 @@ PARAMETERS = {
 
 
 def sample(model: str, jobs: int, nodes: int, random: Generator) -> Sample:
-    """Draw sizes, run times and arrival times in seconds of *jobs* jobs on *nodes*
-    nodes.
+    """Draw the sizes, run times and arrival times of *jobs* jobs on *nodes* nodes.
+
+    Times are in seconds.
     """
     parameters = PARAMETERS[model]
     size = sample_sizes(parameters, jobs, nodes, random)
@@ -122,7 +123,7 @@ def sample(model: str, jobs: int, nodes: int, random: Generator) -> Sample:
 
 
 def sample_sizes(model: Parameters, count: int, nodes: int, random: Generator) -> Array:
-    """Draw *count* numbers of nodes, 1 .. *nodes*."""
+    """Draw the sizes of *count* jobs, from 1 to *nodes* nodes."""
     shift = math.log2(nodes) - 7.0
     high = model.uhi + shift
     middle = model.umed + shift
@@ -139,7 +140,10 @@ def sample_sizes(model: Parameters, count: int, nodes: int, random: Generator) -
 
 
 def sample_runtimes(model: Parameters, size: Array, random: Generator) -> Array:
-    """Draw run times in seconds; those beyond e^12 are drawn again."""
+    """Draw the run times in seconds of jobs with the sizes *size*.
+
+    A run time above e^12 is drawn again.
+    """
     share = np.clip(model.pa * size + model.pb, 0.0, 1.0)
     log = np.full(len(size), np.inf)
     while (again := np.flatnonzero(log > MAX_LN_RUNTIME)).size:
@@ -153,9 +157,9 @@ def sample_runtimes(model: Parameters, size: Array, random: Generator) -> Array:
 
 
 def sample_arrivals(model: Parameters, count: int, random: Generator) -> Array:
-    """Draw arrival times in seconds from midnight.
+    """Draw *count* arrival times, in seconds since midnight of the first day.
 
-    Gaps above e^13 seconds of points are drawn again.
+    A gap above e^13 is drawn again.
     """
     log = np.full(count, np.inf)
     while (again := np.flatnonzero(log > MAX_LN_GAP)).size:
@@ -168,9 +172,9 @@ def sample_arrivals(model: Parameters, count: int, random: Generator) -> Array:
 
 
 def daily_weights(model: Parameters) -> Array:
-    """Return the points of each half hour of the day, with mean 1.
+    """Return the number of points in each half hour of the day, scaled to mean 1.
 
-    They are increments of the gamma(anum, bnum) cdf.
+    The numbers are increments of the gamma(anum, bnum) distribution function.
     """
     from scipy.special import gammainc
 

@@ -1,17 +1,19 @@
 """Generate workloads of Khanna et al., Section 5.1: IMAGE, SAT and PPA.
 
-A task of IMAGE reads the images of some patients over a range of dates, one of SAT a
-stretch of chunks along a Hilbert curve through a hot spot, one of PPA a single event
-file. "Varying the values of patient and time attributes" is read in two ways for IMAGE:
-a larger batch follows the same patients over more dates, or more patients over the same
-dates (``image-85-follow-up``). The tasks are spread so that the overlap is as near to
-the requested one as the draw allows. The paper does not define overlap; ``meta`` of
-every instance has two statistics of it:
+A task of IMAGE reads the images of some patients over a range of dates. A task of SAT
+reads chunks along a stretch of a Hilbert curve through a hot spot. A task of PPA reads
+a single event file. "Varying the values of patient and time attributes" is read in two
+ways for IMAGE. A larger batch follows the same patients over more dates, or it follows
+more patients over the same dates (``image-85-follow-up``).
+
+The tasks are spread so that the overlap is as near to the requested one as the draw
+allows. The paper does not define overlap; ``meta`` of every instance has two statistics
+of it:
 
 - A = 1 - distinct files / requests, over the whole batch (requested for IMAGE and PPA);
-- B = mean number of files that two tasks of one hot spot share / mean files a task
-(requested for SAT, where A = 40 % would need 840 files, but there are 500). IMAGE and
-PPA count as one hot spot.
+- B = mean number of files that two tasks of one hot spot share / mean number of files
+  of a task (requested for SAT, where A = 40 % would need 840 files, but there are 500).
+  IMAGE and PPA count as one hot spot.
 """
 
 from collections import Counter
@@ -42,15 +44,15 @@ from ioopt.problems.replication import (
 )
 
 PRESETS = {**BATCHES, **workflows.PRESETS}
-"""Preset name -> settings class."""
+"""For each preset, its settings class."""
 
 SMALL_BYTES = 4_000_000
 LARGE_BYTES = 64_000_000
 CHUNK_BYTES = 50_000_000
 HOT_SPOTS = 4
 FINE = 8
-"""Subdivision of a step in the number of boxes; a fraction of a box is chosen
-proportionally less often.
+"""Number of parts of a step in the number of boxes. If the number of boxes is
+fractional, the last box is chosen less often, in proportion to its fraction.
 """
 # A 5 x 5 map of cells has four 3 x 2 regions around the middle cell, none of which
 # overlap.
@@ -63,16 +65,16 @@ _REGIONS = (
 
 
 Requests = tuple[tuple[int, ...], ...]
-"""Positions of the files that each task reads."""
+"""For each task, the positions of the files that it reads."""
 ScanFile = tuple[str, int, int]
-"""Id, bytes and storage of a file."""
+"""The id, the number of bytes and the storage node of a file."""
 
 
 class Workload(NamedTuple):
-    """Collect files and requests before they become an instance.
+    """Files and requests before they become an instance.
 
-    ``requests`` are positions in ``files`` for each task; ``groups`` is the hot spot of
-    each task.
+    ``requests`` has, for each task, positions in ``files``. ``groups`` has the hot spot
+    of each task.
     """
 
     files: tuple[ScanFile, ...]
@@ -98,8 +100,9 @@ def generate(
 def make(
     preset: str, settings: Settings, rng: np.random.Generator, seed: int | None = None
 ) -> ReplicationProblem:
-    """Return the instance of *settings* and *rng*; record *preset* and *seed* in
-    ``meta``.
+    """Return the instance that *settings* describe, with random numbers from *rng*.
+
+    *preset* and *seed* are recorded in ``meta``.
     """
     maker = next(make for kind, make in _MAKERS.items() if isinstance(settings, kind))
     files, requests, groups = maker(settings, rng)
@@ -140,7 +143,7 @@ def make(
 
 
 def _storages(settings: Settings) -> tuple[Storage, ...]:
-    """Return the storage nodes, if the model has them."""
+    """Return the storage nodes; none if *settings* state no rate for them."""
     rate = settings.storage_rate
     if rate is None:
         return ()
@@ -153,7 +156,7 @@ def _storages(settings: Settings) -> tuple[Storage, ...]:
 def _files_read(
     settings: Settings, files: Sequence[ScanFile], requests: Requests
 ) -> tuple[File, ...]:
-    """Return the files that a task reads, in the order of *files*."""
+    """Return the files that some task reads, in the order of *files*."""
     read: list[File] = []
     for at in sorted(set(chain.from_iterable(requests))):
         name, size, storage = files[at]
@@ -165,7 +168,9 @@ def _files_read(
 def _tasks(
     settings: Settings, files: Sequence[ScanFile], requests: Requests
 ) -> tuple[Task, ...]:
-    """Return a task for each of *requests*; it computes in proportion to its bytes."""
+    """Return a task for each of *requests*, with compute time in proportion to its
+    bytes.
+    """
     seconds_per_byte = settings.compute_seconds_per_mb / 1e6
     tasks: list[Task] = []
     for k, request in enumerate(requests):
@@ -182,8 +187,10 @@ def _tasks(
 
 
 def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
-    """Follow a cohort over dates, one image each; a task reads some patients and
-    dates.
+    """Draw a workload of IMAGE: a cohort of patients with one image for each date.
+
+    A task reads the images of some patients on some dates. The overlap determines the
+    number of dates.
     """
     patients = min(settings.patients_per_task, settings.cohort)
     lengths = _lengths(settings, rng)
@@ -220,11 +227,12 @@ def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
 
 
 def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload:
-    """Follow patients over the same few dates; the overlap sets the number of patients.
+    """Draw a workload of IMAGE with the same few dates for all patients.
 
-    The patients of a task are drawn without repetition, with odds 1 / rank **
-    popularity (the least of exponential times), or with ``together`` are neighbours
-    beginning at an evenly drawn one; its dates start evenly over the follow-up.
+    The overlap determines the number of patients. The patients of a task are drawn
+    without repetition, with odds 1 / rank ** popularity (as the smallest of exponential
+    times). With ``together``, they are neighbours, of which the first one is drawn
+    evenly. The first date of a task is drawn evenly over the follow-up.
     """
     patients = min(settings.patients_per_task, settings.cohort)
     lengths = _lengths(settings, rng)
@@ -259,7 +267,10 @@ def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload
 def _scans(
     settings: ImageSettings, dates: int, rng: np.random.Generator
 ) -> tuple[ScanFile, ...]:
-    """Return one image for each of *dates* and each patient of the cohort, by date."""
+    """Return the images of all patients of the cohort on *dates* dates, by date.
+
+    Each patient has one image for each date.
+    """
     cohort = settings.cohort
     large = _shares(dates * cohort, settings.ct_share, rng)
     names = rng.permutation(max(2000, cohort))[:cohort].tolist()
@@ -276,8 +287,8 @@ def _scans(
 
 
 def _window(cohort: int, patients: Sequence[int], start: int, dates: int) -> list[int]:
-    """Return the positions of the images of *patients* over *dates* dates from
-    *start* on.
+    """Return the positions of the images of *patients* on *dates* dates from *start*
+    on.
     """
     window: list[int] = []
     for date in range(start, start + dates):
@@ -286,9 +297,10 @@ def _window(cohort: int, patients: Sequence[int], start: int, dates: int) -> lis
 
 
 def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
-    """Cover cells and days with one 50 MB chunk each (500 = 25 GB), on a Hilbert curve.
+    """Draw a workload of SAT, with one chunk of 50 MB for each cell and day.
 
-    The curve declusters the chunks over the storage nodes.
+    With 500 chunks these are 25 GB. The chunks lie along a Hilbert curve, which
+    distributes them over the storage nodes.
     """
     bits = max(3, (settings.days - 1).bit_length())
     cells = list(product(range(5), range(5), range(settings.days)))
@@ -359,7 +371,7 @@ def _boxes(
 ) -> list[list[tuple[int, int, int]]]:
     """Return all windows of at least *files* chunks in a hot spot, by first day.
 
-    A window is some cells over some days.
+    A window is a list of chunks (x, y, day): some cells over some days.
     """
     right, up = {1: (1, 1), 2: (2, 1), 4: (2, 2)}[settings.window_cells]
     inside: list[list[tuple[int, int]]] = []
@@ -376,8 +388,9 @@ def _boxes(
 
 
 def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
-    """Make event files of 4 and 64 MB, put on the storages in turn; a task reads one
-    file.
+    """Draw a workload of PPA, in which each task reads one event file.
+
+    The files of 4 and 64 MB are put on the storage nodes in turn.
     """
     files: list[ScanFile] = []
     for at, large in enumerate(_shares(settings.tasks, settings.large_share, rng)):
@@ -400,7 +413,7 @@ def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
 
 
 def _shares(number: int, share: float, rng: np.random.Generator) -> list[bool]:
-    """Return which of *number* files are large.
+    """Return, for each of *number* files, whether it is large.
 
     Of every 30 consecutive files the share *share* is large, in random order.
     """
@@ -421,7 +434,7 @@ def _lengths(
 
 
 def _cap_bytes(settings: ImageSettings | SatSettings) -> int | None:
-    """Return the largest total input of a task; None for no limit."""
+    """Return the largest total input of a task in bytes; None for no limit."""
     if settings.cap == "disk":
         return settings.disk
     if settings.cap == "none":
@@ -439,7 +452,10 @@ def _too_small(file_bytes: int, room: int) -> str:
 def _stretch(
     line: Sequence[int], sizes: Sequence[int], cap: int | None
 ) -> tuple[int, ...]:
-    """Return *line*, cut at its end until its bytes fit *cap*."""
+    """Return *line*, a list of files, cut at its end until its bytes fit *cap*.
+
+    Raises UsageError if not even the first file fits.
+    """
     files: list[int] = []
     total = 0
     for file in line:
@@ -453,7 +469,9 @@ def _stretch(
 
 
 def overlap_a(requests: Sequence[Sequence[int]]) -> float:
-    """Return 1 - distinct files / requests (rule 10).
+    """Return the overlap A = 1 - distinct files / requests (rule 10).
+
+    *requests* has the files of each task.
 
     >>> overlap_a([(0, 1), (1, 2)])
     0.25
@@ -465,8 +483,10 @@ def overlap_a(requests: Sequence[Sequence[int]]) -> float:
 
 
 def overlap_b(requests: Sequence[Sequence[int]], groups: Sequence[int]) -> float:
-    """Return, as a mean over groups, the files that two tasks share / files of a task
-    (rule 10).
+    """Return the overlap B, as a mean over the *groups* of tasks (rule 10).
+
+    In a group, it is the mean number of files that two tasks share, divided by the mean
+    number of files of a task.
 
     >>> overlap_b([(0, 1), (1, 2)], (0, 0))
     0.5
@@ -493,9 +513,10 @@ def nearest(
     overlap: Callable[[Requests], float],
     wanted: float,
 ) -> Requests:
-    """Return the draw whose overlap is nearest to *wanted*.
+    """Return the requests that *draw* gives for the width with the best overlap.
 
-    The overlap falls as the width grows.
+    The best overlap is the one nearest to *wanted*. Widths go from *low* to *high*, and
+    the overlap falls as the width grows.
     """
     first = low
     last = high
@@ -515,9 +536,9 @@ def hilbert_index(point: Sequence[int], bits: int) -> int:
 
     Coordinates are from 0 to 2**bits - 1.
 
-    Source: Skilling, "Programming the Hilbert curve" (2004); declustering by it:
-    Faloutsos and Roseman, "Fractals for secondary key retrieval" (1989), reference
-    [8] of Khanna et al.
+    Sources: Skilling, "Programming the Hilbert curve" (2004). The distribution of data
+    along it is from Faloutsos and Roseman, "Fractals for secondary key retrieval"
+    (1989), reference [8] of Khanna et al.
 
     >>> [hilbert_index(p, 1) for p in ((0, 0), (0, 1), (1, 1), (1, 0))]
     [0, 1, 2, 3]
@@ -552,4 +573,6 @@ _MAKERS: dict[type[Settings], Callable[[Any, np.random.Generator], Workload]] = 
     SatSettings: _sat,
     PpaSettings: _ppa,
 }
-"""Makers by the class of their settings, subclasses first."""
+"""For each settings class, the function that draws a workload; subclasses come
+first.
+"""

@@ -1,8 +1,8 @@
-"""Define settings and presets of the replication workloads.
+"""Settings and presets of the replication workloads.
 
-Sizes accept text such as ``500MB``, rates ``12.5MB/s`` or ``100Mbps``. The defaults are
-those of Sections 5.1 and 5.2 of the paper: 4 compute and 4 storage nodes, a 100 Mbps
-link, 8 Gbps between the nodes, 0.001 s of computing per MB.
+Sizes may be text such as ``500MB``, rates text such as ``12.5MB/s`` or ``100Mbps``. The
+defaults are those of Sections 5.1 and 5.2 of the paper: 4 compute and 4 storage nodes,
+a 100 Mbps link, 8 Gbps between the nodes, 0.001 s of computing per MB.
 """
 
 from typing import Annotated, Literal
@@ -18,23 +18,23 @@ from ioopt.units import parse_bytes, parse_rate
 Disk = Annotated[
     Annotated[int, Field(gt=0)] | None, figure(parse_bytes, unlimited=None)
 ]
-"""Disk of a compute node in bytes; None is unlimited."""
+"""The disk of a compute node in bytes; None is unlimited."""
 Cap = Annotated[
     Literal["disk", "none"] | Annotated[int, Field(gt=0)],
     figure(parse_bytes, disk="disk", none="none"),
 ]
-"""Largest total input of a task: the disk, nothing, or a size in bytes."""
+"""Limit of the total input of a task: the disk, none, or a number of bytes."""
 OptionalRate = Annotated[
     Annotated[float, Field(gt=0, allow_inf_nan=False)] | None,
     figure(parse_rate, none=None),
 ]
-"""Bytes per second, or None."""
+"""A rate in bytes per second, or None."""
 Overlap = Annotated[float, Field(ge=0, le=0.999)]
-"""The paper's overlap as a fraction: 0.85 is 85 %."""
+"""The overlap of the paper as a fraction: 0.85 stands for 85 %."""
 
 
 class Settings(Record):
-    """Settings of all applications."""
+    """Settings that all applications have."""
 
     tasks: Number = 100
     nodes: Number = 4
@@ -44,53 +44,63 @@ class Settings(Record):
     remote_rate: Rate = 12.5e6
     replica_rate: Rate = 1e9
     node_disk_rate: OptionalRate = None
-    """Rate of a compute node's disk; None: only its network interface limits a copy."""
+    """Rate of the disk of a compute node. If None, only the network interface limits a
+    copy.
+    """
     storage_rate: OptionalRate = None
-    """Rate of a storage node's disk; None leaves the storage nodes out of the model."""
+    """Rate of the disk of a storage node; if None, there are no storage nodes."""
     overlap: Overlap = 0.85
     compute_seconds_per_mb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.001
     order: Literal["random", "submission"] = "random"
-    """``submission``: tasks by hot spot, then by the first file that they read."""
+    """With ``submission``, tasks are in order of hot spot, then of the first file they
+    read.
+    """
 
 
 class ImageSettings(Settings):
-    """Configure IMAGE: a task reads images of some patients of a cohort over a range of
-    dates.
+    """Settings of IMAGE.
+
+    A task reads the images of some patients of a cohort over a range of dates.
     """
 
     cohort: Number = 6
-    """Patients under study, out of 2,000; each has one image a date."""
+    """Number of patients under study, of 2,000. Each has one image for each date."""
     patients_per_task: Number = 2
     files_per_task: Number = 6
     spread: Annotated[int, Field(ge=0)] = 2
-    """Files per task are drawn evenly from ``files_per_task`` - spread to + spread."""
+    """The number of files of a task is drawn evenly from ``files_per_task`` - spread to
+    ``files_per_task`` + spread.
+    """
     ct_share: Annotated[float, Field(ge=0, le=1)] = 0.77
-    """Share of 64 MB images; 0.77 x 64 MB + 0.23 x 4 MB = 50 MB, so 300 MB a task."""
+    """Share of images of 64 MB. With 0.77, the mean is 0.77 x 64 MB + 0.23 x 4 MB = 50
+    MB, which is 300 MB for a task.
+    """
     cap: Cap = "disk"
 
 
 class FollowUpSettings(ImageSettings):
-    """Configure the other reading of IMAGE: more patients over the same dates.
+    """Settings of IMAGE in which a larger batch has more patients over the same dates.
 
-    The overlap determines the number of patients.
+    In :class:`ImageSettings`, a larger batch has more dates of the same patients. The
+    overlap determines the number of patients.
     """
 
     cohort: Number = 2000
-    """Patients to choose from."""
+    """Number of patients from which the tasks choose."""
     dates: Number = 15
-    """Dates of the follow-up; each patient has one image a date."""
+    """Number of dates of the follow-up. Each patient has one image for each date."""
     popularity: Annotated[float, Field(ge=0, le=4)] = 1.0
-    """Exponent of popularity: patient r is drawn with odds 1 / r ** popularity
-    (Zipf); 0: evenly.
+    """Exponent of popularity (Zipf): patient r is drawn with odds 1 / r ** popularity.
+    With 0, all patients have the same odds.
     """
     together: bool = False
-    """Whether a task's patients are a window: neighbours beginning at an evenly
-    drawn one.
+    """Whether the patients of a task are neighbours, of which the first one is drawn
+    evenly.
     """
 
 
 class SatSettings(Settings):
-    """Configure SAT: a task reads the chunks of a window near a hot spot.
+    """Settings of SAT: a task reads the chunks of a window near a hot spot.
 
     There are four hot spots.
     """
@@ -99,7 +109,7 @@ class SatSettings(Settings):
     windows: Literal["curve", "box"] = "curve"
     """Form of a window: a stretch of the Hilbert curve, or cells over some days."""
     window_cells: Literal[1, 2, 4] = 4
-    """Cells of a box; few cells over many days overlap less."""
+    """Number of cells of a box. Few cells over many days overlap less."""
     files_per_task: Number = 8
     spread: Annotated[int, Field(ge=0)] = 1
     days: Number = 20
@@ -107,11 +117,11 @@ class SatSettings(Settings):
 
 
 class PpaSettings(Settings):
-    """Configure PPA: a task reads one file."""
+    """Settings of PPA: a task reads one file."""
 
     tasks: Number = 500
     large_share: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """Share of 64 MB files; the others are 4 MB."""
+    """Share of files of 64 MB; the others have 4 MB."""
 
 
 PRESETS: dict[str, type[Settings]] = {
@@ -130,4 +140,4 @@ PRESETS: dict[str, type[Settings]] = {
     # This preset is small enough to be solved to optimality at once.
     "tiny": variant(ImageSettings, tasks=8, nodes=2, disk=None, overlap=0.5),
 }
-"""Preset name -> settings class; its field defaults are the preset."""
+"""For each preset, its settings class; the defaults of the fields are the preset."""

@@ -1,9 +1,9 @@
 """Generate workflows (ours): chains, fork-joins, an in-tree, a mosaic, small groups.
 
-Sizes and compute times are lognormal around their means. First tasks read files from
-remote storage; files that no task reads are to be kept. ``disk_share`` gives every node
-a disk of that many times the bytes of the largest task, because the order of tasks
-matters most on small disks.
+Sizes and compute times have lognormal distributions around their means. The first tasks
+read files from remote storage. Files that no task reads must be saved. With
+``disk_share``, the disk of every node has that many times the bytes of the largest
+task, because the order of tasks matters most on small disks.
 """
 
 import math
@@ -33,18 +33,18 @@ MAX_TASKS = 200_000
 
 
 class Shape(Record):
-    """Configure the tasks and files of all shapes."""
+    """Settings of the tasks and files of all shapes."""
 
     mean_seconds: Mean = 30.0
     mean_mb: Mean = 50.0
     spread: Annotated[float, Field(ge=0, le=3)] = 0.5
     """Sigma of the lognormal distributions of sizes and compute times."""
     task_cores: Few = 1
-    """Largest number of cores of a task, drawn evenly from 1."""
+    """Largest number of cores of a task; the number is drawn evenly from 1 on."""
 
 
 class Settings(Shape):
-    """Configure any workflow; ``disk_share`` takes precedence over ``disk``."""
+    """Settings that all workflows have; ``disk_share`` overrides ``disk``."""
 
     nodes: Number = 4
     cores: Few = 4
@@ -56,8 +56,9 @@ class Settings(Shape):
 
 
 class Chains(Settings):
-    """Configure independent chains, in which each task reads what the previous one
-    wrote.
+    """Settings of independent chains.
+
+    In a chain, each task reads the file that the previous task wrote.
     """
 
     chains: Few = 12
@@ -65,8 +66,10 @@ class Chains(Settings):
 
 
 class ForkJoin(Settings):
-    """Configure rounds: a task splits data, tasks work on the pieces, a task joins
-    them.
+    """Settings of a workflow of rounds.
+
+    In a round, one task splits the data, other tasks work on the pieces, and one task
+    joins them.
     """
 
     rounds: Few = 3
@@ -74,8 +77,9 @@ class ForkJoin(Settings):
 
 
 class InTree(Settings):
-    """Configure a tree: leaves read remote files, each task above reads ``arity``
-    outputs.
+    """Settings of a tree of tasks.
+
+    Leaves read remote files. Every other task reads the outputs of ``arity`` tasks.
     """
 
     leaves: Few = 64
@@ -83,17 +87,18 @@ class InTree(Settings):
 
 
 class Mosaic(Settings):
-    """Configure a workflow like Montage.
+    """Settings of a workflow like Montage.
 
-    Images in a row are projected, compared with neighbours, corrected and added.
+    Images in a row are projected, compared with their neighbours, corrected and added.
     """
 
     images: Annotated[int, Field(ge=2, le=10_000)] = 20
 
 
 class Groups(Settings):
-    """Configure many small independent fork-joins; one arrives every
-    ``every_seconds``.
+    """Settings of many small independent fork-joins.
+
+    One fork-join arrives every ``every_seconds`` seconds.
     """
 
     groups: Few = 30
@@ -102,7 +107,7 @@ class Groups(Settings):
 
 
 class Draft:
-    """Build a workflow step by step."""
+    """A workflow that is built step by step."""
 
     def __init__(self, settings: Shape, rng: np.random.Generator) -> None:
         self.settings = settings
@@ -124,8 +129,9 @@ class Draft:
     ) -> list[str]:
         """Add a task and return the names of its outputs.
 
-        Each of *outputs* is a multiple of the mean size, *work* a multiple of the mean
-        time.
+        Each of *outputs* is the size of an output as a multiple of the mean size.
+        *work* is the compute time as a multiple of the mean time. *release* is the
+        arrival in seconds.
         """
         if len(self.tasks) == MAX_TASKS:
             raise UsageError(f"more than {MAX_TASKS} tasks")
@@ -157,7 +163,7 @@ class Draft:
         return name
 
     def _about(self, mean: float) -> float:
-        """Return a lognormal number with mean *mean*, at most a thousand times as
+        """Return a lognormal number with the given *mean*, at most a thousand times as
         large.
         """
         sigma = self.settings.spread
@@ -166,7 +172,7 @@ class Draft:
 
 
 def chains(draft: Draft, settings: Any) -> None:
-    """Draft chains of tasks (``chains``, ``length``)."""
+    """Add chains of tasks to *draft*; *settings* gives ``chains`` and ``length``."""
     for c in range(settings.chains):
         reads = [draft.remote(f"c{c}.raw")]
         for k in range(settings.length):
@@ -174,7 +180,9 @@ def chains(draft: Draft, settings: Any) -> None:
 
 
 def fork_join(draft: Draft, settings: Any) -> None:
-    """Draft rounds of splits, parts and joins (``rounds``, ``width``)."""
+    """Add rounds of a split, parts and a join; *settings* gives ``rounds`` and
+    ``width``.
+    """
     reads = [draft.remote("raw")]
     for r in range(settings.rounds):
         pieces = draft.task(f"split{r}", reads, *[1.0] * settings.width, work=0.2)
@@ -186,7 +194,7 @@ def fork_join(draft: Draft, settings: Any) -> None:
 
 
 def _in_tree(draft: Draft, settings: InTree) -> None:
-    """Draft a tree from the leaves to its root (``leaves``, ``arity``)."""
+    """Add a tree to *draft*, from the leaves to the root."""
     level = [
         draft.task(f"leaf{k}", [draft.remote(f"raw{k}")], 1.0)[0]
         for k in range(settings.leaves)
@@ -203,7 +211,7 @@ def _in_tree(draft: Draft, settings: InTree) -> None:
 
 
 def mosaic(draft: Draft, settings: Any) -> None:
-    """Draft the mosaic of a row of images (``images``)."""
+    """Add the mosaic of a row of images; *settings* gives the number of ``images``."""
     header = draft.remote("header")
     images = range(settings.images)
     projected = [
@@ -228,7 +236,7 @@ def mosaic(draft: Draft, settings: Any) -> None:
 
 
 def _groups(draft: Draft, settings: Groups) -> None:
-    """Draft fork-joins that arrive one after another (``groups``, ``width``)."""
+    """Add fork-joins that arrive one after another to *draft*."""
     for g in range(settings.groups):
         at = round(g * settings.every_seconds, 6)
         reads = [draft.remote(f"g{g}.raw")]
@@ -256,19 +264,20 @@ PRESETS: dict[str, type[Settings]] = {
     "montage-like": Mosaic,
     "many-small-groups": Groups,
 }
-"""Preset name -> settings class; its field defaults are the preset."""
+"""For each preset, its settings class; the defaults of the fields are the preset."""
 
 
 def _bytes(task: Task, sizes: Mapping[str, int]) -> int:
-    """Return the bytes of all files of *task*."""
+    """Return the total bytes of all files of *task*."""
     return sum(sizes[file] for file in (*task.inputs, *task.outputs))
 
 
 def make(
     preset: str, settings: Settings, rng: np.random.Generator, seed: int
 ) -> ReplicationProblem:
-    """Return the workflow of *settings* and *rng*; record *preset* and *seed* in
-    ``meta``.
+    """Return the workflow that *settings* describe, with random numbers from *rng*.
+
+    *preset* and *seed* are recorded in ``meta``.
     """
     draft = Draft(settings, rng)
     _MAKERS[type(settings)](draft, settings)

@@ -1,9 +1,9 @@
 """Flexible gang assignment (features F5 and F6): instance, patterns of a frame, plan.
 
-A frame of ``K`` quanta holds ``k`` loose slots in ``d`` equal windows and ``K - k``
-strict rows. Lee et al., Section 7, propose strict and loose rounds; rules 10 and 11 are
-ours. Times in seconds; a *position* ``b`` of a job is its ``b``-th aligned block of
-columns.
+A frame has ``K`` quanta. Of these, ``k`` are loose slots in ``d`` equal windows, and
+``K - k`` are strict rows. Lee et al., Section 7, propose strict and loose rounds; rules
+10 and 11 are ours. Times are in seconds. The *position* ``b`` of a job is its ``b``-th
+aligned block of columns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ioopt.problems import base
 class Pattern:
     """Describe a frame of ``rows`` quanta with ``k`` loose slots in ``d`` windows.
 
-    k = 0: none.
+    If ``k`` is 0, the frame has no windows.
     """
 
     k: int
@@ -37,28 +37,30 @@ class Pattern:
 
     @property
     def frame_seconds(self) -> float:
-        """Return L = K q."""
+        """Return the length of the frame, L = K q, in seconds."""
         return self.rows * self.quantum_seconds
 
     @property
     def strict_rows(self) -> int:
-        """Return K - k."""
+        """Return the number of strict rows, K - k."""
         return self.rows - self.k
 
     @property
     def on_seconds(self) -> float:
-        """Return the length of one loose window, k q / d (0 without windows)."""
+        """Return the length of one loose window, k q / d, in seconds (0 without
+        windows).
+        """
         return self.k * self.quantum_seconds / self.d
 
     @property
     def off_seconds(self) -> float:
-        """Return the gap between loose windows, (L - k q) / d."""
+        """Return the gap between two loose windows, (L - k q) / d, in seconds."""
         return self.strict_rows * self.quantum_seconds / self.d
 
     def windows(self) -> tuple[tuple[float, float], ...]:
-        """Return (start, length) in seconds of the loose windows of a frame.
+        """Return (start, length) in seconds of each loose window of a frame.
 
-        Each is followed by R/d strict rows.
+        After each window come (K - k) / d strict rows.
         """
         if not self.k:
             return ()
@@ -78,17 +80,18 @@ Fraction01 = Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False
 """A number from 0 to 1."""
 
 NO_LOOSE_GAMMA = 0.95
-"""Gangedness from which a job cannot use loose or fragmented time (F5)."""
+"""Smallest gangedness of a job that cannot use loose or fragmented time (F5)."""
 WINDOW_COUNTS = (1, 2, 4, 8)
 """Numbers of loose windows that a frame may have (F5)."""
 
 
 class SurfaceEntry(base.Record):
-    """Response of an I/O process to ``on`` seconds of every ``on`` + ``off`` seconds.
+    """Response of an I/O process that may run for a part of every cycle.
 
-    ``slowdown`` is S (mean iteration over the dedicated one), ``beta`` the fraction of
-    the whole cycle in which the process holds its CPU; it is read, never derived from
-    S.
+    It may run for ``on_seconds`` of every ``on_seconds`` + ``off_seconds``.
+    ``slowdown`` is S, the mean time of an iteration divided by that on a dedicated
+    machine. ``beta`` is the fraction of the whole cycle in which the process holds its
+    CPU. It is taken from the table and never derived from S.
     """
 
     on_seconds: base.PositiveSeconds
@@ -99,13 +102,14 @@ class SurfaceEntry(base.Record):
 
 
 MAX_SIDE = 4096
-"""Most columns and rows of a frame."""
+"""Largest number of columns and of rows of a frame."""
 
 
 class FlexibleMachine(base.Record):
-    """Processors in equal columns, the quantum, and the rows ``K`` of the frame.
+    """A machine whose processors form equal columns, with a quantum and a frame.
 
-    ``columns`` defaults to min(processors, 8); ``rows`` to the row count of the strict
+    ``columns`` is the number of columns, by default min(processors, 8). ``rows`` is the
+    number of rows of the frame (``K``), by default that of the strict
     first-fit-decreasing packing.
     """
 
@@ -123,9 +127,8 @@ class FlexibleMachine(base.Record):
 class IoBehaviour(base.Record):
     """Describe a process of an I/O job: Erlang CPU bursts, each followed by an I/O.
 
-    Lee et al., Section 3.2.
-    ``burst_seconds`` is the mean of a burst of ``burst_shape`` phases; the I/O takes
-    ``io_seconds`` on the wall clock.
+    ``burst_seconds`` is the mean length of a burst, which has ``burst_shape`` phases.
+    The I/O takes ``io_seconds`` of wall-clock time. See Lee et al., Section 3.2.
     """
 
     burst_seconds: base.PositiveSeconds = 0.005
@@ -134,7 +137,9 @@ class IoBehaviour(base.Record):
 
     @property
     def dedicated_seconds(self) -> float:
-        """Return the mean time of an iteration on a machine of its own."""
+        """Return the mean seconds of an iteration (burst and I/O) on a dedicated
+        machine.
+        """
         return self.burst_seconds + self.io_seconds
 
 
@@ -153,7 +158,7 @@ class GangJob(IoBehaviour):
         return self.kind == "io"
 
     def refuse(self, keys: tuple[str, ...]) -> None:
-        """Raise ValueError for one of *keys* that is not at its default."""
+        """Raise ValueError if a field in *keys* differs from its default."""
         for key in keys:
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(
@@ -164,10 +169,11 @@ class GangJob(IoBehaviour):
 class FlexibleJob(GangJob):
     """A gang of ``processes``: a compute job, or an I/O job of independent processes.
 
-    A compute job has a gangedness ``gamma`` (loose CPU is worth 1 - gamma), a floor
-    ``phi`` of its progress (None: 0.5 / K) and may balance itself. An I/O job
-    alternates Erlang CPU bursts with an I/O; a coordinated one runs only in strict
-    rows.
+    A compute job has a gangedness ``gamma``; loose CPU time is worth 1 - gamma of
+    strict time. ``phi`` is the least progress that it must make (null: 0.5 / K, K being
+    the rows of the frame). With ``self_balancing``, its processes share their work. An
+    I/O job alternates Erlang CPU bursts with I/O. A ``coordinated`` I/O job runs only
+    in strict rows.
     """
 
     processes: base.PositiveCount
@@ -196,12 +202,14 @@ class FlexibleJob(GangJob):
 
 
 class FlexibleGangProblem(base.Problem):
-    """Jobs to place on a gang-scheduled machine whose frame may hold loose windows.
+    """Jobs to place on a gang-scheduled machine whose frame may have loose windows.
 
-    Objective (maximised): sum over compute jobs of w (n/P) progress - lambda * sum over
-    I/O jobs of w (n/P)(S - 1). ``surface`` is a table of responses; None: the
-    stationary chain of F1. Raises a validation error for sizes that are no powers of
-    two or no multiples of P/C.
+    The objective is maximised. It is the sum over compute jobs of w (n/P) progress,
+    minus lambda times the sum over I/O jobs of w (n/P)(S - 1). w is the weight of a
+    job, n its processes, S its slowdown and P the processors of the machine.
+    ``surface`` is a table of responses of I/O processes; if it is null, the stationary
+    chain of F1 gives them. Raises a validation error for sizes that are no powers of
+    two or no multiples of P/C, C being the columns of the machine.
     """
 
     model_config = ConfigDict(serialize_by_alias=True)
@@ -239,20 +247,22 @@ class FlexibleGangProblem(base.Problem):
 
     @cached_property
     def job_index(self) -> dict[str, int]:
-        """Job id -> position."""
+        """Return the position of each job, by id."""
         return {job.id: at for at, job in enumerate(self.jobs)}
 
     @property
     def column_processors(self) -> int:
-        """Processors in one column, P / C."""
+        """Return the number of processors in one column, P / C."""
         return self.machine.processors // self.machine.num_columns
 
     def job_columns(self, job: int) -> int:
-        """Return how many columns the job at position *job* covers."""
+        """Return the number of columns that the job at position *job* covers."""
         return self.jobs[job].processes // self.column_processors
 
     def num_positions(self, job: int) -> int:
-        """Return how many aligned blocks the job at position *job* can take."""
+        """Return the number of aligned blocks that the job at position *job* may
+        take.
+        """
         return self.machine.num_columns // self.job_columns(job)
 
     def block(self, job: int, position: int) -> range:
@@ -261,15 +271,15 @@ class FlexibleGangProblem(base.Problem):
         return range(position * width, (position + 1) * width)
 
     def share(self, job: int) -> float:
-        """Return w (n/P), the weight of a job in the objective."""
+        """Return w (n/P), the weight of the job at position *job* in the objective."""
         return (
             self.jobs[job].weight * self.jobs[job].processes / self.machine.processors
         )
 
     def phi(self, job: int) -> float:
-        """Return the floor of a compute job's progress.
+        """Return the least progress that the compute job at position *job* must make.
 
-        As given, or half its strict share, 0.5 / K.
+        This is the given floor or, without one, half of the strict share: 0.5 / K.
         """
         given = self.jobs[job].phi
         if given is None:
@@ -277,14 +287,17 @@ class FlexibleGangProblem(base.Problem):
         return given
 
     def by_size(self, jobs: Iterable[int]) -> list[int]:
-        """Return *jobs* by falling size, ties by position in the file."""
+        """Return *jobs* in order of falling size; equal sizes are in the order of the
+        file.
+        """
         return sorted(jobs, key=lambda j: (-self.jobs[j].processes, j))
 
     def first_fit(self, job: int, rows: Iterable[set[int]]) -> tuple[int, int] | None:
-        """Take the first free aligned block of the first row for *job*.
+        """Take the first free aligned block of columns for *job*, in the first possible
+        row.
 
-        *rows* are the columns taken in each. Returns (row, position), None where no row
-        has room.
+        *rows* has the set of taken columns of each row, to which the block is added.
+        Return (row, position of the block), or None if no row has room.
         """
         for row, taken in enumerate(rows):
             for position in range(self.num_positions(job)):
@@ -296,7 +309,9 @@ class FlexibleGangProblem(base.Problem):
 
     @cached_property
     def strict_packing(self) -> tuple[tuple[int, int], ...]:
-        """(row, position) of every job in the strict first-fit-decreasing packing."""
+        """Return (row, position) of every job in the strict first-fit-decreasing
+        packing.
+        """
         rows: list[set[int]] = []
         places: dict[int, tuple[int, int]] = {}
         for job in self.by_size(range(len(self.jobs))):
@@ -309,14 +324,15 @@ class FlexibleGangProblem(base.Problem):
 
     @cached_property
     def num_rows(self) -> int:
-        """Return K: as given, or the row count of the strict packing."""
+        """Return K, the number of rows: as given, or that of the strict packing."""
         return self.machine.rows or 1 + max(row for row, _ in self.strict_packing)
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """Return all patterns of the frame (F5), k = 0 first.
+        """Return all patterns of the frame (F5), in order of k.
 
-        k = 0; 0 < k < K with d windows, d <= min(k, K - k) and d dividing K - k; k = K,
-        d = 1.
+        These are k = 0 without windows, all k from 1 to K - 1, and k = K with d = 1.
+        For k from 1 to K - 1, the number of windows d is 1, 2, 4 or 8, is at most
+        min(k, K - k), and divides K - k.
         """
         rows = self.num_rows
         quantum = self.machine.quantum_seconds
@@ -329,7 +345,9 @@ class FlexibleGangProblem(base.Problem):
         return tuple(found)
 
     def pattern(self, k: int, d: int) -> Pattern | None:
-        """Return the pattern with these numbers, or None if the rules forbid it."""
+        """Return the pattern of *k* loose slots in *d* windows; None if the rules
+        forbid it.
+        """
         for pattern in self.patterns():
             if (pattern.k, pattern.d) == (k, d):
                 return pattern
@@ -337,13 +355,14 @@ class FlexibleGangProblem(base.Problem):
 
 
 class FlexibleGangPlan(base.Plan):
-    """A plan: who runs where and when in a frame.
+    """A plan for a frame: where each job runs, and when.
 
-    ``k``, ``d`` name the pattern; ``home`` gives every job its block; ``rows`` the
-    strict rows it holds (numbered 0 .. K-k-1 in the order of time); ``loose`` the I/O
-    jobs of the loose windows; ``tau_seconds`` the loose and fragment CPU time promised
-    to every process of a compute job per frame; ``column_seconds`` the same per column
-    of the block, for self-balancing jobs, whose processes need not get the same.
+    ``k`` and ``d`` name the pattern. ``home`` has the block of every job. ``rows`` has
+    the strict rows of a job, numbered 0 .. K-k-1 in order of time. ``loose`` has the
+    I/O jobs in the loose windows. ``tau_seconds`` has, for a compute job, the loose and
+    fragment CPU time in a frame that is promised to each of its processes. Processes of
+    a self-balancing job may get different times. For such a job, ``column_seconds`` has
+    the promised time for each column of its block.
     """
 
     k: base.Count
@@ -357,15 +376,16 @@ class FlexibleGangPlan(base.Plan):
     )
 
     def require_jobs_of(self, problem: FlexibleGangProblem) -> None:
-        """Raise ValueError when the plan names a job that the problem does not have."""
+        """Raise ValueError if the plan names a job that the problem does not have."""
         for where in ("home", "rows", "tau_seconds", "column_seconds", "loose"):
             for name in getattr(self, where):
                 base.require_known(f"plan.{where}", name, problem.job_index, "job")
 
     def granted_seconds(self, job: str, width: int) -> tuple[float, ...]:
-        """Return t[j,c] by column of a job: CPU seconds per frame for a process.
+        """Return, for each column c of *job*, t[j,c]: the CPU seconds promised to a
+        process.
 
-        The job has *width* columns.
+        The times are for one frame. The job has *width* columns.
         """
         if job in self.column_seconds:
             return self.column_seconds[job]
@@ -375,9 +395,10 @@ class FlexibleGangPlan(base.Plan):
 def useful_seconds(
     received: tuple[float, ...] | list[float], self_balancing: bool
 ) -> float:
-    """Return the useful progress of processes that received these CPU seconds (F5).
+    """Return the useful CPU seconds of the processes of a job (F5).
 
-    This is n times the least of them, or for a self-balancing job their sum.
+    *received* has the CPU seconds of each process. For a self-balancing job, the result
+    is their sum. Otherwise it is the number of processes times the least of them.
 
     >>> useful_seconds([10, 10, 10, 0], False), useful_seconds([10, 10, 10, 0], True)
     (0, 30)

@@ -1,8 +1,8 @@
 """Message counts of gangs (Lee et al., Section 5), and verdicts on gangedness.
 
-A count is the number of messages that one processor received in one quantum. Gang
-quanta are those in which all processes run; in a disturbed quantum some do not. Then
-counts of running and of absent processors are kept separately.
+A count is the number of messages that one processor received in one quantum. In a gang
+quantum all processes run. In a disturbed quantum some do not run. The counts of
+processors that ran in it and of absent ones are kept separately.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ Counted = Annotated[
     | Annotated[base.Amount, Tag("mean")],
     Discriminator(_form),
 ]
-"""A list of counts, or one number: their mean."""
+"""A list of counts, or one number, which is their mean."""
 Quanta = Literal["gang", "running", "nonrunning"]
 QUANTA: tuple[Quanta, ...] = ("gang", "running", "nonrunning")
 
 
 class MessageCounts(base.Record):
-    """Counts of one application by kind of quantum, or only their means.
+    """Counts of one application for each kind of quantum, or only their means.
 
-    ``gang`` are counts of gang quanta, ``running`` and ``nonrunning`` of the processors
-    that ran and did not run in disturbed quanta. Each is a list, or all are single
-    numbers, their means; what was not recorded is left out. In a complete recording
-    ``absent`` lists, quantum by quantum, the processors that did not run; the other
-    lists are then ordered by quantum, then by processor.
+    ``gang`` has counts of gang quanta. ``running`` and ``nonrunning`` have counts of
+    the processors that ran and that did not run in disturbed quanta. All of them are
+    lists, or all are single numbers, which are means. A kind that was not recorded is
+    left out. In a complete recording, ``absent`` lists for each quantum the processors
+    that did not run. The other lists are then in order of quanta and, for each quantum,
+    in order of processors.
     """
 
     id: base.Name
@@ -69,8 +70,10 @@ class MessageCounts(base.Record):
         return self
 
     def rows(self, processors: int) -> Iterator[tuple[int, int, bool, bool, float]]:
-        """Yield (quantum, processor, ganged, running, messages) of a whole
-        recording.
+        """Yield the counts of a complete recording, in order of quanta and processors.
+
+        Each is (quantum, processor, ganged, running, messages). *ganged* says whether
+        it was a gang quantum, and *running* whether the processor ran.
         """
         gang = iter(self.counts("gang"))
         running = iter(self.counts("running"))
@@ -88,7 +91,7 @@ class MessageCounts(base.Record):
 
     @property
     def means_only(self) -> bool:
-        """Return whether only means are known."""
+        """Return whether only the means of counts are known."""
         return isinstance(self.gang, float)
 
     def counts(self, quanta: Quanta) -> tuple[float, ...]:
@@ -99,7 +102,7 @@ class MessageCounts(base.Record):
         return ()
 
     def mean(self, quanta: Quanta) -> float | None:
-        """Return the mean of one kind of quanta; None when it was not recorded."""
+        """Return the mean count of one kind of quanta; None if it was not recorded."""
         value = getattr(self, quanta)
         if not isinstance(value, tuple):
             return float(value)
@@ -124,7 +127,7 @@ class MessageCountsProblem(base.Problem):
         return self
 
     def _require_whole(self, item: MessageCounts) -> None:
-        """Raise ValueError unless a recording with ``absent`` has all counts."""
+        """Raise ValueError unless *item* has all counts that its ``absent`` implies."""
         size = self.processors
         for quantum, missing in enumerate(item.absent):
             if len(set(missing)) < len(missing) or max(missing, default=0) >= size:
@@ -147,16 +150,20 @@ class MessageCountsProblem(base.Problem):
 
 
 class Verdict(base.Record):
-    """State the class of an application with its evidence.
+    """State the class of an application, with the evidence.
 
-    ``ratio`` is the mean count of the samples used over that of gang quanta (times
-    (P-1)/(P-2) for running processors), ``low`` and ``high`` its 90 % interval; the
-    class is decided against ``threshold``. If running processors decide, ``one_each``
-    is the share of non-running samples with one message from every other process (or
-    one more) or none, and ``running_threshold`` the threshold of the running ones.
-    ``gamma`` is gamma_sub as estimated from the messages of ``stretches`` of quanta,
-    ``gamma_low`` and ``gamma_high`` its 90 % interval. ``reason`` says in words why.
-    What could not be computed is None.
+    ``gangedness`` is decided by comparing ``ratio`` with ``threshold``. ``ratio`` is
+    the mean count of the samples used, divided by the mean count of gang quanta. For
+    running processors, it is multiplied by (P-1)/(P-2). ``low`` and ``high`` are its 90
+    % interval.
+
+    If running processors decide, two more values are known. ``one_each`` is the share
+    of non-running samples with no message, or with one message from every other process
+    (or one more). ``running_threshold`` is the threshold for running processors.
+
+    ``gamma`` is an estimate of gamma_sub from the messages of ``stretches`` of quanta;
+    ``gamma_low`` and ``gamma_high`` are its 90 % interval. ``reason`` explains the
+    class in words. A value is None if it could not be computed.
     """
 
     gangedness: Gangedness

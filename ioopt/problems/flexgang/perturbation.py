@@ -1,7 +1,8 @@
-"""Define the perturbation laboratory (Lee et al., Section 4): programs, environments.
+"""The perturbation laboratory (Lee et al., Section 4): programs and environments.
 
-P processes of one gang run alone; from time to time one processor loses a quantum (Sub)
-or gets an extra one (Add), always the same (FX) or in turn (RR). Times in quanta.
+The P processes of one gang run alone. From time to time one processor loses a quantum
+(Sub) or gets an extra one (Add). This is always the same processor (FX), or each
+processor in turn (RR). Times are in quanta.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from ioopt.errors import MOST_NUMBERS
 from ioopt.problems import base
 
 MOST_INSTRUCTIONS = 2.0**60
-"""Instructions of all processors of a run; times are whole numbers of 64 bits."""
+"""Largest number of instructions of all processors in a run, as times are 64-bit
+integers.
+"""
 Environment = Literal["Sub_FX", "Sub_RR", "Add_FX", "Add_RR"]
 ENVIRONMENTS: tuple[Environment, ...] = ("Sub_FX", "Sub_RR", "Add_FX", "Add_RR")
 Curve = tuple[tuple[int, float], ...]
-"""Pairs of perturbations and mean change of the run time in quanta."""
+"""Pairs of a number of perturbations and the mean change of the run time in quanta."""
 Pattern = Literal["all-to-all", "ring", "pairs", "shift"]
 PATTERNS: tuple[Pattern, ...] = ("all-to-all", "ring", "pairs", "shift")
 
@@ -31,7 +34,7 @@ class Emp(base.Record):
 
 
 class Barrier(base.Record):
-    """A barrier among all processes after every ``interval_quanta`` of work."""
+    """Processes that meet at a barrier after every ``interval_quanta`` of work."""
 
     kind: Literal["barrier"] = "barrier"
     id: base.Name = "Barrier"
@@ -47,11 +50,12 @@ class Workpile(base.Record):
 
 
 class Msg(base.Record):
-    """Exchange requests and replies in phases between barriers.
+    """Processes that exchange requests and replies in phases between barriers.
 
-    A process sends ``requests_per_phase`` requests per phase, evenly spaced from its
-    start, to each partner that ``pattern`` names, without waiting; at the end of the
-    phase it waits for all replies.
+    In each phase, a process sends ``requests_per_phase`` requests to each partner that
+    ``pattern`` names. The requests are evenly spaced from the start of the phase, and
+    the process does not wait between them. At the end of the phase it waits for all
+    replies.
     """
 
     kind: Literal["msg"] = "msg"
@@ -62,8 +66,9 @@ class Msg(base.Record):
 
 
 class Blocking(base.Record):
-    """Send requests at rate ``requests_per_quantum`` of work (lambda); wait for each
-    reply.
+    """Processes that send requests and wait for each reply.
+
+    They send ``requests_per_quantum`` (lambda) requests for each quantum of work.
     """
 
     kind: Literal["blocking"] = "blocking"
@@ -72,14 +77,16 @@ class Blocking(base.Record):
 
 
 class Program(base.Record):
-    """Unequal work between barriers, with messages, as in Table 2 (rule 13).
+    """Processes with unequal work between barriers and with messages, as in Table 2.
 
-    In interval k, ``interval_quanta`` long, process p works for the share ``loads[k %
-    len(loads)][p]`` of it; if ``loads`` is empty, for all of it. Each process receives
-    ``messages_per_quantum`` of the run, sent by the others at random in the first
-    ``active_share`` of their work of an interval. Where they are ``blocking``, half are
-    requests, whose senders wait, and half are replies. A message to an absent process
-    is buffered, which costs ``buffer_instructions`` more.
+    See rule 13. An interval between barriers is ``interval_quanta`` long. In interval
+    k, process p works for the share ``loads[k % len(loads)][p]`` of it. If ``loads`` is
+    empty, every process works for the whole interval. Each process receives
+    ``messages_per_quantum`` messages in each quantum of the run. The other processes
+    send them at random times in the first ``active_share`` of their work of an
+    interval. With ``blocking``, half of the messages are requests, whose senders wait,
+    and half are replies. A message to an absent process is buffered, which costs
+    ``buffer_instructions`` more.
     """
 
     kind: Literal["program"] = "program"
@@ -98,7 +105,7 @@ Application = Annotated[
 
 
 def events_per_quantum(app: Application) -> float:
-    """Return how often a process of *app* synchronises per quantum."""
+    """Return the number of times that a process of *app* synchronises in a quantum."""
     match app:
         case Emp():
             return 1.0
@@ -115,12 +122,13 @@ def events_per_quantum(app: Application) -> float:
 
 
 class PerturbationProblem(base.Problem):
-    """Applications, and the perturbations under which to run each of them.
+    """Applications, and the perturbations under which each of them runs.
 
-    A run has ``perturbations`` of them in batches of ``batch``, ``spacing_quanta``
-    apart within a batch, all in the first ``window`` of the run (1: all of it, as
-    Section 4 has it); batches are at random and do not overlap. Each point is the mean
-    of ``runs`` runs. FX takes ``fixed_processor``.
+    A run has ``perturbations`` perturbations in batches of ``batch``. Those of a batch
+    are ``spacing_quanta`` apart. The batches are placed at random without overlap, in
+    the first part of the run. ``window`` is the share of the run that this part has; it
+    is 1 in Section 4. Each measured value is the mean of ``runs`` runs. The FX
+    environments perturb ``fixed_processor``.
     """
 
     format: Literal["ioopt/perturbation"] = "ioopt/perturbation"
@@ -163,8 +171,10 @@ class PerturbationProblem(base.Problem):
         return self
 
     def _require_runnable(self) -> None:
-        """Raise ValueError if times exceed 64 bits, tables the memory, or runs last
-        too long.
+        """Raise ValueError if a run is too large to be simulated.
+
+        Times must fit in 64 bits and tables in the memory, and runs must not take too
+        long.
         """
         quanta = float(self.processors) * self.work_quanta
         instructions = quanta * self.quantum_instructions
@@ -184,18 +194,22 @@ class PerturbationProblem(base.Problem):
 
     @property
     def num_batches(self) -> int:
-        """Return the number of batches in a run; the last may not be full."""
+        """Return the number of batches in a run; the last one may not be full."""
         return -(-self.perturbations // self.batch)
 
     @property
     def reserved_quanta(self) -> int:
-        """Return the quanta of a batch, from its first to its last perturbation."""
+        """Return the number of quanta from the first to the last perturbation of a
+        batch.
+        """
         return (self.batch - 1) * self.spacing_quanta + 1
 
     @property
     def window_quanta(self) -> int:
-        """Return the whole quanta of the unperturbed run in which perturbations may
-        lie.
+        """Return the number of quanta in which perturbations may lie, from the start of
+        a run.
+
+        The quanta are those of the run without perturbations.
         """
         return int(self.window * self.work_quanta + 1e-9)
 
@@ -203,11 +217,12 @@ class PerturbationProblem(base.Problem):
 class ApplicationSlopes(base.Record):
     """State the measurements of one application.
 
-    ``slopes`` is (T - T_gang) / perturbations by environment, the mean over the
-    runs, and ``deviations`` its standard deviation among them; ``gang_quanta`` is
-    T_gang. ``gamma_sub`` and ``gamma_add`` are None without the environment that
-    they need. ``curves`` are pairs of perturbations and mean change of the run time
-    in quanta (Figure 5).
+    ``gang_quanta`` is T_gang, the run time without perturbations in quanta. ``slopes``
+    has, for each environment, (T - T_gang) / perturbations as the mean over the runs, T
+    being the run time with perturbations. ``deviations`` has its standard deviation
+    among the runs. ``gamma_sub`` and ``gamma_add`` are None without the environment
+    that they need. ``curves`` has pairs of a number of perturbations and the mean
+    change of the run time in quanta (Figure 5).
     """
 
     id: base.Name
@@ -220,8 +235,9 @@ class ApplicationSlopes(base.Record):
 
 
 class PerturbationSlopes(base.Record):
-    """Hold the slopes of the applications, in the instance's order, on P
-    ``processors``.
+    """The slopes of all applications of an instance, in its order.
+
+    They were measured on ``processors`` processors (P).
     """
 
     processors: base.PositiveCount

@@ -1,8 +1,8 @@
-"""Quantum selection (feature F4): jobs, the menu of options, the plan.
+"""Quantum selection (feature F4): the jobs, their menus of options, and the plan.
 
-Every job takes one option (q, f): its quantum q in seconds, and f visits a cycle. The
-slots fill a cycle of length L exactly. Lee et al., Section 3, show the trade-off; the
-problem is ours.
+Every job takes one option (q, f): a quantum of q seconds, and f visits in a cycle. The
+slots of all visits fill a cycle of length L exactly. Lee et al., Section 3, show the
+trade-off; the problem is ours.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ioopt.problems.flexgang.flexible_gang import (
 from ioopt.units import exact
 
 MOST_TICKS = 100_000
-"""Most steps of the time grid in the longest cycle."""
+"""Largest number of steps of the time grid in the longest cycle."""
 MAX_DEFAULT_CYCLES = 48
-"""Most lengths in the default grid of cycle lengths, before the greedy's are added."""
+"""Largest number of default cycle lengths, without those that the greedy adds."""
 
 
 class QuantumMachine(base.Record):
-    """The machine: its number of processors (P of the waste)."""
+    """The machine, of which only the number of processors (P) matters."""
 
     processors: base.PositiveCount = 32
 
@@ -39,9 +39,10 @@ class QuantumMachine(base.Record):
 class QuantumJob(GangJob):
     """A job that owns the whole machine in its slots.
 
-    An I/O job costs weight (S - 1) + mu waste; a compute job costs nothing but needs at
-    least ``floor`` of the cycle. ``visits`` and ``quanta_seconds`` replace the menu's
-    for this job (a compute job visits once by default).
+    An I/O job costs ``weight`` (S - 1) + mu waste, S being its slowdown and waste its
+    fragmentation. A compute job costs nothing but needs at least the share ``floor`` of
+    the cycle. ``visits`` and ``quanta_seconds`` replace those of the common menu for
+    this job. By default, a compute job has one visit.
     """
 
     weight: base.Amount = 1.0
@@ -59,16 +60,17 @@ class QuantumJob(GangJob):
 
 
 Option = tuple[float, int]
-"""(q in seconds, f visits a cycle)."""
+"""An option of a job: a quantum q in seconds, and the number f of visits in a cycle."""
 
 
 class QuantumSelectionProblem(base.Problem):
     """Choose a quantum and visits for every job to minimise sum w (S - 1) + mu waste.
 
-    ``cycles_seconds`` is the grid of cycle lengths (None: multiples of the time grid
-    that the menu can fill, thinned); the greedy's lengths are always added. Raises a
-    validation error for repeated ids or menu entries and for cycle lengths off the time
-    grid.
+    w is the weight of an I/O job and S its slowdown; waste is fragmentation.
+    ``cycles_seconds`` is the grid of cycle lengths. If it is null, the grid has lengths
+    that options can fill, at most 48 of them. The lengths that the greedy finds are
+    always added. Raises a validation error for repeated ids or menu entries, and for
+    cycle lengths that are no multiples of the time grid.
     """
 
     format: Literal["ioopt/quantum-selection"] = "ioopt/quantum-selection"
@@ -103,7 +105,7 @@ class QuantumSelectionProblem(base.Problem):
         return self
 
     def _require_coarse_grid(self) -> None:
-        """Raise ValueError where the longest cycle has more than ``MOST_TICKS``
+        """Raise ValueError if the longest cycle has more than ``MOST_TICKS`` time
         steps.
         """
         longest = Fraction(0)
@@ -119,13 +121,14 @@ class QuantumSelectionProblem(base.Problem):
 
     @cached_property
     def job_index(self) -> dict[str, int]:
-        """Job id -> position."""
+        """Return the position of each job, by id."""
         return {job.id: at for at, job in enumerate(self.jobs)}
 
     @cached_property
     def grid(self) -> Fraction:
-        """Return the time grid in seconds: the greatest time that divides every
-        quantum.
+        """Return the step of the time grid in seconds.
+
+        It is the largest time of which every quantum is a multiple.
         """
         quanta = {exact(q) for q in self.quanta_seconds}
         for job in self.jobs:
@@ -138,15 +141,20 @@ class QuantumSelectionProblem(base.Problem):
         return Fraction(top, bottom)
 
     def ticks(self, seconds: float) -> int:
-        """Return *seconds* in steps of the time grid; exact for quanta and cycles."""
+        """Return the number of time steps in *seconds*; exact for quanta and cycle
+        lengths.
+        """
         return round(exact(seconds) / self.grid)
 
     def seconds(self, ticks: int) -> float:
-        """Return *ticks* steps of the time grid in seconds."""
+        """Return the seconds of *ticks* steps of the time grid."""
         return float(ticks * self.grid)
 
     def options(self, job: int) -> tuple[Option, ...]:
-        """Return the menu of a job in its order: quanta outer, visits inner."""
+        """Return the options (quantum, visits) of the job at position *job*.
+
+        They are in order of quanta and, for each quantum, of visits, as given.
+        """
         item = self.jobs[job]
         quanta = item.quanta_seconds or self.quanta_seconds
         visits: tuple[int, ...] = (1,)
@@ -157,8 +165,9 @@ class QuantumSelectionProblem(base.Problem):
         return tuple(product(quanta, visits))
 
     def one_visit(self) -> QuantumSelectionProblem | None:
-        """Return the problem with every job visiting once; None if a menu lacks one
-        visit.
+        """Return the problem in which every job has one visit.
+
+        Return None if the menu of a job lacks one visit.
         """
         for job in range(len(self.jobs)):
             if all(visits != 1 for _, visits in self.options(job)):
@@ -167,10 +176,10 @@ class QuantumSelectionProblem(base.Problem):
         return self.model_copy(update={"visits": (1,), "jobs": jobs}, deep=False)
 
     def default_cycles(self) -> tuple[int, ...]:
-        """Return the cycle lengths in ticks: as given, else those that options can
-        fill.
+        """Return the lengths in the grid of cycle lengths, in steps of the time grid.
 
-        The latter are thinned evenly to at most :data:`MAX_DEFAULT_CYCLES`.
+        These are the given lengths or, without them, those that options can fill. The
+        latter are thinned evenly to at most :data:`MAX_DEFAULT_CYCLES`.
         """
         if self.cycles_seconds is not None:
             return tuple(sorted({self.ticks(length) for length in self.cycles_seconds}))
@@ -183,20 +192,22 @@ class QuantumSelectionProblem(base.Problem):
 
 
 class Choice(base.Record):
-    """State the option of one job: a quantum in seconds and visits per cycle."""
+    """State the option of one job: a quantum in seconds, and the visits in a cycle."""
 
     quantum_seconds: base.PositiveSeconds
     visits: base.PositiveCount = 1
 
 
 class QuantumPlan(base.Plan):
-    """State the cycle length and every job's option, from which the slots follow."""
+    """State the cycle length and the option of every job; the slots follow from
+    them.
+    """
 
     cycle_seconds: base.PositiveSeconds
     options: dict[base.Name, Choice]
 
     def require_options_of(self, problem: QuantumSelectionProblem) -> None:
-        """Raise ValueError for an unknown job, or an option that is not on its menu."""
+        """Raise ValueError for an unknown job, or for an option that its menu lacks."""
         for name, choice in self.options.items():
             base.require_known("plan.options", name, problem.job_index, "job")
             option = (choice.quantum_seconds, choice.visits)
@@ -205,16 +216,17 @@ class QuantumPlan(base.Plan):
 
 
 Slot = tuple[int, float, float]
-"""(position of the job, start, length) in seconds of the cycle."""
+"""The position of a job, and the start and length of its slot in seconds of a cycle."""
 
 
 def slot_sequence(
     problem: QuantumSelectionProblem, plan: QuantumPlan
 ) -> tuple[Slot, ...]:
-    """Return the slots of one cycle (F4).
+    """Return the slots of one cycle (F4), in order of time.
 
-    Visit n of a job wants to be at (n + 0.5) / f of the cycle. Slots are sorted by the
-    wanted place, ties by job position, and laid back to back from 0.
+    Visit n of a job with f visits has the desired place (n + 0.5) / f in the cycle.
+    Slots are sorted by desired place; slots with equal places are in order of job
+    position. They follow each other without gaps from 0.
     """
     wanted = []
     for name, choice in plan.options.items():
