@@ -36,7 +36,7 @@ from ioopt.verdict import own_bound, past_bound
 PAGE = ROOT / "docs" / "library.md"
 MARK = "<!-- table -->\n"
 """Marks in the page before and after the table."""
-HEAD = ("entry", "value", "bound", "gap %", "solver")
+HEAD = ("entry", "value", "bound", "gap %")
 CLOSED = 1e-6
 """Largest relative gap at which an entry is closed."""
 PLAIN = {"sat": "CP-SAT", "highs": "HiGHS"}
@@ -83,7 +83,7 @@ def row(entry: Entry) -> list[str]:
         percent = max(round(100 * gap, 2), 0.01)  # 0 is for closed entries alone.
     values = [best.best, best.bound, percent]
     shown = ["-" if value is None else f"{value:.6g}" for value in values]
-    return [entry.name, *shown, best.solver]
+    return [entry.name, *shown]
 
 
 def heading(entry: Entry) -> str:
