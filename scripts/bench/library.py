@@ -1,12 +1,11 @@
 """Find better plans for the library: ``library.py SECONDS [--seeds N] [NAME...]``.
 
-Every solver of an entry gets SECONDS; solvers that search run with N seeds. Better
-plans and tighter bounds are written into ``instances/library``. To add an instance, put
-a file into that folder with an empty plan and a value that is worse than the value of
-any plan. With ``--table`` the table of ``docs/library.md`` is written instead; CP-SAT
-and HiGHS then get SECONDS for each program that `ioopt export mps` writes. The sweeps
-``library`` and ``library-additive`` show how far the default solvers are from the best
-known plans.
+Every solver of an entry gets SECONDS; those that search run with N seeds. Better plans
+and tighter bounds are kept in ``instances/library``. To add an instance, put a file
+into that folder with an empty plan and a value worse than that of any plan. With
+``--table`` the tables of ``docs/library.md`` are written instead; CP-SAT and HiGHS get
+SECONDS for each program that `ioopt export mps` writes. The sweeps ``library`` and
+``library-additive`` show how far default solvers are from the best known plans.
 """
 
 from __future__ import annotations
@@ -36,21 +35,23 @@ from ioopt.verdict import own_bound, past_bound
 
 PAGE = ROOT / "docs" / "library.md"
 MARK = "<!-- table -->\n"
-"""The text in the page that stands before and after the table."""
-HEAD = ("entry", "kind", "measure", "value", "bound", "gap %", "class", "who", "when")
+"""The text in the page that stands before and after the tables."""
+HEAD = ("entry", "value", "bound", "gap %")
+CLOSED = 1e-6
+"""Largest relative gap at which an entry is closed."""
 PLAIN = {"sat": "CP-SAT", "highs": "HiGHS"}
 
 
 def improve(known: Entry, seconds: float, seeds: int) -> Entry:
-    """Return *known* with the best plan and the best bound that the solvers find.
+    """Return *known* with the best plan and bound of all solvers.
 
-    Variants of solvers and reference solvers are not run.
+    Variants and reference solvers are not run.
     """
     entry, problem = known, known.problem()
     for spec in registry.solvers_for(entry.kind):
         if spec.variant_of is None and REFERENCE not in spec.abilities:
             for seed in range(seeds if ANYTIME in spec.abilities else 1):
-                if entry.plan and row(entry)[6] == "closed":
+                if entry.plan and closed(entry):
                     return entry
                 with suppress(IooptError):  # The solver does not apply to the instance.
                     result = ioopt.solve(
@@ -60,36 +61,49 @@ def improve(known: Entry, seconds: float, seeds: int) -> Entry:
     return entry
 
 
+def gap_of(entry: Entry) -> float | None:
+    """Return the relative gap between the best value and the bound of *entry*."""
+    return relative_gap(entry.best.best, entry.best.bound, entry.sense)
+
+
+def closed(entry: Entry) -> bool:
+    """Return whether the bound of *entry* proves its value."""
+    gap = gap_of(entry)
+    return gap is not None and gap <= CLOSED
+
+
 def row(entry: Entry) -> list[str]:
-    """Return the line of *entry* in the table, without the columns of CP-SAT and
+    """Return the line of *entry* in its table, without the columns of CP-SAT and
     HiGHS.
     """
     best = entry.best
-    gap = relative_gap(best.best, best.bound, entry.sense)
+    gap = gap_of(entry)
     percent = None
-    group = "hard"
-    if gap is not None:
-        percent = round(100 * gap, 2)
-        if gap <= 1e-6:
-            group = "closed"
-        elif gap <= 0.05:
-            group = "open"
+    if closed(entry):
+        percent = 0.0
+    elif gap is not None:
+        percent = max(round(100 * gap, 2), 0.01)  # 0 is for closed entries alone.
     values = [best.best, best.bound, percent]
     shown = ["-" if value is None else f"{value:.6g}" for value in values]
-    about = [entry.name, entry.kind, entry.measure, *shown, group]
-    return [*about, best.solver, best.date or best.version]
+    return [entry.name, *shown]
+
+
+def heading(entry: Entry) -> str:
+    """Return the heading of the table that holds *entry*."""
+    return f"### {entry.kind}: {entry.measure}"
 
 
 def plain(entry: Entry, seconds: float) -> list[str]:
     """Return, for CP-SAT and for HiGHS, the value and the bound found for the exported
-    program, as text ("-" for kinds without one).
+    program, as text.
 
-    For gangs, the program is that of the pattern of the stored plan.
+    For gangs, the program is that of the pattern of the stored plan. The list is empty
+    for an entry whose measure has no program.
     """
     pattern = {key: str(entry.plan[key]) for key in ("k", "d") if key in entry.plan}
     settings = {"cycles": "acyclic"} if entry.measure == "additive_seconds" else pattern
     if not settings and entry.kind != "quantum-selection":
-        return ["-"] * len(PLAIN)
+        return []
     from ortools.linear_solver.python import model_builder
 
     found = []
@@ -108,15 +122,21 @@ def plain(entry: Entry, seconds: float) -> list[str]:
 
 
 def table(seconds: float) -> None:
-    """Write the table into the page, between its two marks."""
-    rows = [[*row(entry), *plain(entry, seconds)] for entry in entries().values()]
+    """Write a table for each kind and measure into the page, between its marks."""
+    groups: dict[str, list[list[str]]] = {}
+    for entry in entries().values():
+        cells = [*row(entry), *plain(entry, seconds)]
+        groups.setdefault(heading(entry), []).append(cells)
+    made = ""
+    for title, rows in sorted(groups.items()):
+        headers = [*HEAD, *PLAIN.values()][: len(rows[0])]
+        made += f"\n{title}\n\n{render(headers, sorted(rows), 'markdown')}"
     before, _, after = PAGE.read_text("utf-8").split(MARK)
-    made = render([*HEAD, *PLAIN.values()], sorted(rows), "markdown")
-    PAGE.write_text(f"{before}{MARK}\n{made}\n{MARK}{after}", "utf-8")
+    PAGE.write_text(f"{before}{MARK}{made}\n{MARK}{after}", "utf-8")
 
 
 def main() -> None:
-    """Search for better plans, one entry after the other, or write the table."""
+    """Search, entry by entry, or write the table."""
     parser = argparse.ArgumentParser(prog="library.py", description=__doc__)
     parser.add_argument("seconds", type=float)
     parser.add_argument("name", nargs="*", help="of entries; none: all")
@@ -138,9 +158,7 @@ def main() -> None:
 
 
 def _with(entry: Entry, result: Any) -> Entry:
-    """Return *entry* with the improvements that *result* brings: a better plan with its
-    value, or a tighter bound.
-    """
+    """Return *entry* with the improvements of *result*: plan and value, bound."""
     with suppress(UsageError):  # The result is not better.
         changed, wrong = submit(entry, result.model_dump(mode="json"), result.solver)
         if wrong:

@@ -253,15 +253,20 @@ def test_an_entry_of_a_file_of_others(
     assert code == ExitCode.USAGE and "its SHA-256 differs" in errors
 
 
-def test_the_table_of_the_page_is_that_of_the_entries() -> None:
-    """`scripts/bench/library.py SECONDS --table` writes it; what plain solvers
+def test_the_tables_of_the_page_are_those_of_the_entries() -> None:
+    """`scripts/bench/library.py SECONDS --table` writes them; what plain solvers
     found is not judged.
     """
-    lines = bench.PAGE.read_text("utf-8").split(bench.MARK)[1].strip().splitlines()
-    told = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
-    assert [cells[: len(bench.HEAD)] for cells in told] == sorted(
-        map(bench.row, STORED.values())
-    )
+    page = bench.PAGE.read_text("utf-8").split(bench.MARK)[1]
+    told: dict[str, list[list[str]]] = {}
+    for section in page.split("\n### ")[1:]:
+        title, *lines = [line for line in section.splitlines() if line]
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+        told[f"### {title}"] = [cells[: len(bench.HEAD)] for cells in rows[2:]]
+    made: dict[str, list[list[str]]] = {}
+    for entry in sorted(STORED.values(), key=lambda entry: entry.name):
+        made.setdefault(bench.heading(entry), []).append(bench.row(entry))
+    assert told == made
 
 
 def test_an_entry_is_found_by_the_content_of_a_file(tmp_path: Path) -> None:
