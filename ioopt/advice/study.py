@@ -175,8 +175,8 @@ class _Study:
         self._run(each, cells, total)
 
     def _run(self, each: Each, cells: Sequence[Cell], total: int) -> None:
-        """Replay *cells* and store their totals. *total* is the number of all replays,
-        for the progress.
+        """Replay *cells* and store their totals. *total* is the number of all replays
+        of the study, which is reported as progress.
         """
         work = Replayer(self.workload, self.blocks).run
         if each is map:  # other processes report whole cells only

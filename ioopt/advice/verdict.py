@@ -134,8 +134,8 @@ def storage_line(advice: Advice) -> str:
 
 
 def policy_line(advice: Advice) -> str:
-    """Return the line about the best policy: from which I/O fraction and storage rate
-    on it would pay.
+    """Return the line about the best policy. It says at which I/O fractions and storage
+    rates the policy would pay.
     """
     begins = [
         _policy_pays(advice.fraction, fraction_text, falling=False),

@@ -95,8 +95,8 @@ def noisy_runs(
     The factors on times and sizes are log-normal. The dispatcher decides on estimates,
     and learns the true bytes of a task once the task has ended. In the answer,
     ``plan_bytes`` is a smaller quota for planning, with which all runs stay within the
-    quota of *problem*. ``tried`` says whether runs with this smaller quota were
-    simulated and did so.
+    quota of *problem*. ``tried`` is true if runs with this smaller quota were
+    simulated, and all of them stayed within the quota.
     """
     quota = problem.quota_bytes or 0
     plan_bytes = quota

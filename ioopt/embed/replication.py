@@ -468,8 +468,8 @@ class ReplicationPlanner:
 
 
 def _order_of(plan: object) -> Order:
-    """Return, for each node, the tasks in its queue of *plan*. Copy entries are left
-    out, because the scheduler stages files itself.
+    """Return, for each node, the tasks in the queue that *plan* gives the node. Copy
+    entries are left out, because the scheduler stages files itself.
     """
     if plan is None:
         raise UsageError("the solver found no plan")

@@ -1,9 +1,9 @@
-"""Write the instances of sweeps for which there is no generator: recorded workflows,
-small disks, logs.
+"""Write instances that a sweep needs and no generator makes: recorded workflows, small
+disks, logs.
 
-A function for each sweep writes instances into a folder. Their names begin with the
-group under which the table of the sweep counts them. The function may also return the
-best known values of some instances, keyed by name.
+There is a function for each such sweep, which writes instances into a folder. The name
+of an instance begins with the group under which the table of the sweep counts it. The
+function may also return the best known values of some instances, keyed by name.
 """
 
 from __future__ import annotations

@@ -54,11 +54,12 @@ def small(tasks: int, seed: int) -> Any:
 
 
 def row(name: str, problems: list[Any]) -> list[Any]:
-    """Return a row of the table: mean gaps of three bounds, and the number of plans
-    that each bound proves optimal.
+    """Return a row of the table: the mean gaps of three lower bounds, and how many
+    plans each bound proves optimal.
 
-    The three bounds are the bound without the relaxation, the bound of all plans, and
-    the bound of plans made of queues.
+    The first bound is computed without the relaxation. The second holds for all plans.
+    The third holds only for plans without copy entries and without a record of
+    dispatches.
     """
     gaps = []
     proofs = []

@@ -232,7 +232,9 @@ def _swings(values: Sequence[float]) -> bool:
 
 
 def against_trend(reading: Reading) -> Found:
-    """Judge whether Figure 3 has more steps against its trend than Figure 2."""
+    """Judge whether the curves of Figure 3 have more steps against their trend than the
+    curves of Figure 2.
+    """
     third = curves(reading, "3", "slowdown")
     second = curves(reading, "2", "slowdown")
     against = [sum(step > 0 for step in _steps(x)) for x in third.values()]

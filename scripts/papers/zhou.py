@@ -458,8 +458,8 @@ def cheaper(runs: Runs, few: int, many: int) -> Found:
 def fill_over_adaptive(
     runs: Runs, metric: str, factors: Sequence[float], loop: str, limit: float
 ) -> Found:
-    """Judge *metric* under FILL divided by that under ADAPTIVE against *limit*, on
-    mira-month at each expansion factor.
+    """Judge whether *metric* under FILL is at most *limit* times *metric* under
+    ADAPTIVE, on mira-month at each expansion factor.
     """
     figures = []
     words = []
