@@ -1,4 +1,1 @@
-"""Formulations of mathematical programs, one file for each modelled system.
-
-A formulation only builds a program; the backends in ``solvers`` solve it.
-"""
+"""Formulations of mathematical programs; backends in ``solvers`` solve them."""

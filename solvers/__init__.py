@@ -1,4 +1,1 @@
-"""Solvers of instances, one file for each technique.
-
-Solvers never formulate a program; they use those in ``models``.
-"""
+"""Solvers of instances; their programs are formulated in ``models``."""

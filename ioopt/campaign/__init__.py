@@ -1,3 +1,1 @@
-"""Sweeps and studies: many runs over instances, solvers and seeds, stored in one
-file.
-"""
+"""Sweeps and studies: runs over instances, solvers and seeds, stored in a file."""

@@ -1,4 +1,4 @@
-"""Draw measurements in the form of Figures 2, 3, 5 and 10 of Lee et al."""
+"""Draw measurements in the form of Lee et al., Figures 2, 3, 5 and 10."""
 
 import math
 from collections.abc import Mapping, Sequence

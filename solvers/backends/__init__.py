@@ -1,3 +1,1 @@
-"""Backends: one module for each of PuLP, MathOpt, CP-SAT and scipy, which run
-programs.
-"""
+"""Backends that run programs, a module each: PuLP, MathOpt, CP-SAT and scipy."""

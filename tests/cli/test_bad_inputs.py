@@ -239,7 +239,7 @@ def test_gang_scheduler_takes_no_nonsense() -> None:
     assert scheduler.arrive("b", [2], 900.0, 1800.0, now=1.0)
     for now in (None, "x", float("nan"), 1e400, [], True):
         assert scheduler.matrix(now) == before  # type: ignore[arg-type]
-    assert "no time in seconds" in scheduler.notes[-1]
+    assert "not a number of seconds" in scheduler.notes[-1]
     assert not scheduler.served("a", "x", None)  # type: ignore[arg-type]
     assert "ignored" in scheduler.notes[-1]
     assert not scheduler.arrive("c", [3], 900.0, 1800.0, now=float("inf"))

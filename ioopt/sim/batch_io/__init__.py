@@ -1,3 +1,1 @@
-"""Simulate batch I/O. Plain Python and numba run the same code (see :mod:`.state`).
-Rule numbers refer to docs/rules/batch-io.md.
-"""
+"""Simulate batch I/O by the rules of docs/rules/batch-io.md, plain or compiled."""

@@ -126,7 +126,7 @@ def test_times_follow_from_the_io_quantities() -> None:
 
 def test_settings_that_cannot_go_together() -> None:
     problem = ioopt.load(workload())
-    with pytest.raises(UsageError, match="exact arithmetic"):
+    with pytest.raises(UsageError, match="arithmetic=exact needs"):
         ioopt.solve(
             problem, "gs", settings={"engine": "compiled", "arithmetic": "exact"}
         )
