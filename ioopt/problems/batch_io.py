@@ -319,9 +319,8 @@ class IoGrantsPlan(base.Plan):
 def beyond(
     problem: BatchIoProblem, plan: BatchIoPlan | None, schedule: base.Json | None
 ) -> base.Json:
-    """Return in which respects a plan deviates from the instance.
-
-    These are the loop and the expansion factor.
+    """Return the loop and the expansion factor of a plan, which need not be those of
+    the instance.
     """
     told = plan or BatchIoPlan(policy="fill")
     return {"loop": told.loop, "ef": told.ef}

@@ -8,10 +8,13 @@ FINISHED_SECONDS = 1e-7
 
 
 def mean_slowdown_bound(problem: GangProblem) -> float | None:
-    """Return a lower bound on the mean of max(t_f - t_a, T) / max(L, T).
+    """Return a lower bound on the mean slowdown of the jobs.
 
-    It is the larger of two bounds: one lets every job run alone, the other lets all
-    jobs share the nodes as a fluid.
+    The slowdown of a job is max(t_f - t_a, T) / max(L, T): it arrives at t_a, finishes
+    at t_f and would run for L seconds on its file nodes alone; T is the quantum.
+
+    The result is the larger of two bounds: one lets every job run alone, the other lets
+    all jobs share the nodes as a fluid.
     """
     if not problem.jobs:
         return None

@@ -287,7 +287,9 @@ def by_bytes(engine: Engine, order: Sequence[int], in_turn: bool = False) -> Ann
 
 
 def again(engine: Engine, ordered: Annealing) -> Annealing:
-    """Return an annealing by bytes that continues from the best order of *ordered*."""
+    """Return an annealing that begins with the best order of *ordered* and scores an
+    order by the time of its transfers, without a replay.
+    """
     best = ordered.line
     line = engine.line([*map(int, best.best_order)], [*map(int, best.best_node)], True)
     return Annealing(engine, engine.arrays([]), line, 10, by_bytes=True)
