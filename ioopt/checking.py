@@ -49,14 +49,8 @@ def check(
     link: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[Violation]:
-    """Check *result*, a result or a bare plan, against the instance *source*; return
-    the violations, an empty list if there are none.
-
-    Without *result*, only the instance is checked. Every statement of a Result is
-    checked, not only its plan. *settings* are the settings, such as ``{"loop":
-    "open"}``, that the result may add to its instance; any other added setting is a
-    violation. *link* is short for the setting ``{"link": link}``. Raises InstanceError
-    for invalid input and for an instance that no plan can serve.
+    """Return the violations of *result* against the instance *source*; the body of
+    :func:`ioopt.check`, which explains the parameters.
     """
     problem = load(source)
     require_servable(problem)

@@ -299,8 +299,10 @@ def parse_assignments(
 
 
 def _digits(value: object) -> object:
-    """Return a number such as ``8e9`` as text with all its digits, because pydantic
-    reads integers in this form; other values unchanged.
+    """Return text such as ``8e9`` that stands for a whole number with all its digits.
+
+    Pydantic does not read an integer with an exponent. Any other value is returned
+    unchanged.
     """
     if not isinstance(value, str):
         return value
@@ -325,7 +327,7 @@ def parse_settings(
     try:
         return cls.model_validate({key: _digits(value) for key, value in given.items()})
     except UsageError as error:
-        # The error of a value with a unit begins with the name of the field.
+        # The message about a bad value with a unit begins with the name of its field.
         name, _, rest = str(error).partition(": ")
         field = cls.model_fields.get(name)
         alias = name if field is None or field.alias is None else field.alias

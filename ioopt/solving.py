@@ -280,23 +280,7 @@ def solve(
 ) -> Result:
     """Solve one instance and return a checked, simulated :class:`Result`.
 
-    The parameters from *time_limit* to *log* are those of
-    :class:`ioopt.options.SolveOptions` (the time limit also as text, ``"2min"``).
-    *settings* are the solver's own settings (``--set`` on the command line), and
-    *warm_start* is a Result or a plan. If *measure* is given, the objective, bound and
-    gap of the result refer to that metric, and solvers that can optimise it do so.
-    Otherwise they refer to the solver's own objective.
-
-    *solver* is a name (None: the default solver of the kind), ``"module:function"``, or
-    a function. The function takes the problem, or the problem and a
-    :class:`~ioopt.protocols.SolveRequest`. It returns an Outcome, a plan or the plan's
-    dictionary. If *bound* is False, no bound is computed for solvers that prove none,
-    because such a bound may need an integer program. The time limit counts from this
-    call, or from the time when the caller made *deadline*.
-
-    Raises UsageError or InstanceError for bad input, BackendMissingError, and OutOfTime
-    when *source* cannot be read in time. Infeasibility, other limits and failing
-    solvers are returned as results.
+    This is the body of :func:`ioopt.solve`, which explains the parameters and errors.
 
     >>> result = solve("two-writers", "fill")
     >>> result.status.value, result.violations

@@ -110,9 +110,10 @@ def replication_timeline(
     """Return the timeline of the ``schedule`` of a replication result: computing,
     transfers and evictions. Each node is a resource.
 
-    A save is drawn as an interval of its sender. If *sizes* (bytes of each file) are
-    given, every core has its own intervals, and transfers have rates. Otherwise
-    neighbouring cores share one interval, and critical intervals are marked.
+    A save, which is a transfer to no node, is drawn in the row of the node that sends
+    it. If *sizes* (bytes of each file) are given, each core of a task gets its own
+    interval, and transfers get rates. Otherwise neighbouring cores of a task share one
+    interval, and the intervals of critical tasks and transfers are marked.
     """
     found: list[Interval] = []
     for row in schedule["tasks"]:

@@ -61,12 +61,8 @@ def compare(
     """Run *solvers* (default: the kind's own list) on *source* and return a DataFrame
     with one row for each solver, indexed by the solver's name.
 
-    *source* is an instance, or a list of them; for a list the index is (instance,
-    solver). A solver is a name, ``name:key=value``, ``module:function``, or a function.
-    *options* are keywords of :func:`ioopt.solving.solve`. The columns are the status,
-    the measure (in its unit; default: the kind's first one) with its bound, its gap and
-    its ratio to the best, the seconds of building and solving, and two more metrics. If
-    *wide* is true, the columns are all fields of a result and all metrics.
+    This is the body of :func:`ioopt.compare`, which explains the parameters and the
+    columns. *options* are keywords of :func:`ioopt.solving.solve`.
 
     >>> table = compare("cycle3", ["minmin", "job-data-present"])
     >>> table["makespan_seconds"].round(3).to_dict()

@@ -315,7 +315,8 @@ class IoPolicy:
     code use the same ``grant``. For this it must be a function at module level that
     numba can compile. It must work on lists or arrays and on floats or Fractions, and
     must allocate no memory. Other functions, such as closures, run in plain Python
-    only. Without ``grant`` every request always has its peak rate.
+    only. If ``grant`` is None, every request
+    always has its peak rate.
 
     ``full_when_fits`` says that the policy grants all peak rates whenever they fit
     together; it is then not called. The view passes ``top`` and ``power`` to the policy

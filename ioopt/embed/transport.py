@@ -194,7 +194,7 @@ def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
     group; at the end, exit.
     """
     os.setpgid(0, 0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells when to end
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     silence_streams()
     with (

@@ -1,8 +1,8 @@
 """Measure the two-job quantum model (Lee et al., Section 3.2; feature F1, rules 1 to 3
 of docs/rules/flexgang.md).
 
-Each pair of quanta is measured either by the stationary chain or by a simulation of
-events in whole nanoseconds.
+Each pair of quanta is measured either by the stationary chain or by an event simulation
+whose times are whole nanoseconds.
 """
 
 from statistics import fmean

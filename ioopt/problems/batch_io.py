@@ -98,8 +98,8 @@ class Machine(base.Lean):
         nodes.
 
         This is min(p, b N_i, BW_max) (rules 5, 24). p is the *own* peak rate of the
-        job, if it has one. b N_i is the rate of its nodes, and BW_max the rate of the
-        storage.
+        job, if it has one; b is the rate of one node, N_i is *nodes*, and BW_max is the
+        rate of the storage.
         """
         rate = min(self.node_bytes_per_second * nodes, self.storage_bytes_per_second)
         if own is None:

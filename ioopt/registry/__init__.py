@@ -446,7 +446,7 @@ functions of the user.
 
 def refuse_own(why: str) -> None:
     """Refuse functions of the user as solvers, from now on and in this process, so that
-    no name of a solver can import code.
+    naming a solver cannot import code.
     """
     _OWN_REFUSED[:] = [why]
 

@@ -20,8 +20,9 @@ Variables:
   request and v_i from its finish on.
 - b_pq is 1 if point p is not after point q, else 0.
 
-Minimise the sum over the chains of the time of the last finish. Without a constant this
-is the total delay. Where point p is not after point q:
+The objective, to be minimised, is the sum of the times at which the chains finish their
+last requests. It differs from the total delay only by a constant. The constraints for
+points p and q, where p is not after q:
 
 (1) t_p <= t_q
 (2) 0 <= W_iq - W_ip <= rho_i (t_q - t_p) for every request i

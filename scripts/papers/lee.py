@@ -141,7 +141,7 @@ def one_pair(qi: float, qc: float, donation: str) -> dict[str, Any]:
 
 
 def curves(reading: Reading, figure: str, what: Measure) -> Curves:
-    """Return the curves of Figure 2 or 3, as lists of *what*.
+    """Return the curves of Figure 2 or 3, as lists of values of the measure *what*.
 
     In Figure 2 there is a curve against qc for each qi; in Figure 3 there is a curve
     against qi for each qc.

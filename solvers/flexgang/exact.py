@@ -285,7 +285,9 @@ def _baselines(
     """Return the plans of strict, strict + fill and the best of *greedy*, as far as
     they are valid.
 
-    They and the request's plan are offered to *search* as start plans.
+    Offer to *search*, as start plans, these plans, all plans of *greedy*, and the start
+    plan of the request. Plans of *greedy* and the start plan are left out if *search*
+    does not have their pattern.
     """
     found: dict[str, FlexibleGangPlan] = {}
     for name, fill in (("strict", False), ("strict-fill", True)):

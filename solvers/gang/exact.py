@@ -250,9 +250,10 @@ class ExactPolicy:
         counts: dict[int, int],
         bound: float,
     ) -> tuple[Placed | None, float]:
-        """Solve the row model; return the options placed, or None, and the better
-        bound.
+        """Solve the row model. Return the placed options of the best matrix, and the
+        smaller of *bound* and the model's own bound.
 
+        The options are None if no matrix is better than that of the greedy.
         The model starts from the better of two matrices: that of the greedy (*spans*),
         and the part of *counts* that can be laid out.
         """

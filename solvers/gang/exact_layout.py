@@ -45,9 +45,10 @@ def lay_out(
 def _in_gaps(
     question: Question, counts: Mapping[int, int], masks: dict[int, int]
 ) -> dict[int, int] | None:
-    """Add contiguous columns to *masks* for the remote options in *counts*.
+    """Add to *masks*, for each remote option in *counts*, a mask of contiguous columns
+    in the tightest gap; return *masks*.
 
-    Return None if one of them finds no gap.
+    Return None if an option finds no gap.
     """
     levels = question.levels
     # crowded[k]: the nodes that at least k of the masks cover (crowded[0] is unused).

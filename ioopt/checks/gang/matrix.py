@@ -75,9 +75,10 @@ def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> flo
     """Return the value of a matrix: the sum over its jobs of weight times speed times
     number of rows.
 
-    *kind* names the weight. The speed is 1 for local jobs and L/R for remote jobs,
-    where L and R are the local and the remote run time. For a job that migrates the
-    speed is reduced by C/(2T), where C is the time of a migration and T the quantum.
+    *kind* is the kind of weight, as for :func:`weight_of`. The speed is 1 for local
+    jobs and L/R for remote jobs, where L and R are the local and the remote run time.
+    For a job that migrates the speed is reduced by C/(2T), where C is the time of a
+    migration and T the quantum.
     """
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
     machine = problem.machine

@@ -1,8 +1,9 @@
 """Message counts of gangs (Lee et al., Section 5), and verdicts on gangedness.
 
 A count is the number of messages that one processor received in one quantum. In a gang
-quantum all processes run. In a disturbed quantum some do not run. The counts of
-processors that ran in it and of absent ones are kept separately.
+quantum all processes of the application run; in a disturbed quantum some do not. For
+disturbed quanta, the counts of processors whose process ran are kept apart from those
+of the other processors.
 """
 
 from __future__ import annotations

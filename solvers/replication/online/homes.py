@@ -115,7 +115,8 @@ class Homes:
         """Return the home of task *k*: the node on which its inputs can be complete
         soonest.
 
-        Ties go to the node whose stretch contains the task, then to the first node.
+        In a tie, the node to which :meth:`_deal` assigned the task comes first, if it
+        assigned the task to one; then the node with the lowest number.
         """
         missing: dict[int, float] = {}
         costs: dict[int, float] = {}

@@ -128,7 +128,7 @@ class Rounds:
     def run(self) -> ReplicationPlan:
         """Make rounds until every task is planned; return the plan.
 
-        After the deadline or an interruption, rounds are made without models.
+        After the deadline or an interruption, no models are solved in further rounds.
         """
         pending = list(range(len(self.problem.tasks)))
         if not any(node.disk_bytes is not None for node in self.problem.nodes):
