@@ -241,6 +241,11 @@ def until(condition):
         assert time.monotonic() < end, "it never came true"
 
 
+def known(client):
+    """How many tasks have reached the scheduler."""
+    return client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+
+
 def held(client):
     """How many tasks the plugin keeps back."""
 
@@ -387,7 +392,8 @@ def test_restarted_workers_take_the_next_graph():
     graph, last = tree_graph(8)
     with placing(2, processes=True) as (_, client, report):
         blocked = [client.submit(wait_for, "never", k) for k in range(6)]
-        until(lambda: len(busy(client)) == 2)
+        # A task that reached the scheduler after the restart would not be dropped.
+        until(lambda: known(client) == 6 and len(busy(client)) == 2)
         client.restart()
         assert {future.status for future in blocked} == {"cancelled"}
         assert client.get(graph, last) == bytes(1000)
