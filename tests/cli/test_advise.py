@@ -215,6 +215,7 @@ def test_a_guess_never_decides_alone():
     )
 
 
+@pytest.mark.slow
 def test_the_same_question_has_the_same_answer_in_two_processes(monkeypatch):
     monkeypatch.setattr(study, "FACTORS", (1.0,))
     asked = pairs(io=IoRule(0.2), draws=2)

@@ -9,7 +9,7 @@ import pytest
 import ioopt
 from ioopt.catalog import entries
 
-SLOW = ("quantum-selection", "flexible-gang")
+SLOW = ("quantum-selection", "flexible-gang", "work-directory")
 KINDS = {
     "replication": "--preset image-85 --set tasks=16 --set disk=400MB",
     "batch-io": "--preset tiny",

@@ -170,6 +170,7 @@ def test_snakemake_runs_a_workflow_with_it(tmp_path):
     assert not any((tmp_path / "tmp").glob("*.txt"))
 
 
+@pytest.mark.slow
 def test_ten_thousand_jobs_that_all_differ_are_nearly_as_good_as_the_bound():
     rng = random.Random(9)
     jobs = [

@@ -48,7 +48,7 @@ def _best(chains: list[Chain], most: float) -> float:
     return answer.objective - model.ideal
 
 
-@pytest.mark.parametrize("seed", first(2, range(4)))
+@pytest.mark.parametrize("seed", first(1, range(4)))
 def test_the_program_finds_the_best_of_all_orders(seed: int) -> None:
     chains = _chains(seed)
     true = least_delay([(chain.begin, chain.steps) for chain in chains])

@@ -43,7 +43,7 @@ def reference_process(
     return requests, away
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     qi=st.integers(1, 9),
     qc=st.integers(0, 9),
@@ -208,7 +208,7 @@ tables = st.integers(2, 4).flatmap(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     rows=tables,
     quantum=st.integers(2, 7),
@@ -237,7 +237,7 @@ def test_applications_equal_ticks(
         )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(rows=tables, quantum=st.integers(2, 7), blocking=st.booleans(), data=st.data())
 def test_programs_equal_ticks(
     rows: Any, quantum: int, blocking: bool, data: Any

@@ -85,7 +85,7 @@ def test_replay_evicts_by_the_same_rule():
 
 def test_plans_equal_the_exact_planner():
     evictions = 0
-    for seed in range(400):
+    for seed in range(200):
         instance, _, _ = random_case(seed)
         order, ready, evicted = ready_min_min(instance)
         plan, ends = plan_minmin(ioopt.load(instance))
@@ -94,4 +94,4 @@ def test_plans_equal_the_exact_planner():
         assert ends == pytest.approx(
             [float(value) for value in ready.values()], abs=1e-9
         ), seed
-    assert evictions > 200, "the disks must be tight enough to test anything"
+    assert evictions > 100, "the disks must be tight enough to test anything"

@@ -10,7 +10,7 @@ from workflow_timeline import CASES, disagreement
 
 @pytest.mark.parametrize(
     ("kind", "engine", "last"),
-    [("workflow", "python", 120), ("options", "python", 120), ("batch", "python", 400)]
+    [("workflow", "python", 120), ("options", "python", 120), ("batch", "python", 200)]
     + [
         pytest.param(kind, engine, 500, marks=pytest.mark.slow)
         for kind in CASES

@@ -223,6 +223,7 @@ class Wordy(Whole):
 """
 
 
+@pytest.mark.slow
 def test_a_kind_that_cannot_be_one_is_named(tmp_path):
     """A module of the last version, classes that lack what every kind has, names that
     are taken.
@@ -277,6 +278,7 @@ EMPTY = SolverSpec("empty", ("gang",), "json:nothing", "empty", "ours")
 """
 
 
+@pytest.mark.slow
 def test_a_solver_without_kind_or_function_breaks_no_other(tmp_path):
     (tmp_path / "rows.py").write_text(ROWS)
     names = ("lost", "unset", "stray", "empty")

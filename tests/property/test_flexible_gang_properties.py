@@ -64,7 +64,7 @@ def problems(draw: Any) -> FlexibleGangProblem:
     return FlexibleGangProblem.model_validate(document)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(problem=problems())
 def test_heuristic_plans_are_sound_and_points_of_the_model(
     problem: FlexibleGangProblem,

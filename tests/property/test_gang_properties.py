@@ -15,7 +15,7 @@ ONLINE = ("gs", "iogs", "adaptive-iogs", "migrate-iogs", "guarded-iogs", "index-
 SEEDS = st.integers(0, 10**6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(SEEDS)
 def test_every_policy_passes_the_checker(seed: int) -> None:
     problem = random_workload(seed)
@@ -32,7 +32,7 @@ def test_every_policy_passes_the_checker(seed: int) -> None:
         assert ioopt.check(problem, result) == []
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(SEEDS)
 def test_every_decision_passes_the_checker(seed: int) -> None:
     problem = random_matrix(seed)

@@ -73,7 +73,7 @@ QUESTION = {"loop", "ef", "policy", "top"}
 """Of a plan: another one that is sound and has the same figures is
 another true answer.
 """
-FEW = 120
+FEW = 60
 
 
 def parts(node: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

@@ -110,7 +110,7 @@ def least(costs: QuantumCosts) -> float:
     return best
 
 
-@pytest.mark.parametrize("seed", first(2, SEEDS))
+@pytest.mark.parametrize("seed", first(1, SEEDS))
 def test_both_integer_programs_equal_the_oracle(seed: int) -> None:
     costs = QuantumCosts(random_problem(seed))
     grid, oracle = cycle_grid(costs), least(costs)
