@@ -18,7 +18,7 @@
 #ifdef CHECKED
 #include <stdio.h>
 #include <stdlib.h>
-static int64_t within(int64_t index, int64_t length, int line) {
+static inline int64_t within(int64_t index, int64_t length, int line) {
   if (index < 0 || index >= length) {
     fprintf(stderr, "line %d: index %lld of %lld\n", line, (long long)index,
             (long long)length);
@@ -26,7 +26,7 @@ static int64_t within(int64_t index, int64_t length, int line) {
   }
   return index;
 }
-static int64_t fitting(int64_t value, int64_t most, int line) {
+static inline int64_t fitting(int64_t value, int64_t most, int line) {
   if (value > most || value < -most - 1) {
     fprintf(stderr, "line %d: %lld in a narrow field\n", line, (long long)value);
     abort();

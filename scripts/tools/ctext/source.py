@@ -187,7 +187,9 @@ class Library:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return self.type_of(module, ast.parse(node.value, mode="eval").body)
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            parts = (
+                node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            )
             items = tuple(self.type_of(module, part) for part in parts)
             if node.value.id in LISTS and len(items) == 1:
                 return list_of(items[0])

@@ -22,7 +22,7 @@ names would mean the same object.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -71,13 +71,12 @@ COMPARED = {
     ast.Eq: "==",
     ast.NotEq: "!=",
 }
-WORDS_OF_C = {
-    *(
-        "auto case char const default do double enum extern float goto inline int long "
-        "register restrict short signed sizeof static struct switch typedef union "
-        "unsigned void volatile y0 y1 yn j0 j1 jn gamma log exp"
-    ).split(),
-}
+_WORDS = """
+auto case char const default do double enum extern float goto inline int long register
+restrict short signed sizeof static struct switch typedef union unsigned void volatile
+exp gamma j0 j1 jn log y0 y1 yn
+"""
+WORDS_OF_C = frozenset(_WORDS.split())
 """Names that mean something else in C: they get an underscore."""
 
 
@@ -183,18 +182,13 @@ def translate(root: Path, entries: Iterable[str]) -> str:
 def _written(program: Program, exported: set[str], bodies: dict[str, str]) -> str:
     """Return the whole C file."""
     parts = [Path(__file__).with_name("head.h").read_text("utf-8").rstrip()]
-    parts.append(
-        "\n".join(
-            f"#define {name} {value}" for name, value in sorted(program.constants.items())
-        )
-    )
+    named = sorted(program.constants.items())
+    parts.append("\n".join(f"#define {name} {value}" for name, value in named))
     parts += list(_types(program))
     ordered = sorted(program.functions.values(), key=lambda made: made.name)
     heads = {}
     for made in ordered:
-        marks = "".join(
-            MARKS[word] for word in _decorators(made) if word in MARKS
-        )
+        marks = "".join(MARKS[word] for word in _decorators(made))
         visible = "EXPORTED " if made.name in exported else "static "
         heads[made.name] = f"{visible}{marks}{made.head}"
     parts.append("\n".join(f"{head};" for head in heads.values()))
@@ -217,37 +211,32 @@ def _decorators(made: Function) -> list[str]:
 def _types(program: Program) -> Iterator[str]:
     """Yield the C types: records, lists, tables and tuples."""
     classes = sorted(program.library.classes.values(), key=lambda found: found.name)
-    for found in classes:
-        if found.is_record:
-            yield _struct(
-                found, [f"{C_NUMBERS[kind]} {c_name(name)};" for name, kind in found.fields.items()]
-            )
-    lists = {
-        c_type(kind): kind
-        for kind in _kinds_of(program, classes)
-        if kind.is_list
-    }
-    for name, kind in sorted(lists.items()):
-        item = C_NUMBERS.get(kind.item) or kind.item.name
-        yield f"typedef struct {{\n  {item} *at;\n  int64_t length;\n}} {name};"
+    records = [found for found in classes if found.is_record]
     tables = [found for found in classes if not found.is_record]
+    yield from map(_struct, records)
+    kinds = _kinds_of(program, classes)
+    lists = {c_type(kind): kind.item for kind in kinds if kind.is_list}
+    for name, item in sorted(lists.items()):
+        stored = C_NUMBERS.get(item, item.name)
+        yield f"typedef struct {{\n  {stored} *at;\n  int64_t length;\n}} {name};"
     for found in tables:
         yield f"typedef struct {found.name} {found.name};"
-    for found in tables:
-        yield _struct(
-            found, [f"{c_type(kind)} {c_name(name)};" for name, kind in found.fields.items()]
-        )
+    yield from map(_struct, tables)
     for name, kind in sorted(program.tuples.items()):
         fields = " ".join(f"{c_type(item)} v{k};" for k, item in enumerate(kind.items))
         yield f"typedef struct {{ {fields} }} {name};"
 
 
-def _struct(found: Class, fields: Sequence[str]) -> str:
+def _struct(found: Class) -> str:
     """Return the C struct of a class."""
-    lines = "\n".join(f"  {line}" for line in fields)
+    lines = []
+    for name, kind in found.fields.items():
+        stored = C_NUMBERS[kind] if found.is_record else c_type(kind)
+        lines.append(f"  {stored} {c_name(name)};")
+    body = "\n".join(lines)
     if found.is_record:
-        return f"typedef struct {{\n{lines}\n}} {found.name};"
-    return f"struct {found.name} {{\n{lines}\n}};"
+        return f"typedef struct {{\n{body}\n}} {found.name};"
+    return f"struct {found.name} {{\n{body}\n}};"
 
 
 def _kinds_of(program: Program, classes: Iterable[Class]) -> Iterator[Type]:
@@ -451,10 +440,15 @@ class Body:
         self._write(f"return {self._of_kind(node.value, wanted)};")
 
     def _Assign(self, node: ast.Assign) -> None:
-        """Translate an assignment to one or several targets."""
-        if len(node.targets) != 1:
-            raise self._error(node, "one assignment at a time")
-        (target,) = node.targets
+        """Translate an assignment, also of one number to several targets."""
+        *others, target = node.targets
+        if others:
+            value = self._number(node.value)
+            name = self._fresh()
+            self._write(f"{c_type(value.kind)} {name} = {value.text};")
+            for one in node.targets:
+                self._store(one, Value(name, value.kind))
+            return
         if isinstance(target, ast.Tuple):
             self._assign_several(node, target)
             return
@@ -550,8 +544,9 @@ class Body:
         if kind == FLOAT and value.kind in (INT, BOOL):
             return f"(double)({value.text})"
         raise self._error(
-            node, f"a {value.kind} where a {kind} is wanted; convert it, or write the "
-            "first value with that type (0.0 for a float)"
+            node,
+            f"a {value.kind} where a {kind} is wanted; convert it, or write the "
+            "first value with that type (0.0 for a float)",
         )
 
     def _of_kind(self, node: ast.expr, kind: Type) -> str:
@@ -695,20 +690,20 @@ class Body:
 
     def _of_Compare(self, node: ast.Compare) -> Value:
         """Return a comparison of numbers, also a chain of them."""
+        if any(type(sign) not in COMPARED for sign in node.ops):
+            raise self._error(node, "is and in have no translation; compare numbers")
         parts = [node.left, *node.comparators]
-        if any(
-            isinstance(inner, ast.Call) for part in parts[1:-1] for inner in ast.walk(part)
-        ):
-            raise self._error(node, "a call in a chain would be made twice")
+        for part in parts[1:-1]:
+            if any(isinstance(inner, ast.Call) for inner in ast.walk(part)):
+                raise self._error(node, "a call in a chain would be made twice")
         values = [self._value(part) for part in parts]
         for value in values:
             if not value.kind.is_number:
                 raise self._error(node, f"a {value.kind} cannot be compared")
-        words = []
-        for left, sign, right in zip(values, node.ops, values[1:], strict=False):
-            if type(sign) not in COMPARED:
-                raise self._error(node, "is and in have no translation; compare numbers")
-            words.append(f"{left.text} {COMPARED[type(sign)]} {right.text}")
+        words = [
+            f"{left.text} {COMPARED[type(sign)]} {right.text}"
+            for left, sign, right in zip(values, node.ops, values[1:], strict=False)
+        ]
         if len(words) == 1:
             return Value(f"({words[0]})", BOOL)
         return Value("(" + " && ".join(f"({word})" for word in words) + ")", BOOL)
@@ -730,31 +725,25 @@ class Body:
 
     def _call(self, node: ast.Call) -> Value:
         """Return a call of a function of the text, of Python or of ``math``."""
-        module, name = self.module, ""
-        if isinstance(node.func, ast.Name):
-            name = node.func.id
-            source = self.module.imported.get(name)
-            if source is not None and source[0] == "math" and source[1] in MATHS:
-                return self._of_math(node, str(source[1]))
-        elif isinstance(node.func, ast.Attribute) and isinstance(
-            node.func.value, ast.Name
-        ):
-            name = node.func.attr
-            if self.module.imported.get(node.func.value.id) == ("math", None):
-                return self._of_math(node, name)
-            found = self.library.module_called(self.module, node.func.value.id)
+        name = ast.unparse(node.func)
+        owner, _, last = name.rpartition(".")
+        source = self.module.imported.get(owner or name)
+        if source == ("math", None) or (not owner and source == ("math", name)):
+            return self._of_math(node, last)
+        module = self.module
+        if owner:
+            found = self.library.module_called(self.module, owner)
             if found is None:
                 raise self._error(node, "methods have no translation; call a function")
             module = found
-        defined = self.library.find(module, name)
+        defined = self.library.find(module, last)
         if defined is not None and defined[1] in defined[0].functions:
             return self._own_call(node, self.program.function(*defined))
-        if defined is None and module is self.module:
-            built_in = getattr(self, f"_built_in_{name}", None)
-            if built_in is not None and not node.keywords:
-                made: Value = built_in(node)
-                return made
-        raise self._error(node, f"{ast.unparse(node.func)} is no function of the text")
+        built_in = getattr(self, f"_built_in_{name}", None)
+        if defined is None and built_in is not None and not node.keywords:
+            made: Value = built_in(node)
+            return made
+        raise self._error(node, f"{name} is no function of the text")
 
     def _own_call(self, node: ast.Call, made: Function) -> Value:
         """Return the call of a function of the text."""

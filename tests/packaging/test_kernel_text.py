@@ -1,0 +1,401 @@
+"""The translator from kernel text to C: the C gives what Python gives, and what has no
+translation is refused with its line.
+"""
+
+import ctypes
+import importlib.util
+import math
+import random
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts" / "tools"))
+
+from ctext.source import TextError
+from ctext.translate import translate
+
+GCC = shutil.which("gcc") or shutil.which("clang")
+needs_compiler = pytest.mark.skipif(GCC is None, reason="no C compiler is here")
+FLAGS = ("-O2", "-fwrapv", "-ffp-contract=off", "-Wall", "-Werror", "-shared", "-fPIC")
+
+
+def made(folder, text, *names, defined=()):
+    """Return the Python module of *text* and its functions *names* in C."""
+    path = folder / "text.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location("text", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["text"] = module
+    spec.loader.exec_module(module)
+    (folder / "text.c").write_text(translate(folder, [f"text:{n}" for n in names]))
+    library = folder / "text.so"
+    words = [f"-D{word}" for word in defined]
+    subprocess.run(
+        [GCC, *FLAGS, *words, "-o", library, folder / "text.c", "-lm"], check=True
+    )
+    loaded = ctypes.CDLL(str(library))
+    kinds = {int: ctypes.c_int64, float: ctypes.c_double, bool: ctypes.c_int64}
+    for name in names:
+        function = getattr(loaded, f"text_{name}")
+        noted = module.__dict__[name].__annotations__
+        *given, result = noted.values()
+        function.restype = kinds.get(result)
+        function.argtypes = [kinds.get(kind, ctypes.c_void_p) for kind in given]
+    return module, loaded
+
+
+NUMBERS = """
+import math
+from math import log
+
+LARGE = 1 << 40
+
+
+def floors(a: int, b: int) -> int:
+    return a // b * 1000 + a % b
+
+
+def real_floor(a: float, b: float) -> float:
+    return a // b
+
+
+def real_mod(a: float, b: float) -> float:
+    return a % b
+
+
+def mixed(a: int, b: float) -> float:
+    return a * b - a / 3 + max(a, b) - min(2, a, b)
+
+
+def powers(a: float, b: float) -> float:
+    return (0.5 + abs(a)) ** b + math.sqrt(abs(b)) + log(1.0 + abs(a)) - math.exp(-abs(b))
+
+
+def bits(a: int, b: int) -> int:
+    return (a << 3 | b & 255) ^ (a >> 2) ^ ~b
+
+
+def parts(a: float) -> int:
+    return int(a) * LARGE + math.floor(a) - math.ceil(a) + abs(int(a))
+
+
+def logic(a: int, b: int) -> int:
+    c = a < b <= 5 or not a
+    if a and (b or c):
+        return 1 if c else -1
+    elif a == b:
+        return 7
+    else:
+        d = c and a != b
+        return int(d) + int(bool(a)) * 4
+"""
+
+
+@needs_compiler
+def test_numbers_are_those_of_python(tmp_path):
+    """``-7 // 2`` is -4 and ``-7 % 2`` is 1 in Python, -3 and -1 in C."""
+    names = (
+        *("floors", "real_floor", "real_mod", "mixed", "powers", "bits", "parts"),
+        "logic",
+    )
+    python, c = made(tmp_path, NUMBERS, *names)
+    assert c.text_floors(-7, 2) == -4 * 1000 + 1 == python.floors(-7, 2)
+    draw = random.Random(46)
+    for _ in range(3000):
+        whole = [draw.randint(-50, 50) for _ in range(2)]
+        whole[1] = whole[1] or 1
+        real = [draw.choice([draw.uniform(-9, 9), draw.randint(-9, 9) / 4, 0.0])]
+        real.append(draw.choice([draw.uniform(-9, 9), draw.randint(1, 9) / 4]))
+        for name, given in (
+            ("floors", whole),
+            ("bits", whole),
+            ("logic", [number // 10 for number in whole]),
+            ("real_floor", real),
+            ("real_mod", real),
+            ("powers", real),
+            ("mixed", [whole[0], real[0]]),
+            ("parts", real[:1]),
+        ):
+            wanted = getattr(python, name)(*given)
+            found = getattr(c, f"text_{name}")(*given)
+            assert found == wanted, (name, given)
+            assert math.copysign(1, found) == math.copysign(1, wanted), (name, given)
+
+
+LOOPS = """
+def apart(function):
+    return function
+
+
+def turns(a: int, b: int) -> int:
+    total = 0
+    for k in range(a, b, 3):
+        if k == 4:
+            continue
+        if k > 40:
+            break
+        total = total * 3 + k
+        k = 0
+    for k in range(b, a, -2):
+        total -= k
+    while total > 1000:
+        total //= 7
+    return total
+
+
+def pair(a: int, b: int) -> tuple[int, float]:
+    a, b = b, a + b
+    return a, b / 2
+
+
+@apart
+def swapped(a: int, b: int = 5) -> float:
+    first, second = pair(a, b=b)
+    first = third = 2
+    return float(first) + second * 100 + third
+
+
+def often(a: int) -> float:
+    pass
+    short = 1.0
+    for double in range(a):
+        short += swapped(double) + swapped(double, 1)
+    return short
+"""
+
+
+@needs_compiler
+def test_loops_calls_and_tuples_are_those_of_python(tmp_path):
+    """The variable of a loop may change, its turns do not; both sides are swapped;
+    words of C are names.
+    """
+    python, c = made(tmp_path, LOOPS, "turns", "often")
+    for a in range(-9, 9):
+        for b in range(-60, 60):
+            assert c.text_turns(a, b) == python.turns(a, b)
+        assert c.text_often(a) == python.often(a)
+
+
+RECORDS = """
+from dataclasses import dataclass
+
+Int8 = int
+Int32 = int
+
+
+@dataclass(slots=True)
+class Job:
+    seconds: float
+    node: Int32
+    state: Int8
+    done: bool
+
+
+@dataclass(slots=True)
+class Tally:
+    done: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class World:
+    jobs: list[Job]
+    order: list[int]
+    tally: Tally
+    most: int
+
+
+def serve(world: World, scale: float) -> int:
+    jobs = world.jobs
+    tally = world.tally
+    for k in world.order:
+        job = jobs[k]
+        job.seconds *= scale
+        job.node = k - 5
+        job.state -= 1
+        job.done = job.seconds > 2
+        tally.seconds += job.seconds
+    for job in jobs:
+        if job.done:
+            tally.done += job.node
+    world.order[0] = len(jobs) - world.most
+    return tally.done
+
+
+def beyond(world: World, k: int) -> float:
+    return world.jobs[k].seconds
+"""
+
+
+class CJob(ctypes.Structure):
+    _fields_ = (
+        ("seconds", ctypes.c_double),
+        ("node", ctypes.c_int32),
+        ("state", ctypes.c_int8),
+        ("done", ctypes.c_uint8),
+    )
+
+
+class CTally(ctypes.Structure):
+    _fields_ = (("done", ctypes.c_int64), ("seconds", ctypes.c_double))
+
+
+class CWorld(ctypes.Structure):
+    _fields_ = (
+        ("jobs", ctypes.POINTER(CJob)),
+        ("num_jobs", ctypes.c_int64),
+        ("order", ctypes.POINTER(ctypes.c_int64)),
+        ("num_order", ctypes.c_int64),
+        ("tally", ctypes.POINTER(CTally)),
+        ("most", ctypes.c_int64),
+    )
+
+
+def c_world():
+    jobs = (CJob * 3)(*[CJob(1.0 + k, 0, 3, False) for k in range(3)])
+    order = (ctypes.c_int64 * 3)(2, 0, 1)
+    tally = CTally(0, 0.0)
+    world = CWorld(jobs, 3, order, 3, ctypes.pointer(tally), 9)
+    return jobs, order, tally, world
+
+
+@needs_compiler
+def test_records_and_lists_are_changed_in_place(tmp_path):
+    python, c = made(tmp_path, RECORDS, "serve")
+    world = python.World(
+        [python.Job(1.0 + k, 0, 3, False) for k in range(3)],
+        [2, 0, 1],
+        python.Tally(0, 0.0),
+        9,
+    )
+    jobs, order, tally, c_made = c_world()
+    assert c.text_serve(ctypes.addressof(c_made), 0.9) == python.serve(world, 0.9)
+    assert [(j.seconds, j.node, j.state, bool(j.done)) for j in jobs] == [
+        (j.seconds, j.node, j.state, j.done) for j in world.jobs
+    ]
+    assert (tally.done, tally.seconds) == (world.tally.done, world.tally.seconds)
+    # Seconds 2.7, .9, 1.8: one job above 2, on node 2 - 5; 3 jobs less 9.
+    assert (tally.done, list(order), list(world.order)) == (-3, [-6, 0, 1], [-6, 0, 1])
+
+
+@needs_compiler
+def test_an_index_outside_its_list_ends_a_checked_process(tmp_path):
+    made(tmp_path, RECORDS, "beyond", defined=["CHECKED"])
+    code = f"""
+import ctypes
+class Job(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_double), ("rest", ctypes.c_int64))
+jobs = (Job * 2)(Job(1.5, 0), Job(2.5, 0))
+world = (ctypes.c_int64 * 8)(ctypes.addressof(jobs), 2)
+beyond = ctypes.CDLL({str(tmp_path / "text.so")!r}).text_beyond
+beyond.restype, beyond.argtypes = ctypes.c_double, [ctypes.c_void_p, ctypes.c_int64]
+print(beyond(ctypes.addressof(world), 1), flush=True)
+beyond(ctypes.addressof(world), -1)
+print("went on")
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert ran.stdout == "2.5\n" and "index -1 of 2" in ran.stderr
+
+
+HEAD = """
+from dataclasses import dataclass
+
+
+@dataclass
+class Job:
+    seconds: float
+    node: int
+
+
+@dataclass
+class World:
+    jobs: list[Job]
+    best: Job
+
+
+def f(w: World, a: int, x: float) -> int:
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return x", "a float where a int is wanted"),
+        ("a = x", "a float where a int is wanted"),
+        ("b = 0\n    b = x\n    return b", "write the first value with that type"),
+        ("w.best = w.jobs[0]", "cannot be stored; assign its numbers"),
+        ("w.jobs[0] = w.best", "cannot be stored; assign its numbers"),
+        ("w.jobs[0].stauts = 2", "has no field stauts"),
+        ("return b", "b is neither a variable that has a value nor a number"),
+        ("return a or 5", "would return a int; compare it"),
+        ("return a ** 2", "a power of whole numbers"),
+        ("return a if x else w", "take one type"),
+        ("return a in (1, 2)", "is and in have no translation"),
+        ("return a < g(a) < 3", "a call in a chain would be made twice"),
+        ("w.jobs[len(w.jobs)].node += 1", "would be made twice"),
+        (
+            "for k in range(3):\n        a\n    else:\n        a = 1",
+            "the else of a loop",
+        ),
+        ("for k in range(0, 3, a):\n        pass", "the step of a range is a constant"),
+        ("for k in (1, 2):\n        pass", "a Tuple has no translation"),
+        ("return sum(w.jobs)", "sum is no function of the text"),
+        ("w.jobs.append(w.best)", "methods have no translation"),
+        ("raise ValueError", "a Raise has no translation"),
+        ("try:\n        pass\n    finally:\n        pass", "a Try has no translation"),
+        ("return [1][0]", "a List has no translation"),
+        ("a + 1", "an expression without an effect"),
+        ("return f(w, a)", "f needs x"),
+        ("return f(w, a, x, 3)", "f has no such parameter"),
+        ("return f(w, a, x, a=3)", "f gets a parameter twice"),
+        ("a, x = 1, 2, 3", "the two sides have different lengths"),
+        ("a, x = a", "the right side is no tuple of that length"),
+        ("return w < 3", "a text_World cannot be compared"),
+        ("if w:\n        pass", "is no condition; compare it"),
+        ("return 'a'", "a Constant has no translation"),
+        ("return x & 1", "of whole numbers only"),
+        ("return", "the result is not of type int"),
+    ],
+)
+def test_what_has_no_translation_is_refused_with_its_line(tmp_path, body, message):
+    text = f"{HEAD}    {body}\n"
+    (tmp_path / "text.py").write_text(text)
+    with pytest.raises(TextError, match=r"text\.py:\d+: ") as refused:
+        translate(tmp_path, ["text:f"])
+    assert message in str(refused.value)
+    line = int(str(refused.value).split("text.py:")[1].split(":")[0])
+    assert HEAD.count("\n") < line <= text.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def f(a) -> int:\n    return 1\n", "f lacks an annotation"),
+        ("def f(a: int):\n    return 1\n", "f lacks an annotation"),
+        ("def f(a: str) -> int:\n    return 1\n", "str is no type of kernel text"),
+        ("def f(*a: int) -> int:\n    return 1\n", "parameters that are not plain"),
+        ("@other\ndef f(a: int) -> int:\n    return 1\n", "decorator other is not"),
+        ("def g(a: int) -> int:\n    return 1\n", "there is no function f"),
+    ],
+)
+def test_a_function_without_types_is_refused(tmp_path, text, message):
+    (tmp_path / "text.py").write_text(text)
+    with pytest.raises(TextError, match=message):
+        translate(tmp_path, ["text:f"])
+
+
+def test_constants_are_found_in_other_modules(tmp_path):
+    (tmp_path / "rules.py").write_text("DAY = 24 * 3600\nHALF = DAY / 2\n")
+    (tmp_path / "text.py").write_text(
+        "import rules as at\nfrom rules import HALF as LEAST\n\n\n"
+        "def f(a: int) -> float:\n    return max(at.DAY * a, LEAST)\n"
+    )
+    text = translate(tmp_path, ["text:f"])
+    assert "#define rules_DAY 86400LL" in text and "#define rules_HALF 43200.0" in text
+    assert "max_float((rules_DAY * a), rules_HALF)" in text
