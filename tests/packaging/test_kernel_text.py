@@ -9,6 +9,7 @@ import random
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -18,6 +19,9 @@ sys.path.insert(0, str(ROOT / "scripts" / "tools"))
 from ctext.source import TextError
 from ctext.translate import translate
 
+from ioopt.compiled.memory import Machine, Plain, struct_of
+
+HERE = Path(__file__).resolve().parent
 GCC = shutil.which("gcc") or shutil.which("clang")
 needs_compiler = pytest.mark.skipif(GCC is None, reason="no C compiler is here")
 FLAGS = ("-O2", "-fwrapv", "-ffp-contract=off", "-Wall", "-Werror", "-shared", "-fPIC")
@@ -72,7 +76,8 @@ def mixed(a: int, b: float) -> float:
 
 
 def powers(a: float, b: float) -> float:
-    return (0.5 + abs(a)) ** b + math.sqrt(abs(b)) + log(1.0 + abs(a)) - math.exp(-abs(b))
+    roots = math.sqrt(abs(b)) + log(1.0 + abs(a))
+    return (0.5 + abs(a)) ** b + roots - math.exp(-abs(b))
 
 
 def bits(a: int, b: int) -> int:
@@ -181,10 +186,11 @@ def test_loops_calls_and_tuples_are_those_of_python(tmp_path):
 
 
 RECORDS = """
+from __future__ import annotations
+
 from dataclasses import dataclass
 
-Int8 = int
-Int32 = int
+from ioopt.compiled.memory import Int8, Int32
 
 
 @dataclass(slots=True)
@@ -226,81 +232,76 @@ def serve(world: World, scale: float) -> int:
     return tally.done
 
 
+def best(world: World) -> tuple[int, float]:
+    found = 0
+    for k in range(1, len(world.jobs)):
+        if world.jobs[k].seconds > world.jobs[found].seconds:
+            found = k
+    return found, world.jobs[found].seconds
+
+
+def any_done(world: World) -> bool:
+    return world.jobs[0].done or world.jobs[1].done or world.jobs[2].done
+
+
 def beyond(world: World, k: int) -> float:
     return world.jobs[k].seconds
 """
 
 
-class CJob(ctypes.Structure):
-    _fields_ = (
-        ("seconds", ctypes.c_double),
-        ("node", ctypes.c_int32),
-        ("state", ctypes.c_int8),
-        ("done", ctypes.c_uint8),
+def world_of(make, text):
+    return make.table(
+        text.World,
+        jobs=make.records(text.Job, 3, seconds=[1.0, 2.0, 3.0], state=3),
+        order=make.numbers([2, 0, 1], 0),
+        tally=make.records(text.Tally, 1)[0],
+        most=9,
     )
-
-
-class CTally(ctypes.Structure):
-    _fields_ = (("done", ctypes.c_int64), ("seconds", ctypes.c_double))
-
-
-class CWorld(ctypes.Structure):
-    _fields_ = (
-        ("jobs", ctypes.POINTER(CJob)),
-        ("num_jobs", ctypes.c_int64),
-        ("order", ctypes.POINTER(ctypes.c_int64)),
-        ("num_order", ctypes.c_int64),
-        ("tally", ctypes.POINTER(CTally)),
-        ("most", ctypes.c_int64),
-    )
-
-
-def c_world():
-    jobs = (CJob * 3)(*[CJob(1.0 + k, 0, 3, False) for k in range(3)])
-    order = (ctypes.c_int64 * 3)(2, 0, 1)
-    tally = CTally(0, 0.0)
-    world = CWorld(jobs, 3, order, 3, ctypes.pointer(tally), 9)
-    return jobs, order, tally, world
 
 
 @needs_compiler
 def test_records_and_lists_are_changed_in_place(tmp_path):
-    python, c = made(tmp_path, RECORDS, "serve")
-    world = python.World(
-        [python.Job(1.0 + k, 0, 3, False) for k in range(3)],
-        [2, 0, 1],
-        python.Tally(0, 0.0),
-        9,
-    )
-    jobs, order, tally, c_made = c_world()
-    assert c.text_serve(ctypes.addressof(c_made), 0.9) == python.serve(world, 0.9)
-    assert [(j.seconds, j.node, j.state, bool(j.done)) for j in jobs] == [
-        (j.seconds, j.node, j.state, j.done) for j in world.jobs
-    ]
-    assert (tally.done, tally.seconds) == (world.tally.done, world.tally.seconds)
-    # Seconds 2.7, .9, 1.8: one job above 2, on node 2 - 5; 3 jobs less 9.
-    assert (tally.done, list(order), list(world.order)) == (-3, [-6, 0, 1], [-6, 0, 1])
+    """Seconds 2.7, .9, 1.8: one job above 2, on node 2 - 5; 3 jobs less 9."""
+    text, library = made(tmp_path, RECORDS, "serve", "best", "any_done")
+    worlds = []
+    for make in (Plain(), Machine(library)):
+        world = world_of(make, text)
+        assert make.function(text.serve)(world, 0.9) == -3
+        first, seconds = make.function(text.best)(world)
+        assert (first, seconds) == (2, 2.7)
+        assert make.function(text.any_done)(world) is True
+        assert (list(world.order), world.tally.done) == ([-6, 0, 1], -3)
+        worlds.append(
+            [(j.seconds, j.node, j.state, bool(j.done)) for j in world.jobs]
+            + [world.tally.seconds]
+        )
+    assert worlds[0] == worlds[1]
+    assert ctypes.sizeof(struct_of(text.Job)) == 16
+    with pytest.raises(TypeError, match="Job has no field stauts"):
+        Machine(library).records(text.Job, 1, stauts=0)
 
 
 @needs_compiler
 def test_an_index_outside_its_list_ends_a_checked_process(tmp_path):
     made(tmp_path, RECORDS, "beyond", defined=["CHECKED"])
     code = f"""
-import ctypes
-class Job(ctypes.Structure):
-    _fields_ = (("seconds", ctypes.c_double), ("rest", ctypes.c_int64))
-jobs = (Job * 2)(Job(1.5, 0), Job(2.5, 0))
-world = (ctypes.c_int64 * 8)(ctypes.addressof(jobs), 2)
-beyond = ctypes.CDLL({str(tmp_path / "text.so")!r}).text_beyond
-beyond.restype, beyond.argtypes = ctypes.c_double, [ctypes.c_void_p, ctypes.c_int64]
-print(beyond(ctypes.addressof(world), 1), flush=True)
-beyond(ctypes.addressof(world), -1)
-print("went on")
+import ctypes, sys
+sys.path[:0] = {[str(tmp_path), *sys.path]!r}
+import text
+from ioopt.compiled.memory import Machine
+
+make = Machine(ctypes.CDLL({str(tmp_path / "text.so")!r}))
+jobs = make.records(text.Job, 3, seconds=[1.0, 2.0, 3.0])
+tally = make.records(text.Tally, 1)[0]
+world = make.table(text.World, jobs=jobs, order=make.numbers([0], 0), tally=tally)
+beyond = make.function(text.beyond)
+print(beyond(world, 2), flush=True)
+beyond(world, -1)
 """
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
-    assert ran.stdout == "2.5\n" and "index -1 of 2" in ran.stderr
+    assert ran.stdout == "3.0\n" and "index -1 of 3" in ran.stderr
 
 
 HEAD = """

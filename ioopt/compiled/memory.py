@@ -1,0 +1,284 @@
+"""Hold the numbers of a kernel as Python objects, or in memory that C code shares.
+
+A kernel is written over records (classes whose fields are all numbers), tables (classes
+that also have lists and records as fields), and lists of numbers and of records.
+:class:`Plain` makes them as Python objects and calls the kernel itself.
+:class:`Machine` makes them as C structs and calls what was compiled from the same text
+at installation. Both are used alike; a kernel takes what the same maker made.
+
+>>> @dataclass
+... class Node:
+...     speed: float
+...     tasks: int
+>>> nodes = Plain().records(Node, 2, speed=[1.0, 2.0])
+>>> nodes[1]
+Node(speed=2.0, tasks=0)
+"""
+
+import ctypes
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache, wraps
+from typing import (
+    Annotated,
+    Any,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+ParametersT = ParamSpec("ParametersT")
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+NumberT = TypeVar("NumberT", int, float)
+
+Int32 = Annotated[int, ctypes.c_int32]
+"""A whole number that C keeps in 4 bytes."""
+Int8 = Annotated[int, ctypes.c_int8]
+"""A whole number that C keeps in 1 byte."""
+
+Column = Iterable[int] | Iterable[float] | int | float
+"""The values of a field: one for each record, or one for all."""
+
+
+class Maker(Protocol):
+    """What :class:`Plain` and :class:`Machine` offer."""
+
+    def records(
+        self, kind: type[ItemT], count: int, **columns: Column
+    ) -> Sequence[ItemT]:
+        """Return *count* records whose fields are *columns*; missing fields are 0."""
+
+    def numbers(self, values: Iterable[NumberT], like: NumberT) -> Sequence[NumberT]:
+        """Return a list of *values*: of whole numbers or of floats, as *like* is."""
+
+    def table(self, kind: type[ItemT], **given: object) -> ItemT:
+        """Return a table with the fields *given*. Lists, records and tables among them
+        were made by this maker; numbers that are missing are 0.
+        """
+
+    def function(
+        self, text: Callable[ParametersT, ResultT]
+    ) -> Callable[ParametersT, ResultT]:
+        """Return what runs the kernel *text* on what this maker made."""
+
+
+class Plain:
+    """Make Python objects, and run the text of a kernel itself."""
+
+    def records(
+        self, kind: type[ItemT], count: int, **columns: Column
+    ) -> Sequence[ItemT]:
+        """Return *count* records as a list of objects."""
+        whole = _columns(kind, count, columns)
+        return [kind(*values) for values in zip(*whole.values(), strict=True)]
+
+    def numbers(self, values: Iterable[NumberT], like: NumberT) -> Sequence[NumberT]:
+        """Return a list of *values*."""
+        return list(values)
+
+    def table(self, kind: type[ItemT], **given: object) -> ItemT:
+        """Return a table."""
+        return kind(**_with_zeros(kind, given))
+
+    def function(
+        self, text: Callable[ParametersT, ResultT]
+    ) -> Callable[ParametersT, ResultT]:
+        """Return *text*."""
+        return text
+
+
+class Machine:
+    """Make C structs, and run what *library* has compiled from the text of a kernel.
+
+    A list of records is an array of ctypes structs: ``nodes[1].speed`` reads and
+    changes the number that C code sees.
+    """
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+
+    def records(
+        self, kind: type[ItemT], count: int, **columns: Column
+    ) -> Sequence[ItemT]:
+        """Return *count* records as an array of structs."""
+        struct = struct_of(kind)
+        whole = _columns(kind, count, columns)
+        made = (struct * count)(*zip(*whole.values(), strict=True))
+        return cast("Sequence[ItemT]", made)
+
+    def numbers(self, values: Iterable[NumberT], like: NumberT) -> Sequence[NumberT]:
+        """Return an array of *values*."""
+        listed = list(values)
+        stored = ctypes.c_double if isinstance(like, float) else ctypes.c_int64
+        return cast("Sequence[NumberT]", (stored * len(listed))(*listed))
+
+    def table(self, kind: type[ItemT], **given: object) -> ItemT:
+        """Return a struct with the addresses of what is *given*.
+
+        It also keeps the objects themselves under the names of the fields.
+        """
+        made = struct_of(kind)()
+        for name, value in _with_zeros(kind, given).items():
+            if isinstance(fields_of(kind)[name], NumberField):
+                setattr(made, name, value)
+                continue
+            setattr(made, f"{name}_address", ctypes.addressof(cast("Any", value)))
+            if isinstance(value, ctypes.Array):
+                setattr(made, f"{name}_length", len(value))
+            vars(made)[name] = value
+        return cast("ItemT", made)
+
+    def function(
+        self, text: Callable[ParametersT, ResultT]
+    ) -> Callable[ParametersT, ResultT]:
+        """Return the C function that was compiled from *text*."""
+        prefix = "_".join(text.__module__.split(".")[-2:])
+        compiled = getattr(self._library, f"{prefix}_{text.__name__}")
+        hints = get_type_hints(text, include_extras=True)
+        result = hints.pop("return")
+        compiled.argtypes = [_passed(hint) for hint in hints.values()]
+        if get_origin(result) is tuple:
+            items = get_args(result)
+            compiled.restype = _tuple_of(items)
+            names = [name for name, _ in compiled.restype._fields_]
+
+            @wraps(text)
+            def several(*given: ParametersT.args, **named: ParametersT.kwargs) -> Any:
+                found = compiled(*given)
+                return tuple(getattr(found, name) for name in names)
+
+            return several
+        if result is type(None):
+            compiled.restype = None
+        elif result is bool:
+            compiled.restype = ctypes.c_int64
+
+            @wraps(text)
+            def whether(*given: ParametersT.args, **named: ParametersT.kwargs) -> Any:
+                return compiled(*given) != 0
+
+            return whether
+        else:
+            compiled.restype = C_NUMBERS[result]
+        return cast("Callable[ParametersT, ResultT]", compiled)
+
+
+C_NUMBERS: Mapping[Any, Any] = {
+    int: ctypes.c_int64,
+    float: ctypes.c_double,
+    bool: ctypes.c_uint8,
+}
+
+
+@dataclass(frozen=True)
+class NumberField:
+    """A field that is a number: its ctypes type, and the value it has by default."""
+
+    stored: Any
+    zero: int | float
+
+
+@dataclass(frozen=True)
+class ListField:
+    """A field that is a list."""
+
+
+@dataclass(frozen=True)
+class ObjectField:
+    """A field that is a record or a table."""
+
+
+Field = NumberField | ListField | ObjectField
+
+
+@cache
+def fields_of(kind: Any) -> Mapping[str, Field]:
+    """Return the fields of a record or a table."""
+    hints = get_type_hints(kind, include_extras=True)
+    names = [field.name for field in fields(kind)]
+    return {name: _field(hints[name]) for name in names}
+
+
+def _field(hint: Any) -> Field:
+    """Return the field that an annotation describes."""
+    if hint in C_NUMBERS:
+        return NumberField(C_NUMBERS[hint], hint())
+    if get_origin(hint) is Annotated:
+        whole, stored = get_args(hint)
+        return NumberField(stored, whole())
+    if isinstance(get_origin(hint), type):
+        return ListField()
+    return ObjectField()
+
+
+def is_record(kind: type) -> bool:
+    """Return whether all fields are numbers."""
+    return all(isinstance(field, NumberField) for field in fields_of(kind).values())
+
+
+@cache
+def struct_of(kind: Any) -> Any:
+    """Return the ctypes struct of a record or a table, laid out as in C."""
+    laid: list[tuple[str, Any]] = []
+    record = is_record(kind)
+    for name, field in fields_of(kind).items():
+        if isinstance(field, NumberField):
+            # In a table, a bool or a narrow number has 8 bytes.
+            whole = field.stored is ctypes.c_double or record
+            laid.append((name, field.stored if whole else ctypes.c_int64))
+            continue
+        laid.append((f"{name}_address", ctypes.c_void_p))
+        if isinstance(field, ListField):
+            laid.append((f"{name}_length", ctypes.c_int64))
+    return type(kind.__name__, (ctypes.Structure,), {"_fields_": laid})
+
+
+def _columns(
+    kind: type, count: int, given: Mapping[str, Column]
+) -> dict[str, Iterable[int | float]]:
+    """Return the values of each field for *count* records."""
+    known = fields_of(kind)
+    if unknown := set(given) - set(known):
+        raise TypeError(f"{kind.__name__} has no field {min(unknown)}")
+    columns: dict[str, Iterable[int | float]] = {}
+    for name, field in known.items():
+        assert isinstance(field, NumberField), f"{kind.__name__} is no record"
+        column = given.get(name, field.zero)
+        if isinstance(column, (int, float)):
+            column = [column] * count
+        columns[name] = column
+    return columns
+
+
+def _with_zeros(kind: type, given: Mapping[str, object]) -> dict[str, object]:
+    """Return *given* with 0 for each number of a table that is missing."""
+    whole: dict[str, object] = {
+        name: field.zero
+        for name, field in fields_of(kind).items()
+        if isinstance(field, NumberField)
+    }
+    return {**whole, **given}
+
+
+def _passed(hint: Any) -> Any:
+    """Return the ctypes type in which a parameter is passed to C."""
+    if hint in (int, bool):
+        return ctypes.c_int64
+    if hint is float:
+        return ctypes.c_double
+    return ctypes.POINTER(struct_of(hint))
+
+
+@cache
+def _tuple_of(items: tuple[Any, ...]) -> Any:
+    """Return the struct in which C returns a tuple of numbers."""
+    laid = [
+        (f"v{k}", ctypes.c_double if item is float else ctypes.c_int64)
+        for k, item in enumerate(items)
+    ]
+    return type("Tuple", (ctypes.Structure,), {"_fields_": laid})
