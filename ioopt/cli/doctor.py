@@ -15,7 +15,7 @@ import click
 from ioopt import compiled, registry
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import format_option
-from ioopt.compiled import choice
+from ioopt.compiled import choice, library
 from ioopt.errors import EXTRAS, missing
 from ioopt.formats.native import dump_json
 from ioopt.tables import render, terminal_width
@@ -144,6 +144,8 @@ def _parts() -> Iterator[Row]:
 
 
 def _kernels() -> Iterator[Row]:
+    why = library.why_plain()
+    yield "kernel", "made at installation", "plain Python" if why else "compiled", why
     if not compiled.available():
         return
     for kernel in choice.KERNELS.values():

@@ -113,12 +113,6 @@ KERNELS = {
             _SEARCH + "exact.queue_kernel:search",
         ),
         Kernel(
-            "replication",
-            "anneal",
-            _SEARCH + "search.anneal:compile_kernel",
-            _SEARCH + "search.anneal_kernel:run",
-        ),
-        Kernel(
             "flexgang",
             "laboratory",
             _CALLS + "compile_laboratory",

@@ -36,7 +36,7 @@ def made(folder, text, *names, defined=()):
     sys.modules["text"] = module
     spec.loader.exec_module(module)
     (folder / "text.c").write_text(translate(folder, [f"text:{n}" for n in names]))
-    library = folder / "text.so"
+    library = folder / "libtext.so"
     words = [f"-D{word}" for word in defined]
     subprocess.run(
         [GCC, *FLAGS, *words, "-o", library, folder / "text.c", "-lm"], check=True
@@ -249,11 +249,65 @@ def beyond(world: World, k: int) -> float:
 """
 
 
+ORDER = """
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Dice:
+    state: int
+    trail: list[int]
+
+
+def draw(dice: Dice, below: int) -> int:
+    dice.state = dice.state * 16807 % 2147483647
+    return dice.state % below
+
+
+def share(a: int, b: int, c: int = 3) -> float:
+    return (a * 31 + b) * 31.0 + c
+
+
+def mixed(dice: Dice, k: int) -> float:
+    at = k % 3
+    total = dice.state % 97 - draw(dice, 97) * 2 - dice.state % 89
+    total += max(dice.state % 7, draw(dice, 9), dice.state % 11)
+    dice.trail[dice.state % 3] = draw(dice, 50)
+    dice.trail[at] += draw(dice, 60) if draw(dice, 2) == 0 else dice.trail[1]
+    if draw(dice, 30) < draw(dice, 40):
+        total += 1000
+    dice.trail[0], dice.trail[1] = draw(dice, 70), dice.trail[0]
+    for k in range(draw(dice, 5), draw(dice, 9)):
+        total += k
+    real = share(draw(dice, 30), draw(dice, 40)) - share(c=draw(dice, 3), a=1, b=at)
+    return total * 1.5 + real / (1.0 + draw(dice, 20))
+"""
+
+
+@needs_compiler
+def test_operands_are_evaluated_in_the_order_of_python(tmp_path):
+    """``a - draw(..) - a`` reads ``a`` before the call and after it; C may choose."""
+    text, c = made(tmp_path, ORDER, "mixed")
+    ours, theirs = Plain(), Machine(c)
+    for seed in range(1, 400):
+        dice = [
+            make.table(text.Dice, state=seed, trail=make.ints([1, 2, 3]))
+            for make in (ours, theirs)
+        ]
+        found = [
+            make.function(text.mixed)(one, seed)
+            for make, one in zip((ours, theirs), dice, strict=True)
+        ]
+        assert found[0] == found[1]
+        assert dice[0].state == dice[1].state
+        assert dice[0].trail == list(dice[1].trail)
+
+
 def world_of(make, text):
     return make.table(
         text.World,
         jobs=make.records(text.Job, 3, seconds=[1.0, 2.0, 3.0], state=3),
-        order=make.numbers([2, 0, 1], 0),
+        order=make.ints([2, 0, 1]),
         tally=make.records(text.Tally, 1)[0],
         most=9,
     )
@@ -290,10 +344,10 @@ sys.path[:0] = {[str(tmp_path), *sys.path]!r}
 import text
 from ioopt.compiled.memory import Machine
 
-make = Machine(ctypes.CDLL({str(tmp_path / "text.so")!r}))
+make = Machine(ctypes.CDLL({str(tmp_path / "libtext.so")!r}))
 jobs = make.records(text.Job, 3, seconds=[1.0, 2.0, 3.0])
 tally = make.records(text.Tally, 1)[0]
-world = make.table(text.World, jobs=jobs, order=make.numbers([0], 0), tally=tally)
+world = make.table(text.World, jobs=jobs, order=make.ints([0]), tally=tally)
 beyond = make.function(text.beyond)
 print(beyond(world, 2), flush=True)
 beyond(world, -1)
@@ -362,6 +416,14 @@ def f(w: World, a: int, x: float) -> int:
         ("return 'a'", "a Constant has no translation"),
         ("return x & 1", "of whole numbers only"),
         ("return", "the result is not of type int"),
+        (
+            "while w.best.node < f(w, a, x):\n        pass",
+            "a call follows in the same condition",
+        ),
+        (
+            "return int(a > 0 and w.best.node < f(w, a, x))",
+            "a call follows in the same condition",
+        ),
     ],
 )
 def test_what_has_no_translation_is_refused_with_its_line(tmp_path, body, message):

@@ -22,7 +22,8 @@ names would mean the same object.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -286,6 +287,7 @@ class Body:
         self._lines: list[str] = []
         self._depth = 1
         self._numbers = 0
+        self._conditions = 0
 
     def lines(self) -> list[str]:
         """Return the lines of the body: the declarations, then the statements."""
@@ -348,7 +350,9 @@ class Body:
         while len(rest) == 1 and isinstance(rest[0], ast.If):
             (following,) = rest
             assert isinstance(following, ast.If)
-            self._write(f"}} else if ({self._test(following.test)}) {{")
+            with self._condition():
+                test = self._test(following.test)
+            self._write(f"}} else if ({test}) {{")
             self._inner(following.body)
             rest = following.orelse
         if rest:
@@ -359,7 +363,9 @@ class Body:
     def _While(self, node: ast.While) -> None:
         """Translate ``while``."""
         self._no_else(node)
-        self._write(f"while ({self._test(node.test)}) {{")
+        with self._condition():
+            test = self._test(node.test)
+        self._write(f"while ({test}) {{")
         self._inner(node.body)
         self._write("}")
 
@@ -405,7 +411,7 @@ class Body:
 
     def _range(self, node: ast.Call) -> tuple[str, str, int]:
         """Return the first number, the end and the step of a range."""
-        given = [self._of_kind(argument, INT) for argument in node.args]
+        given = self._of_kinds(node.args, [INT] * len(node.args))
         step: Number | None = 1
         if len(given) == 3:
             step = self.library.constant(self.module, node.args[2])
@@ -431,10 +437,7 @@ class Body:
         if wanted.name == "tuple" and isinstance(node.value, ast.Tuple):
             if len(node.value.elts) != len(wanted.items):
                 raise self._error(node, f"the result is not of type {wanted}")
-            parts = [
-                self._of_kind(part, kind)
-                for part, kind in zip(node.value.elts, wanted.items, strict=True)
-            ]
+            parts = self._of_kinds(node.value.elts, wanted.items)
             self._write(f"return ({c_type(wanted)}){{{', '.join(parts)}}};")
             return
         self._write(f"return {self._of_kind(node.value, wanted)};")
@@ -452,7 +455,15 @@ class Body:
         if isinstance(target, ast.Tuple):
             self._assign_several(node, target)
             return
-        self._store(target, self._value(node.value))
+        self._store(target, self._before(target, node.value))
+
+    def _before(self, target: ast.expr, node: ast.expr) -> Value:
+        """Return *node*, evaluated before the place that *target* names is found."""
+        value = self._value(node)
+        plain = isinstance(target, ast.Name)
+        if not plain and (self._calls(node) or self._calls(target)):
+            return self._kept(node, value)
+        return value
 
     def _AnnAssign(self, node: ast.AnnAssign) -> None:
         """Translate the first assignment to a variable whose type is said."""
@@ -494,7 +505,7 @@ class Body:
         changed = ast.copy_location(
             ast.BinOp(_loaded(node.target), node.op, node.value), node
         )
-        self._store(node.target, self._value(changed))
+        self._store(node.target, self._before(node.target, changed))
 
     def _store(self, target: ast.expr, value: Value) -> None:
         """Write the assignment of *value* to *target*."""
@@ -553,11 +564,76 @@ class Body:
         """Return the C of *node*, which must be of *kind*."""
         return self._converted(node, self._value(node), kind)
 
+    def _of_kinds(self, nodes: Sequence[ast.expr], kinds: Sequence[Type]) -> list[str]:
+        """Return the C of *nodes*, which are evaluated in this order."""
+        values = self._in_order(nodes)
+        return [
+            self._converted(node, value, kind)
+            for node, value, kind in zip(nodes, values, kinds, strict=True)
+        ]
+
+    def _in_order(self, nodes: Sequence[ast.expr]) -> list[Value]:
+        """Return the values of *nodes*, evaluated in this order.
+
+        C does not say which operand of an operation, or which argument of a call, is
+        evaluated first. A call of a function of the text may change what others read.
+        So what comes before such a call, and a call before something that is read, are
+        stored in variables.
+        """
+        values = []
+        for k, node in enumerate(nodes):
+            value = self._value(node)
+            later = nodes[k + 1 :]
+            changes = self._calls(node) and any(map(_reads_memory, later))
+            if changes or any(map(self._calls, later)):
+                value = self._kept(node, value)
+            values.append(value)
+        return values
+
+    def _kept(self, node: ast.expr, value: Value) -> Value:
+        """Return *value* as it is now: a constant, or a variable that a call cannot
+        change.
+        """
+        if value.constant or isinstance(node, ast.Name):
+            return value
+        if self._conditions:
+            raise self._error(
+                node,
+                "a call follows in the same condition, and C may make it first; "
+                "assign this to a variable before",
+            )
+        name = self._fresh()
+        self._write(f"{c_type(value.kind)} {name} = {value.text};")
+        return Value(name, value.kind)
+
+    def _calls(self, node: ast.expr) -> bool:
+        """Return whether *node* calls a function of the text."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Call):
+                name = ast.unparse(part.func)
+                owner, _, last = name.rpartition(".")
+                source = self.module.imported.get(owner or name, ("", None))[0]
+                built_in = not owner and hasattr(self, f"_built_in_{last}")
+                if source != "math" and not built_in:
+                    return True
+        return False
+
+    @contextmanager
+    def _condition(self) -> Iterator[None]:
+        """Translate what C may evaluate or not: no statement can be written before."""
+        self._conditions += 1
+        yield
+        self._conditions -= 1
+
     def _test(self, node: ast.expr) -> str:
         """Return the C of a condition; a number holds if it is not 0."""
         if isinstance(node, ast.BoolOp):
             word = " && " if isinstance(node.op, ast.And) else " || "
-            return word.join(f"({self._test(part)})" for part in node.values)
+            first, *rest = node.values
+            parts = [self._test(first)]
+            with self._condition():
+                parts += map(self._test, rest)
+            return word.join(f"({part})" for part in parts)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return f"!({self._test(node.operand)})"
         value = self._value(node)
@@ -639,8 +715,7 @@ class Body:
 
     def _of_BinOp(self, node: ast.BinOp) -> Value:
         """Return an operation on two numbers."""
-        left = self._value(node.left)
-        right = self._value(node.right)
+        left, right = self._in_order([node.left, node.right])
         for value in (left, right):
             if not value.kind.is_number:
                 raise self._error(node, f"a {value.kind} is no number")
@@ -681,7 +756,8 @@ class Body:
         Python returns one of them.
         """
         for part in node.values:
-            kind = self._value(part).kind
+            with self._condition():
+                kind = self._value(part).kind
             if kind != BOOL:
                 raise self._error(
                     part, f"and, or would return a {kind}; compare it, such as x != 0"
@@ -696,7 +772,7 @@ class Body:
         for part in parts[1:-1]:
             if any(isinstance(inner, ast.Call) for inner in ast.walk(part)):
                 raise self._error(node, "a call in a chain would be made twice")
-        values = [self._value(part) for part in parts]
+        values = self._in_order(parts)
         for value in values:
             if not value.kind.is_number:
                 raise self._error(node, f"a {value.kind} cannot be compared")
@@ -710,14 +786,16 @@ class Body:
 
     def _of_IfExp(self, node: ast.IfExp) -> Value:
         """Return ``x if c else y``."""
-        first = self._value(node.body)
-        second = self._value(node.orelse)
+        test = self._test(node.test)
+        with self._condition():
+            first = self._value(node.body)
+            second = self._value(node.orelse)
         kind = _common(first.kind, second.kind)
         if kind is None:
             raise self._error(node, f"a {first.kind} or a {second.kind}; take one type")
         one = self._converted(node, first, kind)
         other = self._converted(node, second, kind)
-        return Value(f"({self._test(node.test)} ? {one} : {other})", kind)
+        return Value(f"({test} ? {one} : {other})", kind)
 
     def _of_Call(self, node: ast.Call) -> Value:
         """Return a call."""
@@ -755,10 +833,14 @@ class Body:
             given[keyword.arg] = keyword.value
         defaults = made.node.args.defaults
         filled = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+        if len(node.args) > len(names) or set(given) - set(names):
+            raise self._error(node, f"{made.node.name} has no such parameter")
+        kinds = [made.parameters[name] for name in given]
+        passed = dict(zip(given, self._of_kinds([*given.values()], kinds), strict=True))
         texts = []
         for name, kind in made.parameters.items():
-            if name in given:
-                texts.append(self._of_kind(given[name], kind))
+            if name in passed:
+                texts.append(passed[name])
                 continue
             number = None
             if name in filled:
@@ -767,8 +849,6 @@ class Body:
                 raise self._error(node, f"{made.node.name} needs {name}")
             value = self._constant(ast.Constant(number), number)
             texts.append(self._converted(node, value, kind))
-        if len(node.args) > len(names) or set(given) - set(names):
-            raise self._error(node, f"{made.node.name} has no such parameter")
         return Value(f"{made.name}({', '.join(texts)})", made.result)
 
     def _of_math(self, node: ast.Call, name: str) -> Value:
@@ -814,9 +894,12 @@ class Body:
 
     def _folded(self, node: ast.Call, word: str) -> Value:
         """Return *word*, of two numbers, applied to all arguments from the left."""
-        values = [self._number(argument) for argument in node.args]
-        if len(values) < 2:
+        if len(node.args) < 2:
             raise self._error(node, f"{word} of at least two numbers")
+        values = self._in_order(node.args)
+        for value in values:
+            if not value.kind.is_number:
+                raise self._error(node, f"a {value.kind} is no number")
         kind = FLOAT if any(value.kind == FLOAT for value in values) else INT
         text = values[0].text
         for value in values[1:]:
@@ -848,6 +931,13 @@ def _common(first: Type, second: Type) -> Type | None:
     if not (first.is_number and second.is_number):
         return None
     return FLOAT if FLOAT in (first, second) else INT
+
+
+def _reads_memory(node: ast.expr) -> bool:
+    """Return whether *node* reads a field or an item."""
+    return any(
+        isinstance(part, (ast.Attribute, ast.Subscript)) for part in ast.walk(node)
+    )
 
 
 def _loaded(target: ast.expr) -> ast.expr:

@@ -6,20 +6,18 @@ fetch a file. Runs with equal instance, seed and number of steps are equal.
 """
 
 import math
-from collections.abc import Callable
 from functools import partial
 
-from ioopt.compiled import boxes, compiled
-from ioopt.compiled.choice import use_machine_code
+from ioopt.compiled.library import maker
+from ioopt.compiled.memory import Maker
 from ioopt.models.replication import bounds
 from ioopt.models.replication.static import (
     Moves,
     StaticInstance,
-    reduce,
     tidied,
 )
 from ioopt.options import Deadline
-from ioopt.solvers.replication.plans import flat, lacking, tiny_batch
+from ioopt.solvers.replication.plans import flat, lacking
 from ioopt.solvers.replication.search import anneal_kernel as kernel
 
 HOTTEST = 0.2
@@ -30,17 +28,15 @@ This and ``COLDEST`` were chosen on the sweep ``additive``: IMAGE-85, SAT-85 and
 COLDEST = 0.0006
 """Last temperature, as a share of the same scale (0 to ``HOTTEST``)."""
 PIECE = 4_000
-"""Steps between two checks of the clock with the kernel in plain Python."""
-COMPILED_PIECE = 80_000
-"""Steps between two checks of the clock with the compiled kernel."""
+"""Steps between two checks of the clock with the kernel in plain Python; compiled,
+the number is ``Maker.times`` as large.
+"""
 STEP_SECONDS = 1e-5
 """Seconds of a step of the kernel in plain Python on a busy machine (measured)."""
 STEP_SECONDS_PER_READ = 2e-6
 """Further seconds of a step per mean number of inputs of a task (measured)."""
 STEP_SECONDS_PER_NODE = 5e-7
 """Further seconds of a step for each node (measured)."""
-COMPILED_TIMES = 20.0
-"""Approximate speed-up of the compiled kernel (measured)."""
 
 
 def anneal(
@@ -57,18 +53,16 @@ def anneal(
     every task, by default :func:`placed_by_disk`.
     """
     scale = max(float(bounds.area(instance)), float(bounds.largest_task(instance)), 1.0)
-    fast = _takes_machine_code(instance, steps, deadline)
-    run: Callable[..., None] = kernel.run
-    if fast:
-        run = compiled(kernel.__name__, "run")
-    data = _data(instance, replication, fast, scale)
-    state = _state(instance, data, list(start or placed_by_disk(instance)), seed, fast)
+    make = maker()
+    run = make.function(kernel.run)
+    data = _data(instance, replication, make)
+    state = _state(instance, data, list(start or placed_by_disk(instance)), seed, make)
     # On small disks, loads stay far above an even share. If the scale were an even
     # share, their energy would outweigh the penalty for bytes beyond a disk.
-    data = data._replace(scale=max(scale, float(max(state.load))))
+    data.scale = max(scale, float(max(state.load)))
     kernel.keep_best(data, state)
     taken = 0
-    piece = COMPILED_PIECE if fast else PIECE
+    piece = round(PIECE * make.times)
     while taken < steps and instance.num_nodes > 1 and instance.problem.tasks:
         if deadline.expired():
             break
@@ -76,8 +70,7 @@ def anneal(
         run(data, state, some, steps)
         taken += some
     complete = taken >= steps or instance.num_nodes == 1
-    fits = state.numbers[kernel.BEST_OVER] <= 0
-    if not fits:
+    if state.best_over > 0:
         return None, complete
     return _decoded(instance, data, state), complete
 
@@ -90,9 +83,7 @@ def steps_within(
 
     The number is that of each run, and lies between 2,000 and 6 million.
     """
-    rate = 1.0 / _step_seconds(instance)
-    if use_machine_code("anneal", deadline, seconds):
-        rate *= COMPILED_TIMES
+    rate = maker().times / _step_seconds(instance)
     return int(min(max(2_000.0, rate * seconds / rounds), 6_000_000.0))
 
 
@@ -109,31 +100,11 @@ def _step_seconds(instance: StaticInstance) -> float:
     )
 
 
-def _takes_machine_code(
-    instance: StaticInstance, steps: int, deadline: Deadline
-) -> bool:
-    """Return whether to use the compiled kernel, which gives the same answer sooner."""
-    seconds = min(steps * _step_seconds(instance), deadline.remaining())
-    return use_machine_code("anneal", deadline, seconds)
+def _data(instance: StaticInstance, replication: bool, make: Maker) -> kernel.Data:
+    """Return the constant data of *instance* for the kernel, all but the scale of
+    loads.
 
-
-def compile_kernel() -> None:
-    """Compile the kernel by calling it with no steps."""
-    instance = reduce(tiny_batch())
-    data = _data(instance, True, True)
-    compiled(kernel.__name__, "run")(
-        data, _state(instance, data, [0, 0], 0, True), 0, 1
-    )
-
-
-def _data(
-    instance: StaticInstance, replication: bool, arrays: bool, scale: float = 1.0
-) -> kernel.Data:
-    """Return the constant arrays of *instance* for the kernel, or lists unless
-    *arrays*.
-
-    Without *replication* every node fetches its files. A load of *scale* units counts
-    as 1 in the energy.
+    Without *replication* every node fetches its files.
     """
     nodes = instance.num_nodes
     files = instance.num_files
@@ -151,25 +122,27 @@ def _data(
     pays = 2 * problem.network.remote_bytes_per_second < problem.copy_bytes_per_second
     middles = [(k + 0.5) / kernel.LOG_TABLE for k in range(kernel.LOG_TABLE)]
     ratio = (COLDEST / HOTTEST) ** (1.0 / (kernel.TEMPERATURES - 1))
-    box = boxes(arrays)
-    return kernel.Data(
-        nodes,
-        len(instance.class_of),
-        files,
-        box(ptr),
-        box(listed),
-        box(work),
-        box(instance.far),
-        box(instance.near),
-        box(instance.sizes),
-        box(held),
-        box(fixed),
-        box([-1 if room is None else room for room in instance.room]),
-        int(replication and pays),
-        scale,
-        float(max(instance.sizes, default=1) or 1),
-        box([-math.log(middle) for middle in middles], real=True),
-        box([HOTTEST * ratio**k for k in range(kernel.TEMPERATURES)], real=True),
+    return make.table(
+        kernel.Data,
+        num_nodes=nodes,
+        num_tasks=len(instance.class_of),
+        num_files=files,
+        ptr=make.ints(ptr),
+        files=make.ints(listed),
+        work=make.ints(work),
+        far=make.ints(instance.far),
+        near=make.ints(instance.near),
+        sizes=make.ints(instance.sizes),
+        held=make.ints(held),
+        fixed_root=make.ints(fixed),
+        room=make.ints([-1 if room is None else room for room in instance.room]),
+        copying=int(replication and pays),
+        scale=1.0,
+        disk_scale=float(max(instance.sizes, default=1) or 1),
+        logs=make.floats([-math.log(middle) for middle in middles]),
+        temperatures=make.floats(
+            [HOTTEST * ratio**k for k in range(kernel.TEMPERATURES)]
+        ),
     )
 
 
@@ -178,7 +151,7 @@ def _state(
     data: kernel.Data,
     assign: list[int],
     seed: int,
-    arrays: bool,
+    make: Maker,
 ) -> kernel.State:
     """Return the kernel's state in which the tasks run on the nodes *assign*.
 
@@ -194,7 +167,6 @@ def _state(
     for file in range(files):
         if data.fixed_root[file]:
             root[file] = instance.holders(file)[0]
-    box = boxes(arrays)
     longest = max(
         (data.ptr[k + 1] - data.ptr[k] for k in range(data.num_tasks)), default=0
     )
@@ -206,23 +178,26 @@ def _state(
                 load[root[file]] += instance.far[file]
                 used[root[file]] += instance.sizes[file]
     for task, node in enumerate(assign):
-        load[node] += int(data.work[task * nodes + node])
-    numbers = [seed % (kernel.MODULUS - 2) + 1, 0, 1 << 62, 1 << 62, 0]
-    state = kernel.State(
-        box(assign),
-        box(root),
-        box([0] * (files * nodes)),
-        box([0] * files),
-        box(load),
-        box(used),
-        box(assign),
-        box(root),
-        box([0] * (8 * longest + 8)),
-        box(numbers),
+        load[node] += data.work[task * nodes + node]
+    most = 1 << 62
+    state = make.table(
+        kernel.State,
+        node=make.ints(assign),
+        root=make.ints(root),
+        readers=make.ints([0] * (files * nodes)),
+        others=make.ints([0] * files),
+        load=make.ints(load),
+        used=make.ints(used),
+        best_node=make.ints(assign),
+        best_root=make.ints(root),
+        trail=make.ints([0] * (8 * longest + 8)),
+        seed=seed % (kernel.MODULUS - 2) + 1,
+        best_load=most,
+        best_over=most,
     )
     for task, node in enumerate(assign):
         for x in range(data.ptr[task], data.ptr[task + 1]):
-            kernel.read(data, state, int(data.files[x]), node, 1)
+            kernel.read(data, state, data.files[x], node, 1)
     return state
 
 
@@ -230,14 +205,14 @@ def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -
     """Return the best state as a plan: each root fetches its file and sends it to the
     readers.
     """
-    assign = tuple(int(node) for node in state.best_node)
+    assign = tuple(state.best_node)
     wanted = lacking(instance, assign)
     if not data.copying:
         return Moves(assign, tuple(wanted), ())
     remote = set()
     copies = []
     for file, node in wanted:
-        root = int(state.best_root[file])
+        root = state.best_root[file]
         if not data.fixed_root[file]:
             remote.add((file, root))
         if node != root:

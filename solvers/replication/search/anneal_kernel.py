@@ -1,4 +1,4 @@
-"""Anneal the additive batch time, equation (13), over flat arrays.
+"""Anneal the additive batch time, equation (13).
 
 The same code runs in plain Python and compiled. A state is a node for every task and a
 root for every file. The root fetches the file and sends it to every other node where a
@@ -9,12 +9,7 @@ is the sum over the nodes of (load / scale)^16, plus a penalty for bytes beyond 
 The largest load dominates this sum, but every load changes it.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from ioopt.compiled import Floats, Ints
+from dataclasses import dataclass
 
 MODULUS = 2147483647
 MULTIPLIER = 16807
@@ -24,8 +19,9 @@ TEMPERATURES = 512
 """Number of temperatures of a run."""
 
 
-class Data(NamedTuple):
-    """The constant data of one instance as flat arrays.
+@dataclass(slots=True)
+class Data:
+    """The constant data of one instance.
 
     Task k reads ``files[ptr[k]:ptr[k + 1]]``. ``work``: at ``task * num_nodes + node``,
     units of computing. For each file, ``far``: units of a fetch; ``near``: units of one
@@ -40,58 +36,56 @@ class Data(NamedTuple):
     num_nodes: int
     num_tasks: int
     num_files: int
-    ptr: Ints
-    files: Ints
-    work: Ints
-    far: Ints
-    near: Ints
-    sizes: Ints
-    held: Ints
-    fixed_root: Ints
-    room: Ints
+    ptr: list[int]
+    files: list[int]
+    work: list[int]
+    far: list[int]
+    near: list[int]
+    sizes: list[int]
+    held: list[int]
+    fixed_root: list[int]
+    room: list[int]
     copying: int
     scale: float
     disk_scale: float
-    logs: Floats
-    temperatures: Floats
+    logs: list[float]
+    temperatures: list[float]
 
 
-class State(NamedTuple):
-    """The arrays that a run changes.
+@dataclass(slots=True)
+class State:
+    """What a run changes.
 
     ``node``: node of each task. ``root``: root of each file. ``readers``: at ``file *
     num_nodes + node``, the number of tasks on the node that read the file. ``others``:
     for each file, the number of nodes to which its root sends it. ``load`` and
     ``used``: units and stored bytes of each node. ``best_node`` and ``best_root`` are
-    those of the best state. ``trail``: pairs (file, root before this step).
-    ``numbers``: the random state, the number of the step, the best load, the bytes of
-    the best state that do not fit, and the length of the trail.
+    those of the best state, ``best_load`` is its largest load, and ``best_over`` its
+    bytes that do not fit. ``trail``: pairs (file, root before this step), of which
+    ``trail_length`` numbers are used. ``seed``: the state of the generator of random
+    numbers. ``step``: the number of steps taken.
     """
 
-    node: Ints
-    root: Ints
-    readers: Ints
-    others: Ints
-    load: Ints
-    used: Ints
-    best_node: Ints
-    best_root: Ints
-    trail: Ints
-    numbers: Ints
-
-
-# Cells of ``State.numbers``.
-RANDOM = 0
-STEP = 1
-BEST = 2
-BEST_OVER = 3
-TRAIL = 4
+    node: list[int]
+    root: list[int]
+    readers: list[int]
+    others: list[int]
+    load: list[int]
+    used: list[int]
+    best_node: list[int]
+    best_root: list[int]
+    trail: list[int]
+    seed: int
+    step: int
+    best_load: int
+    best_over: int
+    trail_length: int
 
 
 def draw(state: State, below: int) -> int:
     """Return the next random number from 0 to *below* - 1."""
-    state.numbers[RANDOM] = state.numbers[RANDOM] * MULTIPLIER % MODULUS
-    return state.numbers[RANDOM] % below
+    state.seed = state.seed * MULTIPLIER % MODULUS
+    return state.seed % below
 
 
 def read(data: Data, state: State, file: int, node: int, step: int) -> None:
@@ -161,16 +155,16 @@ def note(state: State, file: int, root: int) -> None:
     """Append *file* and its present *root* to the trail, before the step changes the
     root.
     """
-    state.trail[state.numbers[TRAIL]] = file
-    state.trail[state.numbers[TRAIL] + 1] = root
-    state.numbers[TRAIL] += 2
+    state.trail[state.trail_length] = file
+    state.trail[state.trail_length + 1] = root
+    state.trail_length += 2
 
 
 def undo_roots(data: Data, state: State) -> None:
     """Restore the roots that this step changed, the last change first."""
-    while state.numbers[TRAIL] > 0:
-        state.numbers[TRAIL] -= 2
-        at = state.numbers[TRAIL]
+    while state.trail_length > 0:
+        state.trail_length -= 2
+        at = state.trail_length
         reroot(data, state, state.trail[at], state.trail[at + 1])
 
 
@@ -217,12 +211,12 @@ def keep_best(data: Data, state: State) -> None:
         most = max(most, state.load[node])
         if data.room[node] >= 0 and state.used[node] > data.room[node]:
             over += state.used[node] - data.room[node]
-    if over > state.numbers[BEST_OVER]:
+    if over > state.best_over:
         return
-    if over == state.numbers[BEST_OVER] and most >= state.numbers[BEST]:
+    if over == state.best_over and most >= state.best_load:
         return
-    state.numbers[BEST] = most
-    state.numbers[BEST_OVER] = over
+    state.best_load = most
+    state.best_over = over
     for k in range(data.num_tasks):
         state.best_node[k] = state.node[k]
     for file in range(data.num_files):
@@ -246,14 +240,14 @@ def run(data: Data, state: State, steps: int, total: int) -> None:
     """Take *steps* of the *total* steps of an annealing run, from the present state."""
     now = energy(data, state)
     for _ in range(steps):
-        step = state.numbers[STEP]
-        state.numbers[STEP] = step + 1
+        step = state.step
+        state.step = step + 1
         heat = data.temperatures[min(step * TEMPERATURES // total, TEMPERATURES - 1)]
         # Compare energies relative to the present one, because with a few large tasks
         # all energies are far above that of an even load.
         limit = now * (1.0 + heat * data.logs[draw(state, LOG_TABLE)] / data.num_nodes)
         kind = draw(state, 8)
-        state.numbers[TRAIL] = 0
+        state.trail_length = 0
         first = -1
         second = -1
         at = 0

@@ -13,8 +13,9 @@ from conftest import first, shared_files, shared_path
 from oracle.replication_exhaustive import optimum
 from replication_samples import document, made, tiny
 
-from ioopt import compiled
 from ioopt.checking import check
+from ioopt.compiled import library
+from ioopt.compiled.memory import Machine, Plain
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.aggregated import AggregatedModel
@@ -204,16 +205,17 @@ def test_annealing_repeats_and_its_loads_are_real(copying: bool, extras: bool) -
         assert copying or not first.copies
 
 
-@pytest.mark.skipif(not compiled.available(), reason="numba is not installed here")
-@pytest.mark.slow
+@pytest.mark.skipif(library.loaded() is None, reason="no kernels were compiled here")
+@pytest.mark.parametrize("disk", ["unlimited", "500MB"])
+@pytest.mark.parametrize("copying", [True, False])
 def test_compiled_annealing_gives_the_same_answer(
-    monkeypatch: pytest.MonkeyPatch,
+    disk: str, copying: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    instance = reduce(generate("image-85", {"tasks": 40, "disk": "unlimited"}, 3))
+    instance = reduce(generate("image-85", {"tasks": 40, "disk": disk}, 3))
     answers = []
-    for use in (False, True):
-        monkeypatch.setattr(annealing, "use_machine_code", lambda *_, use=use: use)
-        answers.append(anneal(instance, True, 5, 20_000, Deadline(None)))
+    for make in (Plain(), Machine(library.loaded())):
+        monkeypatch.setattr(annealing, "maker", lambda make=make: make)
+        answers.append(anneal(instance, copying, 5, 20_000, Deadline(None)))
     assert answers[0] == answers[1]
     assert anneal_kernel.MODULUS == 2**31 - 1
 

@@ -1,0 +1,400 @@
+/* text 43bf719fcc2c1398e67ff130d58430badc19fb54084a8f8b6d37b895b19ac6aa */
+/* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
+#include <math.h>
+#include <stdint.h>
+
+#ifdef _WIN32
+#define EXPORTED __declspec(dllexport)
+#else
+#define EXPORTED __attribute__((visibility("default")))
+#endif
+#ifdef __GNUC__
+#define APART __attribute__((noinline))
+#else
+#define APART
+#endif
+
+/* With CHECKED, an index outside its list and a number too large for its field end the
+   process; without, nothing is checked. */
+#ifdef CHECKED
+#include <stdio.h>
+#include <stdlib.h>
+static inline int64_t within(int64_t index, int64_t length, int line) {
+  if (index < 0 || index >= length) {
+    fprintf(stderr, "line %d: index %lld of %lld\n", line, (long long)index,
+            (long long)length);
+    abort();
+  }
+  return index;
+}
+static inline int64_t fitting(int64_t value, int64_t most, int line) {
+  if (value > most || value < -most - 1) {
+    fprintf(stderr, "line %d: %lld in a narrow field\n", line, (long long)value);
+    abort();
+  }
+  return value;
+}
+#define AT(list, index) ((list).at[within((index), (list).length, __LINE__)])
+#define FIT32(value) ((int32_t)fitting((value), INT32_MAX, __LINE__))
+#define FIT8(value) ((int8_t)fitting((value), INT8_MAX, __LINE__))
+#else
+#define AT(list, index) ((list).at[index])
+#define FIT32(value) ((int32_t)(value))
+#define FIT8(value) ((int8_t)(value))
+#endif
+
+/* Python's floor division and remainder, and its min, max and abs. */
+static inline int64_t floor_int(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+static inline int64_t mod_int(int64_t a, int64_t b) {
+  int64_t r = a % b;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+static inline double mod_float(double a, double b) {
+  double r = fmod(a, b);
+  if (r == 0) return copysign(0.0, b);
+  return (r < 0) != (b < 0) ? r + b : r;
+}
+static inline double floor_float(double a, double b) {
+  double r = fmod(a, b);
+  double q = (a - r) / b;
+  double whole;
+  if (r != 0 && (r < 0) != (b < 0)) q -= 1.0;
+  if (q == 0) return copysign(0.0, a / b);
+  whole = floor(q);
+  return q - whole > 0.5 ? whole + 1.0 : whole;
+}
+static inline int64_t min_int(int64_t a, int64_t b) { return b < a ? b : a; }
+static inline int64_t max_int(int64_t a, int64_t b) { return b > a ? b : a; }
+static inline double min_float(double a, double b) { return b < a ? b : a; }
+static inline double max_float(double a, double b) { return b > a ? b : a; }
+static inline int64_t abs_int(int64_t a) { return a < 0 ? -a : a; }
+
+#define search_anneal_kernel_LOG_TABLE 4096LL
+#define search_anneal_kernel_MODULUS 2147483647LL
+#define search_anneal_kernel_MULTIPLIER 16807LL
+#define search_anneal_kernel_TEMPERATURES 512LL
+
+typedef struct {
+  double *at;
+  int64_t length;
+} list_double;
+
+typedef struct {
+  int64_t *at;
+  int64_t length;
+} list_int64_t;
+
+typedef struct search_anneal_kernel_Data search_anneal_kernel_Data;
+
+typedef struct search_anneal_kernel_State search_anneal_kernel_State;
+
+struct search_anneal_kernel_Data {
+  int64_t num_nodes;
+  int64_t num_tasks;
+  int64_t num_files;
+  list_int64_t ptr;
+  list_int64_t files;
+  list_int64_t work;
+  list_int64_t far;
+  list_int64_t near;
+  list_int64_t sizes;
+  list_int64_t held;
+  list_int64_t fixed_root;
+  list_int64_t room;
+  int64_t copying;
+  double scale;
+  double disk_scale;
+  list_double logs;
+  list_double temperatures;
+};
+
+struct search_anneal_kernel_State {
+  list_int64_t node;
+  list_int64_t root;
+  list_int64_t readers;
+  list_int64_t others;
+  list_int64_t load;
+  list_int64_t used;
+  list_int64_t best_node;
+  list_int64_t best_root;
+  list_int64_t trail;
+  int64_t seed;
+  int64_t step;
+  int64_t best_load;
+  int64_t best_over;
+  int64_t trail_length;
+};
+
+static int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below);
+static double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node);
+static void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
+static void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root);
+static int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node);
+static void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step);
+static void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node);
+EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t steps, int64_t total);
+static void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
+static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+
+static int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below) {
+  state->seed = mod_int((state->seed * search_anneal_kernel_MULTIPLIER), search_anneal_kernel_MODULUS);
+  return mod_int(state->seed, below);
+}
+
+static double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+  double total = 0;
+  int64_t node = 0;
+  double part = 0;
+  total = 0.0;
+  for (int64_t t_1 = 0, end_t_1 = data->num_nodes; t_1 < end_t_1; t_1 += 1) {
+    node = t_1;
+    part = ((double)AT(state->load, node) / (double)data->scale);
+    part = (part * part);
+    part = (part * part);
+    part = (part * part);
+    total = (total + (part * part));
+    if (((AT(data->room, node) >= 0LL)) && ((AT(state->used, node) > AT(data->room, node)))) {
+      total = (total + (0.5 + (10.0 * ((double)(AT(state->used, node) - AT(data->room, node)) / (double)data->disk_scale))));
+    }
+  }
+  return total;
+}
+
+static void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+  int64_t most = 0;
+  int64_t over = 0;
+  int64_t node = 0;
+  int64_t k = 0;
+  int64_t file = 0;
+  most = 0LL;
+  over = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = data->num_nodes; t_1 < end_t_1; t_1 += 1) {
+    node = t_1;
+    most = max_int(most, AT(state->load, node));
+    if (((AT(data->room, node) >= 0LL)) && ((AT(state->used, node) > AT(data->room, node)))) {
+      over = (over + (AT(state->used, node) - AT(data->room, node)));
+    }
+  }
+  if ((over > state->best_over)) {
+    return;
+  }
+  if (((over == state->best_over)) && ((most >= state->best_load))) {
+    return;
+  }
+  state->best_load = most;
+  state->best_over = over;
+  for (int64_t t_2 = 0, end_t_2 = data->num_tasks; t_2 < end_t_2; t_2 += 1) {
+    k = t_2;
+    AT(state->best_node, k) = AT(state->node, k);
+  }
+  for (int64_t t_3 = 0, end_t_3 = data->num_files; t_3 < end_t_3; t_3 += 1) {
+    file = t_3;
+    AT(state->best_root, file) = AT(state->root, file);
+  }
+}
+
+static int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node) {
+  return (((AT(data->fixed_root, file) == 0LL)) || ((AT(data->held, ((file * data->num_nodes) + node)) == 1LL)));
+}
+
+static void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
+  int64_t before = 0;
+  int64_t x = 0;
+  int64_t file = 0;
+  int64_t idle = 0;
+  before = AT(state->node, task);
+  search_anneal_kernel_shift(data, state, task, node);
+  if ((data->copying == 0LL)) {
+    return;
+  }
+  for (int64_t t_1 = AT(data->ptr, task), end_t_1 = AT(data->ptr, (task + 1LL)); t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    file = AT(data->files, x);
+    idle = (AT(state->readers, ((file * data->num_nodes) + before)) == 0LL);
+    if ((idle) && ((AT(state->root, file) == before)) && (!(AT(data->fixed_root, file)))) {
+      search_anneal_kernel_note(state, file, before);
+      search_anneal_kernel_reroot(data, state, file, node);
+    }
+  }
+}
+
+static void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root) {
+  AT(state->trail, state->trail_length) = file;
+  AT(state->trail, (state->trail_length + 1LL)) = root;
+  state->trail_length = (state->trail_length + 2LL);
+}
+
+static int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node) {
+  int64_t chosen = 0;
+  chosen = search_anneal_kernel_draw(state, (data->num_nodes - 1LL));
+  return ((chosen >= node) ? (chosen + 1LL) : chosen);
+}
+
+static void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step) {
+  int64_t x = 0;
+  int64_t others = 0;
+  int64_t root = 0;
+  x = ((file * data->num_nodes) + node);
+  AT(state->readers, x) = (AT(state->readers, x) + step);
+  others = (AT(state->readers, x) - ((step > 0LL) ? 1LL : 0LL));
+  if (((others > 0LL)) || (AT(data->held, x))) {
+    return;
+  }
+  if ((data->copying == 0LL)) {
+    AT(state->load, node) = (AT(state->load, node) + (step * AT(data->far, file)));
+    AT(state->used, node) = (AT(state->used, node) + (step * AT(data->sizes, file)));
+    return;
+  }
+  root = AT(state->root, file);
+  if ((root != node)) {
+    AT(state->load, node) = (AT(state->load, node) + (step * AT(data->near, file)));
+    AT(state->load, root) = (AT(state->load, root) + (step * AT(data->near, file)));
+    AT(state->others, file) = (AT(state->others, file) + step);
+    AT(state->used, node) = (AT(state->used, node) + (step * AT(data->sizes, file)));
+  }
+}
+
+static void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node) {
+  int64_t root = 0;
+  int64_t far = 0;
+  int64_t near = 0;
+  int64_t fixed = 0;
+  int64_t fetch = 0;
+  root = AT(state->root, file);
+  far = AT(data->far, file);
+  near = AT(data->near, file);
+  fixed = AT(data->fixed_root, file);
+  fetch = (fixed ? 0LL : far);
+  AT(state->load, root) = (AT(state->load, root) - (fetch + (near * AT(state->others, file))));
+  if (!(fixed)) {
+    if ((AT(state->readers, ((file * data->num_nodes) + root)) > 0LL)) {
+      AT(state->load, root) = (AT(state->load, root) + near);
+      AT(state->others, file) = (AT(state->others, file) + 1LL);
+    } else {
+      AT(state->used, root) = (AT(state->used, root) - AT(data->sizes, file));
+    }
+    if ((AT(state->readers, ((file * data->num_nodes) + node)) > 0LL)) {
+      AT(state->load, node) = (AT(state->load, node) - near);
+      AT(state->others, file) = (AT(state->others, file) - 1LL);
+    } else {
+      AT(state->used, node) = (AT(state->used, node) + AT(data->sizes, file));
+    }
+  }
+  AT(state->load, node) = (AT(state->load, node) + (fetch + (near * AT(state->others, file))));
+  AT(state->root, file) = node;
+}
+
+EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t steps, int64_t total) {
+  double now = 0;
+  int64_t _ = 0;
+  int64_t step = 0;
+  double heat = 0;
+  double limit = 0;
+  int64_t kind = 0;
+  int64_t first = 0;
+  int64_t second = 0;
+  int64_t at = 0;
+  int64_t back = 0;
+  int64_t file = 0;
+  int64_t target = 0;
+  int64_t other = 0;
+  double after = 0;
+  now = search_anneal_kernel_energy(data, state);
+  for (int64_t t_1 = 0, end_t_1 = steps; t_1 < end_t_1; t_1 += 1) {
+    _ = t_1;
+    step = state->step;
+    state->step = (step + 1LL);
+    heat = AT(data->temperatures, min_int(floor_int((step * search_anneal_kernel_TEMPERATURES), total), 511LL));
+    double t_2 = (heat * AT(data->logs, search_anneal_kernel_draw(state, search_anneal_kernel_LOG_TABLE)));
+    limit = (now * (1.0 + ((double)t_2 / (double)data->num_nodes)));
+    kind = search_anneal_kernel_draw(state, 8LL);
+    state->trail_length = 0LL;
+    first = (-1LL);
+    second = (-1LL);
+    at = 0LL;
+    back = 0LL;
+    if (((kind < 3LL)) && ((data->copying == 1LL)) && ((data->num_files > 0LL))) {
+      file = search_anneal_kernel_draw(state, data->num_files);
+      target = search_anneal_kernel_other_node(data, state, AT(state->root, file));
+      if ((kind > 0LL)) {
+        other = search_anneal_kernel_draw(state, data->num_files);
+        target = AT(state->root, other);
+        if ((target == AT(state->root, file))) {
+          continue;
+        }
+        if (!(search_anneal_kernel_may_root(data, other, AT(state->root, file)))) {
+          continue;
+        }
+        search_anneal_kernel_note(state, other, target);
+        search_anneal_kernel_reroot(data, state, other, AT(state->root, file));
+      }
+      if (!(search_anneal_kernel_may_root(data, file, target))) {
+        search_anneal_kernel_undo_roots(data, state);
+        continue;
+      }
+      search_anneal_kernel_note(state, file, AT(state->root, file));
+      search_anneal_kernel_reroot(data, state, file, target);
+    } else {
+      first = search_anneal_kernel_draw(state, data->num_tasks);
+      at = AT(state->node, first);
+      target = search_anneal_kernel_other_node(data, state, at);
+      if ((kind < 5LL)) {
+        second = search_anneal_kernel_draw(state, data->num_tasks);
+        back = AT(state->node, second);
+        if ((back == at)) {
+          continue;
+        }
+        target = back;
+      }
+      search_anneal_kernel_move(data, state, first, target);
+      if ((second >= 0LL)) {
+        search_anneal_kernel_move(data, state, second, at);
+      }
+    }
+    after = search_anneal_kernel_energy(data, state);
+    if ((after <= limit)) {
+      if ((after < now)) {
+        search_anneal_kernel_keep_best(data, state);
+      }
+      now = after;
+      continue;
+    }
+    search_anneal_kernel_undo_roots(data, state);
+    if ((second >= 0LL)) {
+      search_anneal_kernel_shift(data, state, second, back);
+    }
+    if ((first >= 0LL)) {
+      search_anneal_kernel_shift(data, state, first, at);
+    }
+  }
+}
+
+static void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
+  int64_t before = 0;
+  int64_t x = 0;
+  before = AT(state->node, task);
+  for (int64_t t_1 = AT(data->ptr, task), end_t_1 = AT(data->ptr, (task + 1LL)); t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    search_anneal_kernel_read(data, state, AT(data->files, x), before, (-1LL));
+    search_anneal_kernel_read(data, state, AT(data->files, x), node, 1LL);
+  }
+  AT(state->load, before) = (AT(state->load, before) - AT(data->work, ((task * data->num_nodes) + before)));
+  AT(state->load, node) = (AT(state->load, node) + AT(data->work, ((task * data->num_nodes) + node)));
+  AT(state->node, task) = node;
+}
+
+static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+  int64_t at = 0;
+  while ((state->trail_length > 0LL)) {
+    state->trail_length = (state->trail_length - 2LL);
+    at = state->trail_length;
+    search_anneal_kernel_reroot(data, state, AT(state->trail, at), AT(state->trail, (at + 1LL)));
+  }
+}
+
+EXPORTED const char *text_digest(void) { return "43bf719fcc2c1398e67ff130d58430badc19fb54084a8f8b6d37b895b19ac6aa"; }

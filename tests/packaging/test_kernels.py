@@ -1,0 +1,67 @@
+"""The compiled kernels: the C text is up to date, and what cannot be used is not."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts" / "tools"))
+
+import kernels
+
+from ioopt.compiled import library
+from ioopt.compiled.memory import Machine, Plain
+
+
+@pytest.fixture
+def fresh():
+    """Whether kernels are compiled is asked once in a process: forget the answer."""
+    asked = (library.why_plain, library.loaded, library.maker)
+    for function in asked:
+        function.cache_clear()
+    yield
+    for function in asked:
+        function.cache_clear()
+
+
+def test_the_c_text_is_that_of_the_kernels():
+    assert kernels.TARGET.read_text("utf-8") == kernels.written()
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_variable_of_the_environment_turns_compiled_kernels_off(monkeypatch):
+    monkeypatch.setenv(library.PLAIN, "1")
+    assert library.why_plain() == "IOOPT_PLAIN is set"
+    assert isinstance(library.maker(), Plain)
+
+
+@pytest.mark.usefixtures("fresh")
+def test_kernels_that_are_missing_damaged_or_of_another_version_are_not_used(
+    monkeypatch, tmp_path
+):
+    here = tmp_path / "kernels.so"
+    monkeypatch.setattr(library, "LIBRARY", here)
+    assert "no C compiler worked" in library.why_plain()
+    here.write_bytes(b"no library")
+    library.why_plain.cache_clear()
+    assert "cannot be loaded" in library.why_plain()
+    assert isinstance(library.maker(), Plain)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not here")
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize(
+    ("digest", "why"), [("0123", "of another version"), (None, "")]
+)
+def test_kernels_of_another_text_are_not_used(monkeypatch, tmp_path, digest, why):
+    text = library.SOURCE.read_text("utf-8")
+    ours = text.split()[2]
+    source, built = tmp_path / "kernels.c", tmp_path / "kernels.so"
+    source.write_text(text.replace(ours, digest or ours))
+    flags = ("-w", "-O0", "-shared", "-fPIC")
+    subprocess.run(["gcc", *flags, "-o", built, source, "-lm"], check=True)
+    monkeypatch.setattr(library, "LIBRARY", built)
+    assert why in library.why_plain()
+    assert isinstance(library.maker(), Plain if why else Machine)
