@@ -30,26 +30,3 @@ def compile_enumeration() -> None:
     instance = reduce(load(resolve("image-16x3")))
     search = Enumeration(instance, "acyclic", True, Deadline(None), compiled=True)
     search.advance(1, lambda: False, lambda: 1, lambda moves: None)
-
-
-def compile_laboratory() -> None:
-    """Compile the simulated laboratory by running one application of each sort in
-    it.
-    """
-    from ioopt.measure.laboratory import Laboratory
-
-    for name in ("table-1", "blocking", "table-2"):
-        problem = load(resolve(f"perturbation-{name}"))
-        for app in problem.applications:
-            Laboratory(problem, fast=True).times(app, problem.environments[0], 1, 0)
-
-
-def compile_server() -> None:
-    """Compile the server of I/O processes (:mod:`ioopt.measure.io_server`)."""
-    import numpy as np
-
-    from ioopt.measure.io_server import Windows, serve
-    from ioopt.problems.flexgang.flexible_gang import IoBehaviour
-
-    job = IoBehaviour(burst_seconds=1e-6, io_seconds=1e-6)
-    serve(Windows(1, (0,), (1,)), [job], np.ones((1, 8), np.int64), 4, fast=True)

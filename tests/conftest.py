@@ -22,7 +22,8 @@ from hypothesis.internal.conjecture import providers
 
 from ioopt import options
 from ioopt.cli.main import main
-from ioopt.compiled import choice
+from ioopt.compiled import choice, library
+from ioopt.compiled.memory import Machine, Maker, Plain
 from ioopt.options import Deadline
 from ioopt.solvers.backends import cpsat_program, mathopt_program, pulp_program
 from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendLimits
@@ -76,6 +77,17 @@ def first(count: int, values: Iterable[Any]) -> list[Any]:
         )
         for k, value in enumerate(values)
     ]
+
+
+def both_makers() -> list[Maker]:
+    """Return what makes the data of plain kernels and of compiled ones.
+
+    The test is skipped, visibly, where no kernels were compiled.
+    """
+    loaded = library.loaded()
+    if loaded is None:
+        pytest.skip(f"kernels are plain Python here: {library.why_plain()}")
+    return [Plain(), Machine(loaded)]
 
 
 def deadline_of_checks(count: int) -> Deadline:

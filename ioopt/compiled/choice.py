@@ -112,18 +112,6 @@ KERNELS = {
             _SEARCH + "exact.exact_workflow:compile_kernels",
             _SEARCH + "exact.queue_kernel:search",
         ),
-        Kernel(
-            "flexgang",
-            "laboratory",
-            _CALLS + "compile_laboratory",
-            "ioopt.measure.perturbation_kernel:program",
-        ),
-        Kernel(
-            "flexgang",
-            "I/O server",
-            _CALLS + "compile_server",
-            "ioopt.measure.io_kernel:serve",
-        ),
     )
 }
 """All kernels by name, in the order in which ``ioopt doctor --compile`` makes them."""

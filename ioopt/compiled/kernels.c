@@ -1,4 +1,4 @@
-/* text 43bf719fcc2c1398e67ff130d58430badc19fb54084a8f8b6d37b895b19ac6aa */
+/* text e1fd034cf0de998ce1215b8f0e963f75decfc1e16e4c19c6093d7aaf56d6431f */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -72,10 +72,32 @@ static inline double min_float(double a, double b) { return b < a ? b : a; }
 static inline double max_float(double a, double b) { return b > a ? b : a; }
 static inline int64_t abs_int(int64_t a) { return a < 0 ? -a : a; }
 
+#define measure_perturbation_kernel_ALL_TO_ALL 0LL
+#define measure_perturbation_kernel_PAIRS 2LL
+#define measure_perturbation_kernel_RING 1LL
 #define search_anneal_kernel_LOG_TABLE 4096LL
 #define search_anneal_kernel_MODULUS 2147483647LL
 #define search_anneal_kernel_MULTIPLIER 16807LL
 #define search_anneal_kernel_TEMPERATURES 512LL
+
+typedef struct {
+  int64_t io;
+  int64_t ready;
+  int64_t completed;
+} measure_io_kernel_Process;
+
+typedef struct {
+  int64_t start;
+  int64_t length;
+} measure_io_kernel_Window;
+
+typedef struct {
+  int64_t at;
+  int64_t since;
+  int64_t owed;
+  int64_t done;
+  int64_t sent;
+} measure_perturbation_kernel_Process;
 
 typedef struct {
   double *at;
@@ -87,9 +109,77 @@ typedef struct {
   int64_t length;
 } list_int64_t;
 
+typedef struct {
+  measure_io_kernel_Process *at;
+  int64_t length;
+} list_measure_io_kernel_Process;
+
+typedef struct {
+  measure_io_kernel_Window *at;
+  int64_t length;
+} list_measure_io_kernel_Window;
+
+typedef struct {
+  measure_perturbation_kernel_Process *at;
+  int64_t length;
+} list_measure_perturbation_kernel_Process;
+
+typedef struct {
+  uint8_t *at;
+  int64_t length;
+} list_uint8_t;
+
+typedef struct measure_io_kernel_Server measure_io_kernel_Server;
+
+typedef struct measure_perturbation_kernel_Pile measure_perturbation_kernel_Pile;
+
+typedef struct measure_perturbation_kernel_Program measure_perturbation_kernel_Program;
+
+typedef struct measure_perturbation_kernel_Table measure_perturbation_kernel_Table;
+
 typedef struct search_anneal_kernel_Data search_anneal_kernel_Data;
 
 typedef struct search_anneal_kernel_State search_anneal_kernel_State;
+
+struct measure_io_kernel_Server {
+  int64_t cycle;
+  int64_t horizon;
+  int64_t per_process;
+  list_measure_io_kernel_Window windows;
+  list_measure_io_kernel_Process processes;
+  list_int64_t bursts;
+  list_int64_t process;
+  list_int64_t asked;
+  list_int64_t begin;
+  list_int64_t burst;
+  list_int64_t finish;
+};
+
+struct measure_perturbation_kernel_Pile {
+  list_int64_t start;
+};
+
+struct measure_perturbation_kernel_Program {
+  int64_t num_intervals;
+  int64_t width;
+  int64_t blocking;
+  int64_t cost;
+  list_int64_t ends;
+  list_int64_t sends;
+  list_int64_t targets;
+  list_measure_perturbation_kernel_Process processes;
+};
+
+struct measure_perturbation_kernel_Table {
+  int64_t processors;
+  int64_t num_slots;
+  int64_t quantum;
+  int64_t noted_slots;
+  int64_t counted_slots;
+  list_uint8_t runs;
+  list_int64_t received;
+  list_int64_t progress;
+};
 
 struct search_anneal_kernel_Data {
   int64_t num_nodes;
@@ -128,6 +218,19 @@ struct search_anneal_kernel_State {
   int64_t trail_length;
 };
 
+EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server);
+static int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work);
+EXPORTED int64_t measure_perturbation_kernel_barrier(measure_perturbation_kernel_Table * table, int64_t work, int64_t interval);
+static void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t q, int64_t now);
+static int64_t measure_perturbation_kernel_exchange(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t phase, int64_t pattern);
+EXPORTED int64_t measure_perturbation_kernel_msg(measure_perturbation_kernel_Table * table, int64_t work, int64_t phase_work, int64_t rounds, int64_t pattern);
+static int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now);
+static void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now);
+static void measure_perturbation_kernel_note_progress(measure_perturbation_kernel_Table * table, int64_t p, int64_t since, int64_t until);
+static int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t processors, int64_t p, int64_t phase, int64_t k);
+static void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q);
+EXPORTED int64_t measure_perturbation_kernel_run_program(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program);
+EXPORTED int64_t measure_perturbation_kernel_workpile(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Pile * pile, int64_t total, int64_t unit);
 static int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below);
 static double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
 static void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
@@ -140,6 +243,378 @@ static void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search
 EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t steps, int64_t total);
 static void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
 static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+
+EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server) {
+  int64_t cycle = 0;
+  int64_t per_cycle = 0;
+  measure_io_kernel_Window * window = 0;
+  int64_t free = 0;
+  int64_t count = 0;
+  int64_t first = 0;
+  int64_t k = 0;
+  measure_io_kernel_Process * process = 0;
+  int64_t asked = 0;
+  int64_t begin = 0;
+  int64_t phase = 0;
+  int64_t burst = 0;
+  int64_t turns = 0;
+  int64_t left = 0;
+  int64_t finish = 0;
+  cycle = server->cycle;
+  per_cycle = 0LL;
+  for (int64_t t_1 = 0; t_1 < server->windows.length; t_1 += 1) {
+    window = &AT(server->windows, t_1);
+    per_cycle = (per_cycle + window->length);
+  }
+  free = 0LL;
+  count = 0LL;
+  while (1) {
+    first = 0LL;
+    for (int64_t t_2 = 1LL, end_t_2 = server->processes.length; t_2 < end_t_2; t_2 += 1) {
+      k = t_2;
+      if (((&AT(server->processes, k))->ready < (&AT(server->processes, first))->ready)) {
+        first = k;
+      }
+    }
+    process = (&AT(server->processes, first));
+    asked = process->ready;
+    if (((asked >= server->horizon)) || ((process->completed >= server->per_process))) {
+      return count;
+    }
+    begin = (floor_int(asked, cycle) * per_cycle);
+    phase = mod_int(asked, cycle);
+    for (int64_t t_3 = 0; t_3 < server->windows.length; t_3 += 1) {
+      window = &AT(server->windows, t_3);
+      if ((phase > window->start)) {
+        begin = (begin + min_int((phase - window->start), window->length));
+      }
+    }
+    begin = max_int(begin, free);
+    burst = AT(server->bursts, ((first * server->per_process) + process->completed));
+    free = (begin + burst);
+    turns = floor_int((free - 1LL), per_cycle);
+    left = (free - (turns * per_cycle));
+    finish = (turns * cycle);
+    for (int64_t t_4 = 0; t_4 < server->windows.length; t_4 += 1) {
+      window = &AT(server->windows, t_4);
+      if ((left <= window->length)) {
+        finish = (finish + (window->start + left));
+        break;
+      }
+      left = (left - window->length);
+    }
+    AT(server->process, count) = first;
+    AT(server->asked, count) = asked;
+    AT(server->begin, count) = begin;
+    AT(server->burst, count) = burst;
+    AT(server->finish, count) = finish;
+    count = (count + 1LL);
+    process->completed = (process->completed + 1LL);
+    process->ready = (finish + process->io);
+  }
+}
+
+static int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work) {
+  int64_t slot = 0;
+  int64_t room = 0;
+  slot = floor_int(now, table->quantum);
+  while ((slot < table->num_slots)) {
+    if (AT(table->runs, ((slot * table->processors) + p))) {
+      room = (((slot + 1LL) * table->quantum) - now);
+      if ((work <= room)) {
+        return (now + work);
+      }
+      work = (work - room);
+    }
+    slot = (slot + 1LL);
+    now = (slot * table->quantum);
+  }
+  return (now + work);
+}
+
+EXPORTED int64_t measure_perturbation_kernel_barrier(measure_perturbation_kernel_Table * table, int64_t work, int64_t interval) {
+  int64_t processors = 0;
+  int64_t now = 0;
+  int64_t piece = 0;
+  int64_t release = 0;
+  int64_t p = 0;
+  int64_t arrival = 0;
+  int64_t q = 0;
+  processors = table->processors;
+  now = 0LL;
+  while ((work > 0LL)) {
+    piece = min_int(interval, work);
+    work = (work - piece);
+    release = now;
+    for (int64_t t_1 = 0, end_t_1 = processors; t_1 < end_t_1; t_1 += 1) {
+      p = t_1;
+      arrival = measure_perturbation_kernel_advance(table, p, now, piece);
+      release = max_int(release, arrival);
+      for (int64_t t_2 = 0, end_t_2 = processors; t_2 < end_t_2; t_2 += 1) {
+        q = t_2;
+        if ((q != p)) {
+          measure_perturbation_kernel_note(table, q, (arrival - 1LL));
+        }
+      }
+    }
+    now = release;
+  }
+  return now;
+}
+
+static void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t q, int64_t now) {
+  measure_perturbation_kernel_Process * process = 0;
+  measure_perturbation_kernel_note(table, q, now);
+  if (((program->cost > 0LL)) && ((measure_perturbation_kernel_next_running(table, q, now) > now))) {
+    process = (&AT(program->processes, q));
+    if ((process->at > now)) {
+      int64_t t_1 = measure_perturbation_kernel_advance(table, q, process->at, program->cost);
+      process->at = t_1;
+    } else {
+      process->owed = (process->owed + program->cost);
+    }
+  }
+}
+
+static int64_t measure_perturbation_kernel_exchange(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t phase, int64_t pattern) {
+  int64_t replied = 0;
+  int64_t k = 0;
+  int64_t other = 0;
+  int64_t answered = 0;
+  replied = now;
+  k = 0LL;
+  while (1) {
+    other = measure_perturbation_kernel_partner(pattern, table->processors, p, phase, k);
+    if ((other < 0LL)) {
+      return replied;
+    }
+    measure_perturbation_kernel_note(table, other, now);
+    answered = measure_perturbation_kernel_next_running(table, other, now);
+    measure_perturbation_kernel_note(table, p, answered);
+    replied = max_int(replied, answered);
+    k = (k + 1LL);
+  }
+}
+
+EXPORTED int64_t measure_perturbation_kernel_msg(measure_perturbation_kernel_Table * table, int64_t work, int64_t phase_work, int64_t rounds, int64_t pattern) {
+  int64_t processors = 0;
+  int64_t now = 0;
+  int64_t phase = 0;
+  int64_t piece = 0;
+  int64_t release = 0;
+  int64_t p = 0;
+  int64_t at = 0;
+  int64_t replied = 0;
+  int64_t r = 0;
+  int64_t part = 0;
+  int64_t told = 0;
+  int64_t q = 0;
+  processors = table->processors;
+  now = 0LL;
+  phase = 0LL;
+  while ((work > 0LL)) {
+    piece = min_int(phase_work, work);
+    work = (work - piece);
+    release = now;
+    for (int64_t t_1 = 0, end_t_1 = processors; t_1 < end_t_1; t_1 += 1) {
+      p = t_1;
+      at = now;
+      replied = now;
+      for (int64_t t_2 = 0, end_t_2 = rounds; t_2 < end_t_2; t_2 += 1) {
+        r = t_2;
+        at = measure_perturbation_kernel_next_running(table, p, at);
+        replied = max_int(replied, measure_perturbation_kernel_exchange(table, p, at, phase, pattern));
+        part = (floor_int(((r + 1LL) * piece), rounds) - floor_int((r * piece), rounds));
+        at = measure_perturbation_kernel_advance(table, p, at, part);
+      }
+      told = (at - 1LL);
+      if ((replied > at)) {
+        int64_t t_3 = measure_perturbation_kernel_next_running(table, p, replied);
+        at = t_3;
+        told = t_3;
+      }
+      release = max_int(release, at);
+      for (int64_t t_4 = 0, end_t_4 = processors; t_4 < end_t_4; t_4 += 1) {
+        q = t_4;
+        if ((q != p)) {
+          measure_perturbation_kernel_note(table, q, told);
+        }
+      }
+    }
+    now = release;
+    phase = (phase + 1LL);
+  }
+  return now;
+}
+
+static int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
+  int64_t slot = 0;
+  slot = floor_int(now, table->quantum);
+  while (((slot < table->num_slots)) && (!(AT(table->runs, ((slot * table->processors) + p))))) {
+    slot = (slot + 1LL);
+    now = (slot * table->quantum);
+  }
+  return now;
+}
+
+static void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
+  int64_t slot = 0;
+  slot = floor_int(now, table->quantum);
+  if ((slot < table->noted_slots)) {
+    AT(table->received, ((slot * table->processors) + p)) = (AT(table->received, ((slot * table->processors) + p)) + 1LL);
+  }
+}
+
+static void measure_perturbation_kernel_note_progress(measure_perturbation_kernel_Table * table, int64_t p, int64_t since, int64_t until) {
+  int64_t slot = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+  slot = floor_int(since, table->quantum);
+  while (((slot < table->counted_slots)) && (((slot * table->quantum) < until))) {
+    if (AT(table->runs, ((slot * table->processors) + p))) {
+      begin = max_int(since, (slot * table->quantum));
+      end = min_int(until, ((slot + 1LL) * table->quantum));
+      AT(table->progress, ((slot * table->processors) + p)) = (AT(table->progress, ((slot * table->processors) + p)) + (end - begin));
+    }
+    slot = (slot + 1LL);
+  }
+}
+
+static int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t processors, int64_t p, int64_t phase, int64_t k) {
+  int64_t other = 0;
+  if ((pattern == measure_perturbation_kernel_ALL_TO_ALL)) {
+    if ((k < (processors - 1LL))) {
+      return mod_int(((p + 1LL) + k), processors);
+    }
+    return (-1LL);
+  }
+  if ((k > 0LL)) {
+    return (-1LL);
+  }
+  if ((pattern == measure_perturbation_kernel_RING)) {
+    return mod_int((p + 1LL), processors);
+  }
+  if ((pattern == measure_perturbation_kernel_PAIRS)) {
+    other = (p ^ 1LL);
+    if ((other < processors)) {
+      return other;
+    }
+    return (p - 1LL);
+  }
+  return mod_int(((p + 1LL) + mod_int(phase, (processors - 1LL))), processors);
+}
+
+static void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q) {
+  measure_perturbation_kernel_Process * process = 0;
+  int64_t message = 0;
+  int64_t goal = 0;
+  int64_t work = 0;
+  process = (&AT(program->processes, q));
+  message = AT(program->sends, ((q * program->width) + process->sent));
+  goal = min_int(message, AT(program->ends, ((interval * table->processors) + q)));
+  work = ((goal - process->done) + process->owed);
+  int64_t t_1 = measure_perturbation_kernel_advance(table, q, process->since, work);
+  process->at = t_1;
+  process->done = goal;
+  process->owed = 0LL;
+}
+
+EXPORTED int64_t measure_perturbation_kernel_run_program(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program) {
+  int64_t processors = 0;
+  int64_t now = 0;
+  int64_t k = 0;
+  measure_perturbation_kernel_Process * process = 0;
+  int64_t waiting = 0;
+  int64_t p = 0;
+  int64_t q = 0;
+  int64_t works = 0;
+  measure_perturbation_kernel_Process * first = 0;
+  int64_t other = 0;
+  int64_t answered = 0;
+  processors = table->processors;
+  now = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = program->num_intervals; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    for (int64_t t_2 = 0; t_2 < program->processes.length; t_2 += 1) {
+      process = &AT(program->processes, t_2);
+      process->since = now;
+      process->at = (-1LL);
+    }
+    waiting = 0LL;
+    while ((waiting < processors)) {
+      p = (-1LL);
+      for (int64_t t_3 = 0, end_t_3 = processors; t_3 < end_t_3; t_3 += 1) {
+        q = t_3;
+        if (((&AT(program->processes, q))->at < 0LL)) {
+          measure_perturbation_kernel_plan_next(table, program, k, q);
+        }
+        works = ((&AT(program->processes, q))->since >= 0LL);
+        if ((works) && (((p < 0LL)) || (((&AT(program->processes, q))->at < (&AT(program->processes, p))->at)))) {
+          p = q;
+        }
+      }
+      first = (&AT(program->processes, p));
+      now = first->at;
+      measure_perturbation_kernel_note_progress(table, p, first->since, now);
+      if ((first->done < AT(program->sends, ((p * program->width) + first->sent)))) {
+        first->since = (-1LL);
+        waiting = (waiting + 1LL);
+        for (int64_t t_4 = 0, end_t_4 = processors; t_4 < end_t_4; t_4 += 1) {
+          q = t_4;
+          if ((q != p)) {
+            measure_perturbation_kernel_deliver(table, program, q, now);
+          }
+        }
+        continue;
+      }
+      other = AT(program->targets, ((p * program->width) + first->sent));
+      first->sent = (first->sent + 1LL);
+      measure_perturbation_kernel_deliver(table, program, other, now);
+      if (program->blocking) {
+        answered = measure_perturbation_kernel_next_running(table, other, now);
+        measure_perturbation_kernel_deliver(table, program, p, answered);
+        if ((answered > now)) {
+          now = measure_perturbation_kernel_next_running(table, p, answered);
+        }
+      }
+      first->since = now;
+      first->at = (-1LL);
+    }
+  }
+  return now;
+}
+
+EXPORTED int64_t measure_perturbation_kernel_workpile(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Pile * pile, int64_t total, int64_t unit) {
+  int64_t processors = 0;
+  int64_t p = 0;
+  int64_t last = 0;
+  int64_t first = 0;
+  int64_t piece = 0;
+  int64_t end = 0;
+  processors = table->processors;
+  for (int64_t t_1 = 0, end_t_1 = processors; t_1 < end_t_1; t_1 += 1) {
+    p = t_1;
+    int64_t t_2 = measure_perturbation_kernel_next_running(table, p, 0LL);
+    AT(pile->start, p) = t_2;
+  }
+  last = 0LL;
+  while ((total > 0LL)) {
+    first = 0LL;
+    for (int64_t t_3 = 1LL, end_t_3 = processors; t_3 < end_t_3; t_3 += 1) {
+      p = t_3;
+      if ((AT(pile->start, p) < AT(pile->start, first))) {
+        first = p;
+      }
+    }
+    piece = min_int(unit, total);
+    total = (total - piece);
+    end = measure_perturbation_kernel_advance(table, first, AT(pile->start, first), piece);
+    last = max_int(last, end);
+    int64_t t_4 = measure_perturbation_kernel_next_running(table, first, end);
+    AT(pile->start, first) = t_4;
+  }
+  return last;
+}
 
 static int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below) {
   state->seed = mod_int((state->seed * search_anneal_kernel_MULTIPLIER), search_anneal_kernel_MODULUS);
@@ -397,4 +872,4 @@ static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, se
   }
 }
 
-EXPORTED const char *text_digest(void) { return "43bf719fcc2c1398e67ff130d58430badc19fb54084a8f8b6d37b895b19ac6aa"; }
+EXPORTED const char *text_digest(void) { return "e1fd034cf0de998ce1215b8f0e963f75decfc1e16e4c19c6093d7aaf56d6431f"; }

@@ -31,9 +31,12 @@ from typing import (
     get_type_hints,
 )
 
+import numpy as np
+
 ParametersT = ParamSpec("ParametersT")
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
+NumberT = TypeVar("NumberT", int, float, bool)
 
 Int32 = Annotated[int, ctypes.c_int32]
 """A whole number that C keeps in 4 bytes."""
@@ -54,10 +57,13 @@ class Maker(Protocol):
     """How many times as fast a kernel runs as in plain Python, about."""
 
     def ints(self, values: Iterable[int]) -> list[int]:
-        """Return a list of whole numbers."""
+        """Return a list of whole numbers. A numpy array may be shared, not copied."""
 
     def floats(self, values: Iterable[float]) -> list[float]:
-        """Return a list of floats."""
+        """Return a list of floats. A numpy array may be shared, not copied."""
+
+    def flags(self, values: Iterable[bool]) -> list[bool]:
+        """Return a list of bools. A numpy array may be shared, not copied."""
 
     def table(self, kind: type[ItemT], **given: object) -> ItemT:
         """Return a table with the fields *given*. Lists, records and tables among them
@@ -82,11 +88,15 @@ class Plain:
 
     def ints(self, values: Iterable[int]) -> list[int]:
         """Return a list of whole numbers."""
-        return list(values)
+        return _listed(values)
 
     def floats(self, values: Iterable[float]) -> list[float]:
         """Return a list of floats."""
-        return list(values)
+        return _listed(values)
+
+    def flags(self, values: Iterable[bool]) -> list[bool]:
+        """Return a list of bools."""
+        return _listed(values)
 
     def table(self, kind: type[ItemT], **given: object) -> ItemT:
         """Return a table."""
@@ -123,13 +133,15 @@ class Machine:
         """Return an array of whole numbers; it has the items and the length of a list,
         and cannot grow.
         """
-        listed = list(values)
-        return cast("list[int]", (ctypes.c_int64 * len(listed))(*listed))
+        return cast("list[int]", _stored(values, ctypes.c_int64))
 
     def floats(self, values: Iterable[float]) -> list[float]:
         """Return an array of floats."""
-        listed = list(values)
-        return cast("list[float]", (ctypes.c_double * len(listed))(*listed))
+        return cast("list[float]", _stored(values, ctypes.c_double))
+
+    def flags(self, values: Iterable[bool]) -> list[bool]:
+        """Return an array of bools, each 0 or 1."""
+        return cast("list[bool]", _stored(values, ctypes.c_uint8))
 
     def table(self, kind: type[ItemT], **given: object) -> ItemT:
         """Return a struct with the addresses of what is *given*.
@@ -181,6 +193,32 @@ class Machine:
         else:
             compiled.restype = C_NUMBERS[result]
         return cast("Callable[ParametersT, ResultT]", compiled)
+
+
+def _listed(values: Iterable[NumberT]) -> list[NumberT]:
+    """Return *values* as a list, the numbers of a numpy array as Python's."""
+    if isinstance(values, np.ndarray):
+        listed: list[NumberT] = values.ravel().tolist()
+        return listed
+    return list(values)
+
+
+def _stored(values: Iterable[int] | Iterable[float], kind: Any) -> Any:
+    """Return *values* as an array of the ctypes type *kind*; a numpy array of that type
+    is shared.
+    """
+    if isinstance(values, np.ndarray):
+        laid = np.ascontiguousarray(values, np.dtype(kind))
+        return (kind * laid.size).from_buffer(laid)
+    listed = list(values)
+    return (kind * len(listed))(*listed)
+
+
+def array_of(values: list[int] | list[float], count: int) -> Any:
+    """Return the first *count* of *values*, which a maker made, as a numpy array."""
+    if isinstance(values, list):
+        return np.array(values[:count])
+    return np.ctypeslib.as_array(values)[:count]
 
 
 C_NUMBERS: Mapping[Any, Any] = {

@@ -1,71 +1,93 @@
-"""Serve I/O processes in a loop that runs in plain Python and as machine code.
+"""Serve I/O processes in a loop that runs in plain Python and compiled.
 
-:mod:`ioopt.compiled` compiles it. The rules are in :mod:`ioopt.measure.io_server`.
-Times are in nanoseconds.
+The rules are in :mod:`ioopt.measure.io_server`. Times are in nanoseconds.
 """
 
-from ioopt.compiled import Box
+from dataclasses import dataclass
 
 
-def serve(
-    cycle: int,
-    starts: Box,
-    lengths: Box,
-    bursts: Box,
-    io: Box,
-    horizon: int,
-    ready: Box,
-    out: Box,
-) -> int:
-    """Serve the processes until *horizon*; return the number of bursts written to
-    *out*.
+@dataclass(slots=True)
+class Window:
+    """A window of a cycle: the time in the cycle at which it begins, and its length."""
 
-    *starts* and *lengths* describe the windows of a cycle. *bursts* lists all bursts of
-    the first process, then those of the second, and so on. *io* is the I/O time of each
-    process. *ready* has two numbers for each process, 0 at first: the time at which it
-    asks for the CPU, and the number of its completed bursts. *out* has five rows:
-    process, time of asking, begin in window time, burst, and end.
+    start: int
+    length: int
+
+
+@dataclass(slots=True)
+class Process:
+    """A process: the time of each I/O, when it asks for the CPU next, and the number
+    of its completed bursts.
     """
-    num_windows = len(starts)
-    num = len(io)
-    per_process = len(bursts) // num
-    size = len(bursts)
+
+    io: int
+    ready: int
+    completed: int
+
+
+@dataclass(slots=True)
+class Server:
+    """The processes, the windows, and what was served.
+
+    ``bursts`` lists the ``per_process`` bursts of the first process, then those of the
+    second, and so on. The other lists describe the served bursts in order of service:
+    ``process``, ``asked`` (the time at which it asked for the CPU), ``begin`` (in
+    window time), ``burst`` and ``finish``. Each has as many places as there are bursts.
+    """
+
+    cycle: int
+    horizon: int
+    per_process: int
+    windows: list[Window]
+    processes: list[Process]
+    bursts: list[int]
+    process: list[int]
+    asked: list[int]
+    begin: list[int]
+    burst: list[int]
+    finish: list[int]
+
+
+def serve(server: Server) -> int:
+    """Serve the processes until the horizon; return the number of bursts served."""
+    cycle = server.cycle
     per_cycle = 0
-    for w in range(num_windows):
-        per_cycle += lengths[w]
+    for window in server.windows:
+        per_cycle += window.length
     free = 0
     count = 0
     while True:
-        i = 0
-        for j in range(1, num):
-            if ready[2 * j] < ready[2 * i]:
-                i = j
-        at = ready[2 * i]
-        if at >= horizon or ready[2 * i + 1] >= per_process:
+        first = 0
+        for k in range(1, len(server.processes)):
+            if server.processes[k].ready < server.processes[first].ready:
+                first = k
+        process = server.processes[first]
+        asked = process.ready
+        if asked >= server.horizon or process.completed >= server.per_process:
             return count
-        # Window time up to `at`.
-        begin = (at // cycle) * per_cycle
-        phase = at % cycle
-        for w in range(num_windows):
-            if phase > starts[w]:
-                begin += min(phase - starts[w], lengths[w])
+        # Window time up to `asked`.
+        begin = asked // cycle * per_cycle
+        phase = asked % cycle
+        for window in server.windows:
+            if phase > window.start:
+                begin += min(phase - window.start, window.length)
         begin = max(begin, free)
-        burst = bursts[i * per_process + ready[2 * i + 1]]
+        burst = server.bursts[first * server.per_process + process.completed]
         free = begin + burst
         # The earliest wall-clock time at which that much window time has passed.
         turns = (free - 1) // per_cycle
         left = free - turns * per_cycle
         finish = turns * cycle
-        for w in range(num_windows):
-            if left <= lengths[w]:
-                finish += starts[w] + left
+        for window in server.windows:
+            if left <= window.length:
+                finish += window.start + left
                 break
-            left -= lengths[w]
-        out[count] = i
-        out[size + count] = at
-        out[2 * size + count] = begin
-        out[3 * size + count] = burst
-        out[4 * size + count] = finish
+            left -= window.length
+        server.process[count] = first
+        server.asked[count] = asked
+        server.begin[count] = begin
+        server.burst[count] = burst
+        server.finish[count] = finish
         count += 1
-        ready[2 * i + 1] += 1
-        ready[2 * i] = finish + io[i]
+        process.completed += 1
+        process.ready = finish + process.io

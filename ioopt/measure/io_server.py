@@ -12,11 +12,10 @@ from typing import Self
 
 import numpy as np
 
-from ioopt.compiled import boxes, compiled
-from ioopt.compiled.choice import use_machine_code
+from ioopt.compiled.library import maker
+from ioopt.compiled.memory import Maker, array_of
 from ioopt.errors import require_numbers
 from ioopt.measure import io_kernel
-from ioopt.options import Deadline
 from ioopt.problems.flexgang.flexible_gang import IoBehaviour
 
 NANOSECONDS = 1_000_000_000
@@ -78,13 +77,9 @@ class Served:
     finish: np.ndarray
 
 
-def use_compiled(bursts: float, deadline: Deadline | None) -> bool:
-    """Return whether a run of about *bursts* bursts is long enough for machine code to
-    pay off before *deadline*.
-    """
-    return use_machine_code(
-        "I/O server", deadline or Deadline(None), SECONDS_PER_BURST * bursts
-    )
+def serving_seconds(bursts: float) -> float:
+    """Return about the seconds in which *bursts* bursts are drawn and served here."""
+    return SECONDS_PER_BURST * bursts / maker().times
 
 
 def serve(
@@ -92,38 +87,42 @@ def serve(
     processes: Sequence[IoBehaviour],
     bursts: np.ndarray,
     horizon: int,
-    fast: bool = False,
+    make: Maker | None = None,
 ) -> Served:
     """Serve *processes* from time 0 to *horizon* (nanoseconds), first come, first
     served.
 
     *bursts* (int64, shape (processes, n), each at least 1) are CPU bursts in
     nanoseconds. Serving ends early if a process has used all its bursts (see
-    :func:`num_bursts`). If *fast*, use machine code.
+    :func:`num_bursts`). *make* makes the data of the kernel; None stands for compiled
+    ones if there are any.
     """
-    io = [nanoseconds(process.io_seconds) for process in processes]
-    box = boxes(fast)
-    drawn: Sequence[int] | np.ndarray
-    out: list[int] | np.ndarray
-    if fast:
-        run = compiled(io_kernel.__name__, "serve")
-        drawn = bursts.ravel()
-        out = np.zeros(5 * bursts.size, np.int64)
-    else:
-        run = io_kernel.serve
-        drawn = bursts.ravel().tolist()
-        out = [0] * (5 * bursts.size)
-    count = run(
-        windows.cycle,
-        box(windows.starts),
-        box(windows.lengths),
-        drawn,
-        box(io),
-        horizon,
-        box([0] * (2 * len(io))),
-        out,
+    make = make or maker()
+    columns = {
+        name: make.ints(np.zeros(bursts.size, np.int64))
+        for name in ("process", "asked", "begin", "burst", "finish")
+    }
+    server = make.table(
+        io_kernel.Server,
+        cycle=windows.cycle,
+        horizon=horizon,
+        per_process=bursts.shape[1],
+        windows=make.records(
+            io_kernel.Window,
+            len(windows.starts),
+            start=windows.starts,
+            length=windows.lengths,
+        ),
+        processes=make.records(
+            io_kernel.Process,
+            len(processes),
+            io=[nanoseconds(process.io_seconds) for process in processes],
+        ),
+        bursts=make.ints(bursts),
+        **columns,
     )
-    return Served(*np.array(out, dtype=np.int64).reshape(5, -1)[:, :count])
+    count = make.function(io_kernel.serve)(server)
+    return Served(*(array_of(column, count) for column in columns.values()))
 
 
 def num_bursts(

@@ -10,15 +10,16 @@ the time that is left.
 import math
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from ioopt.compiled import compiled
-from ioopt.compiled.choice import use_machine_code
-from ioopt.measure import Measurement, perturbation_kernel
+from ioopt.compiled.library import maker
+from ioopt.compiled.memory import Maker, array_of
+from ioopt.measure import Measurement
+from ioopt.measure import perturbation_kernel as kernel
 from ioopt.options import Deadline
 from ioopt.problems.base import Json, Record
 from ioopt.problems.flexgang.message_counts import Quanta
@@ -36,11 +37,7 @@ from ioopt.problems.flexgang.perturbation import (
     PerturbationSlopes,
     Program,
     Workpile,
-    events_per_quantum,
 )
-
-SECONDS_PER_EVENT = 3e-6
-"""Seconds that plain Python takes for each synchronisation."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +135,8 @@ def run(
     slots: Slots,
     rng: np.random.Generator,
     received: NDArray[np.int64] | None = None,
-    fast: bool = False,
     progress: NDArray[np.int64] | None = None,
+    make: Maker | None = None,
 ) -> float:
     """Return the run time T of *app* in the time slots *slots*, in gang quanta.
 
@@ -148,56 +145,110 @@ def run(
     *progress*, if given, is filled with the instructions that blocking applications and
     programs run.
     """
-    none = np.zeros((0, problem.processors), np.int64)
-    if received is None:
-        received = none
-    if progress is None:
-        progress = none
+    make = make or maker()
     quantum = problem.quantum_instructions
+    table = table_of(make, slots.runs, quantum, received, progress)
     work = problem.work_quanta * problem.quantum_instructions
 
     def size(quanta: float) -> int:
         return max(1, round(quanta * quantum))
 
-    arguments: tuple[Any, ...]
     if isinstance(app, Emp):  # These processes meet only at the end, without messages.
-        name = "barrier"
-        arguments = (work, work, received[:0])
+        table.noted_slots = 0
+        wall = make.function(kernel.barrier)(table, work, work)
     elif isinstance(app, Barrier):
-        name = "barrier"
-        arguments = (work, size(app.interval_quanta), received)
+        interval = size(app.interval_quanta)
+        wall = make.function(kernel.barrier)(table, work, interval)
     elif isinstance(app, Workpile):
-        scratch = np.zeros(problem.processors, np.int64)
-        name = "workpile"
-        arguments = (problem.processors * work, size(app.unit_quanta), scratch)
+        pile = make.table(kernel.Pile, start=make.ints([0] * problem.processors))
+        total = problem.processors * work
+        unit = size(app.unit_quanta)
+        wall = make.function(kernel.workpile)(table, pile, total, unit)
     elif isinstance(app, Msg):
         pattern = PATTERNS.index(app.pattern)
         rounds = app.requests_per_phase
-        name = "msg"
-        arguments = (work, size(app.phase_quanta), rounds, pattern, received)
+        length = size(app.phase_quanta)
+        wall = make.function(kernel.msg)(table, work, length, rounds, pattern)
     else:
-        if isinstance(app, Program):
-            sent = _messages(problem, app, rng)
-            waits = app.blocking
-            cost = app.buffer_instructions
-        else:
-            sent = _requests(problem, app, rng)
-            waits = True
-            cost = 0
-        state = np.zeros((5, problem.processors), np.int64)
-        name = "program"
-        arguments = (*sent, waits, cost, state, received, progress)
-    kernel = perturbation_kernel
-    if fast:
-        function = compiled(kernel.__name__, name)
-    else:
-        function = getattr(kernel, name)
-    return slots.elapsed(int(function(slots.runs, quantum, *arguments)), quantum)
+        program = _program(problem, app, rng, make)
+        wall = make.function(kernel.run_program)(table, program)
+    for given, noted in ((received, table.received), (progress, table.progress)):
+        if given is not None:
+            given[...] = array_of(noted, given.size).reshape(given.shape)
+    return slots.elapsed(wall, quantum)
+
+
+def table_of(
+    make: Maker,
+    runs: NDArray[np.bool_],
+    quantum: int,
+    received: NDArray[np.int64] | None = None,
+    progress: NDArray[np.int64] | None = None,
+) -> kernel.Table:
+    """Return the kernel's table of the slots *runs*, each of *quantum* instructions.
+
+    It has room for as many slots of messages and of instructions as *received* and
+    *progress* have rows.
+    """
+    num_slots, processors = runs.shape
+    none = np.zeros((0, processors), np.int64)
+    if received is None:
+        received = none
+    if progress is None:
+        progress = none
+    return make.table(
+        kernel.Table,
+        processors=processors,
+        num_slots=num_slots,
+        quantum=quantum,
+        noted_slots=len(received),
+        counted_slots=len(progress),
+        runs=make.flags(runs),
+        received=make.ints(received),
+        progress=make.ints(progress),
+    )
+
+
+def program_of(
+    make: Maker,
+    ends: NDArray[np.int64],
+    sends: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    blocking: bool,
+    cost: int,
+) -> kernel.Program:
+    """Return a program for the kernel; rows of *ends* are intervals, rows of *sends*
+    and *targets* are processes.
+    """
+    return make.table(
+        kernel.Program,
+        num_intervals=len(ends),
+        width=sends.shape[1],
+        blocking=blocking,
+        cost=cost,
+        ends=make.ints(ends),
+        sends=make.ints(sends),
+        targets=make.ints(targets),
+        processes=make.records(kernel.Process, len(sends)),
+    )
+
+
+def _program(
+    problem: PerturbationProblem,
+    app: Blocking | Program,
+    rng: np.random.Generator,
+    make: Maker,
+) -> kernel.Program:
+    """Draw the messages of *app*, and return it as a program of the kernel."""
+    if isinstance(app, Program):
+        drawn = _messages(problem, app, rng)
+        return program_of(make, *drawn, app.blocking, app.buffer_instructions)
+    return program_of(make, *_requests(problem, app, rng), True, 0)
 
 
 def _requests(
     problem: PerturbationProblem, app: Blocking, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], ...]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Draw the requests of a blocking application, in the form of a program with one
     interval.
 
@@ -223,7 +274,7 @@ def _targets(sends: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.i
 
 def _messages(
     problem: PerturbationProblem, app: Program, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], ...]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Draw the messages that each process of a program sends.
 
     Return three arrays: the work done at the end of each interval, the work done at
@@ -303,35 +354,23 @@ def record(
     received = np.zeros(slots.runs.shape, np.int64)
     progress = np.zeros(slots.runs.shape, np.int64)
     requests = np.random.default_rng([seed, 1])
-    run(problem, app, slots, requests, received, use_compiled(problem), progress)
+    run(problem, app, slots, requests, received, progress)
     return Recording(slots.runs, received, progress)
-
-
-def use_compiled(
-    problem: PerturbationProblem, deadline: Deadline | None = None
-) -> bool:
-    """Return whether the runs of all applications are long enough for machine code to
-    pay off before *deadline*.
-    """
-    runs = problem.runs * len(problem.environments)
-    events = sum(map(events_per_quantum, problem.applications)) * runs
-    seconds = SECONDS_PER_EVENT * events * problem.work_quanta * problem.processors
-    return use_machine_code("laboratory", deadline or Deadline(None), seconds)
 
 
 class Laboratory:
     """Run the applications of *problem* with perturbations drawn from *seed*.
 
-    If *fast*, use machine code, which gives the same numbers. With one seed, all
-    applications have the same perturbations.
+    With one seed, all applications have the same perturbations. *make* makes the data
+    of the kernel; None stands for compiled ones if there are any.
     """
 
     def __init__(
-        self, problem: PerturbationProblem, seed: int = 0, fast: bool = False
+        self, problem: PerturbationProblem, seed: int = 0, make: Maker | None = None
     ) -> None:
         self.problem = problem
         self.seed = seed
-        self.fast = fast
+        self.make = make
         self._alone: dict[tuple[str, int], float] = {}
 
     def times(
@@ -354,7 +393,7 @@ class Laboratory:
     def _run(self, app: Application, slots: Slots, k: int) -> float:
         place = self.problem.applications.index(app)
         requests = np.random.default_rng([self.seed, 1, place, k])
-        return run(self.problem, app, slots, requests, fast=self.fast)
+        return run(self.problem, app, slots, requests, make=self.make)
 
     def slopes(
         self, app: Application, deadline: Deadline | None = None
@@ -459,7 +498,7 @@ def measure(
     """
     points = (settings or Settings()).points
     deadline = deadline or Deadline(None)
-    runs = Laboratory(problem, seed, use_compiled(problem, deadline))
+    runs = Laboratory(problem, seed)
     found: list[ApplicationSlopes] = []
     notes: list[str] = []
     for app in problem.applications:

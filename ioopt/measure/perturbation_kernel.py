@@ -1,12 +1,10 @@
 """Run the laboratory's applications over a table of time slots.
 
-Plain Python and machine code run the same code. Times are instructions on the wall
-clock. ``runs[s, p]`` tells whether processor p runs in slot s; after the end of the
-table all processors run. ``quantum`` is the length of a slot. ``received[s, p]`` counts
-messages. Each application returns the wall-clock time at which its last process ends.
+The code runs in plain Python and compiled. Times are instructions on the wall clock.
+Each application returns the wall-clock time at which its last process ends.
 """
 
-from ioopt.compiled import Box
+from dataclasses import dataclass
 
 ALL_TO_ALL = 0
 """Pattern of requests: each processor sends requests to all others."""
@@ -20,76 +18,140 @@ every phase.
 """
 
 
-def next_running(runs: Box, quantum: int, p: int, now: int) -> int:
+@dataclass(slots=True)
+class Table:
+    """The time slots of one run, and what is recorded in them.
+
+    ``runs`` tells at ``slot * processors + p`` whether processor p runs in a slot;
+    after the last of the ``num_slots`` slots all processors run. ``quantum`` is the
+    length of a slot. ``received`` counts messages at the same places, in the first
+    ``noted_slots`` slots; ``progress`` counts instructions, in the first
+    ``counted_slots`` slots.
+    """
+
+    processors: int
+    num_slots: int
+    quantum: int
+    noted_slots: int
+    counted_slots: int
+    runs: list[bool]
+    received: list[int]
+    progress: list[int]
+
+
+@dataclass(slots=True)
+class Process:
+    """The state of a process of a program.
+
+    ``at``: when its work reaches the next message or barrier, -1 if not known yet.
+    ``since``: from when it works, -1 while it waits at the barrier. ``owed``: further
+    instructions, of messages that it buffered. ``done``: its work so far. ``sent``: the
+    number of its messages so far.
+    """
+
+    at: int
+    since: int
+    owed: int
+    done: int
+    sent: int
+
+
+@dataclass(slots=True)
+class Program:
+    """A program: intervals of work with a barrier at the end of each.
+
+    Interval k of process p ends when its work, counted from the start of the run,
+    reaches ``ends[k * processors + p]``. When its work reaches ``sends[p * width +
+    j]``, process p sends its message number j to the processor ``targets[p * width +
+    j]``; if ``blocking``, it waits for the reply. ``cost``: instructions that a message
+    adds to the work of a process that does not run when it arrives.
+    """
+
+    num_intervals: int
+    width: int
+    blocking: bool
+    cost: int
+    ends: list[int]
+    sends: list[int]
+    targets: list[int]
+    processes: list[Process]
+
+
+@dataclass(slots=True)
+class Pile:
+    """When each processor can take the next unit of a workpile."""
+
+    start: list[int]
+
+
+def next_running(table: Table, p: int, now: int) -> int:
     """Return the first time, *now* or later, at which processor *p* runs."""
-    slot = now // quantum
-    while slot < runs.shape[0] and not runs[slot, p]:
+    slot = now // table.quantum
+    while slot < table.num_slots and not table.runs[slot * table.processors + p]:
         slot += 1
-        now = slot * quantum
+        now = slot * table.quantum
     return now
 
 
-def advance(runs: Box, quantum: int, p: int, now: int, work: int) -> int:
+def advance(table: Table, p: int, now: int, work: int) -> int:
     """Return the time at which processor *p*, which starts at *now*, has run *work*
     more instructions.
     """
-    slot = now // quantum
-    while slot < runs.shape[0]:
-        if runs[slot, p]:
-            room = (slot + 1) * quantum - now
+    slot = now // table.quantum
+    while slot < table.num_slots:
+        if table.runs[slot * table.processors + p]:
+            room = (slot + 1) * table.quantum - now
             if work <= room:
                 return now + work
             work -= room
         slot += 1
-        now = slot * quantum
+        now = slot * table.quantum
     return now + work
 
 
-def note(received: Box, quantum: int, p: int, now: int) -> None:
+def note(table: Table, p: int, now: int) -> None:
     """Count a message that reaches processor *p* at *now*."""
-    slot = now // quantum
-    if slot < received.shape[0]:
-        received[slot, p] += 1
+    slot = now // table.quantum
+    if slot < table.noted_slots:
+        table.received[slot * table.processors + p] += 1
 
 
-def workpile(runs: Box, quantum: int, total: int, unit: int, start: Box) -> int:
-    """Run *total* instructions in units, each by the first free process; *start* is
-    scratch space.
-    """
-    processors = runs.shape[1]
+def workpile(table: Table, pile: Pile, total: int, unit: int) -> int:
+    """Run *total* instructions in units, each by the first free process."""
+    processors = table.processors
     for p in range(processors):
-        start[p] = next_running(runs, quantum, p, 0)
+        pile.start[p] = next_running(table, p, 0)
     last = 0
     while total > 0:
         first = 0
         for p in range(1, processors):
-            if start[p] < start[first]:
+            if pile.start[p] < pile.start[first]:
                 first = p
         piece = min(unit, total)
         total -= piece
-        end = advance(runs, quantum, first, start[first], piece)
+        end = advance(table, first, pile.start[first], piece)
         last = max(last, end)
-        start[first] = next_running(runs, quantum, first, end)
+        pile.start[first] = next_running(table, first, end)
     return last
 
 
-def barrier(runs: Box, quantum: int, work: int, interval: int, received: Box) -> int:
+def barrier(table: Table, work: int, interval: int) -> int:
     """Run *work* instructions on each processor, with a barrier after every *interval*.
 
     Each arrival at a barrier is a message to all other processors.
     """
-    processors = runs.shape[1]
+    processors = table.processors
     now = 0
     while work > 0:
         piece = min(interval, work)
         work -= piece
         release = now
         for p in range(processors):
-            arrival = advance(runs, quantum, p, now, piece)
+            arrival = advance(table, p, now, piece)
             release = max(release, arrival)
             for q in range(processors):
                 if q != p:
-                    note(received, quantum, q, arrival - 1)
+                    note(table, q, arrival - 1)
         now = release
     return now
 
@@ -114,9 +176,7 @@ def partner(pattern: int, processors: int, p: int, phase: int, k: int) -> int:
     return (p + 1 + phase % (processors - 1)) % processors
 
 
-def exchange(
-    runs: Box, quantum: int, p: int, now: int, phase: int, pattern: int, received: Box
-) -> int:
+def exchange(table: Table, p: int, now: int, phase: int, pattern: int) -> int:
     """Return the time at which *p* has received the last reply to the requests that it
     sends at *now*.
 
@@ -125,29 +185,21 @@ def exchange(
     replied = now
     k = 0
     while True:
-        other = partner(pattern, runs.shape[1], p, phase, k)
+        other = partner(pattern, table.processors, p, phase, k)
         if other < 0:
             return replied
-        note(received, quantum, other, now)
-        answered = next_running(runs, quantum, other, now)
-        note(received, quantum, p, answered)
+        note(table, other, now)
+        answered = next_running(table, other, now)
+        note(table, p, answered)
         replied = max(replied, answered)
         k += 1
 
 
-def msg(
-    runs: Box,
-    quantum: int,
-    work: int,
-    phase_work: int,
-    rounds: int,
-    pattern: int,
-    received: Box,
-) -> int:
+def msg(table: Table, work: int, phase_work: int, rounds: int, pattern: int) -> int:
     """Run phases of *phase_work* instructions, each with *rounds* rounds of requests
     and a barrier at its end.
     """
-    processors = runs.shape[1]
+    processors = table.processors
     now = 0
     phase = 0
     while work > 0:
@@ -158,127 +210,102 @@ def msg(
             at = now
             replied = now
             for r in range(rounds):
-                at = next_running(runs, quantum, p, at)
-                replied = max(
-                    replied, exchange(runs, quantum, p, at, phase, pattern, received)
-                )
-                at = advance(
-                    runs,
-                    quantum,
-                    p,
-                    at,
-                    (r + 1) * piece // rounds - r * piece // rounds,
-                )
+                at = next_running(table, p, at)
+                replied = max(replied, exchange(table, p, at, phase, pattern))
+                part = (r + 1) * piece // rounds - r * piece // rounds
+                at = advance(table, p, at, part)
             told = at - 1
             if replied > at:
-                at = told = next_running(runs, quantum, p, replied)
+                at = told = next_running(table, p, replied)
             release = max(release, at)
             for q in range(processors):
                 if q != p:
-                    note(received, quantum, q, told)
+                    note(table, q, told)
         now = release
         phase += 1
     return now
 
 
-def deliver(
-    runs: Box,
-    quantum: int,
-    q: int,
-    now: int,
-    cost: int,
-    at: Box,
-    owed: Box,
-    received: Box,
-) -> None:
-    """Deliver a message to processor *q* at *now*; if *q* does not run then, add *cost*
-    instructions to its work.
+def deliver(table: Table, program: Program, q: int, now: int) -> None:
+    """Deliver a message to processor *q* at *now*; if *q* does not run then, the cost
+    is added to its work.
     """
-    note(received, quantum, q, now)
-    if cost > 0 and next_running(runs, quantum, q, now) > now:
-        if at[q] > now:
-            at[q] = advance(runs, quantum, q, at[q], cost)
+    note(table, q, now)
+    if program.cost > 0 and next_running(table, q, now) > now:
+        process = program.processes[q]
+        if process.at > now:
+            process.at = advance(table, q, process.at, program.cost)
         else:
-            owed[q] += cost
+            process.owed += program.cost
 
 
-def note_progress(
-    runs: Box, quantum: int, p: int, since: int, until: int, progress: Box
-) -> None:
+def note_progress(table: Table, p: int, since: int, until: int) -> None:
     """Add to each slot the instructions that processor *p* ran in it, from time *since*
     to *until*.
     """
-    slot = since // quantum
-    while slot < progress.shape[0] and slot * quantum < until:
-        if runs[slot, p]:
-            progress[slot, p] += min(until, (slot + 1) * quantum) - max(
-                since, slot * quantum
-            )
+    slot = since // table.quantum
+    while slot < table.counted_slots and slot * table.quantum < until:
+        if table.runs[slot * table.processors + p]:
+            begin = max(since, slot * table.quantum)
+            end = min(until, (slot + 1) * table.quantum)
+            table.progress[slot * table.processors + p] += end - begin
         slot += 1
 
 
-def program(
-    runs: Box,
-    quantum: int,
-    ends: Box,
-    sends: Box,
-    targets: Box,
-    blocking: bool,
-    cost: int,
-    state: Box,
-    received: Box,
-    progress: Box,
-) -> int:
-    """Run a program in intervals of work, each with a barrier at its end.
-
-    Work is counted from the start of the run. Interval k of process p ends when its
-    work reaches ``ends[k, p]``. Whenever its work reaches an entry of ``sends[p]``,
-    process p sends a message to the target of that entry; if *blocking*, it waits for
-    the reply. The process with the earliest time advances first; of equals, the one
-    with the lowest number. *state* is scratch space of five zeros for each processor.
+def plan_next(table: Table, program: Program, interval: int, q: int) -> None:
+    """Compute when process *q*, working from ``since``, reaches its next message or the
+    end of *interval*.
     """
-    processors = runs.shape[1]
-    at = state[0]
-    since = state[1]
-    owed = state[2]
-    done = state[3]
-    sent = state[4]
+    process = program.processes[q]
+    message = program.sends[q * program.width + process.sent]
+    goal = min(message, program.ends[interval * table.processors + q])
+    work = goal - process.done + process.owed
+    process.at = advance(table, q, process.since, work)
+    process.done = goal
+    process.owed = 0
+
+
+def run_program(table: Table, program: Program) -> int:
+    """Run *program*.
+
+    The process with the earliest time advances first; of equals, the one with the
+    lowest number.
+    """
+    processors = table.processors
     now = 0
-    for k in range(ends.shape[0]):
-        for p in range(processors):
-            since[p] = now
-            at[p] = -1
+    for k in range(program.num_intervals):
+        for process in program.processes:
+            process.since = now
+            process.at = -1
         waiting = 0
         while waiting < processors:
             p = -1
             for q in range(processors):
-                if at[q] < 0:
-                    # The process works from since[q] until its next message or the
-                    # barrier.
-                    goal = min(sends[q, sent[q]], ends[k, q])
-                    work = goal - done[q] + owed[q]
-                    at[q] = advance(runs, quantum, q, since[q], work)
-                    done[q] = goal
-                    owed[q] = 0
-                if since[q] >= 0 and (p < 0 or at[q] < at[p]):
+                if program.processes[q].at < 0:
+                    plan_next(table, program, k, q)
+                works = program.processes[q].since >= 0
+                if works and (
+                    p < 0 or program.processes[q].at < program.processes[p].at
+                ):
                     p = q
-            now = at[p]
-            note_progress(runs, quantum, p, since[p], now, progress)
-            if done[p] < sends[p, sent[p]]:
-                since[p] = -1  # The process waits at the barrier.
+            first = program.processes[p]
+            now = first.at
+            note_progress(table, p, first.since, now)
+            if first.done < program.sends[p * program.width + first.sent]:
+                first.since = -1  # The process waits at the barrier.
                 waiting += 1
                 for q in range(processors):
                     if q != p:
-                        deliver(runs, quantum, q, now, cost, at, owed, received)
+                        deliver(table, program, q, now)
                 continue
-            other = targets[p, sent[p]]
-            sent[p] += 1
-            deliver(runs, quantum, other, now, cost, at, owed, received)
-            if blocking:
-                answered = next_running(runs, quantum, other, now)
-                deliver(runs, quantum, p, answered, cost, at, owed, received)
+            other = program.targets[p * program.width + first.sent]
+            first.sent += 1
+            deliver(table, program, other, now)
+            if program.blocking:
+                answered = next_running(table, other, now)
+                deliver(table, program, p, answered)
                 if answered > now:
-                    now = next_running(runs, quantum, p, answered)
-            since[p] = now
-            at[p] = -1
+                    now = next_running(table, p, answered)
+            first.since = now
+            first.at = -1
     return now

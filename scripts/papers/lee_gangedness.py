@@ -25,7 +25,6 @@ import numpy as np
 from papers.claims import Found, values_of, verdict
 from papers.lee_perturbations import SEED
 
-from ioopt.compiled import available
 from ioopt.generate.flexgang.message_counts import TABLE_3, message_samples
 from ioopt.measure.gangedness import Settings, judge
 from ioopt.measure.laboratory import Laboratory
@@ -154,7 +153,7 @@ def one_workload(
         )
         found[judge(heard, counts, Settings()).gangedness] += 1
     perturbed = problem.model_copy(update={"environments": ("Sub_RR",), "runs": runs})
-    slopes = Laboratory(perturbed, SEED, available()).slopes(known)
+    slopes = Laboratory(perturbed, SEED).slopes(known)
     return {"gamma": slopes.gamma_sub, "classes": found}
 
 

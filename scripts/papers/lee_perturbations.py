@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from papers.claims import Found, below, ratio_interval, several, values_of, verdict
 
-from ioopt.compiled import available
 from ioopt.generate.flexgang.perturbation import APPLICATIONS
 from ioopt.measure import laboratory
 from ioopt.metrics import mean_interval
@@ -87,7 +86,7 @@ def slopes(app: Json, **settings: Any) -> dict[str, list[float]]:
     (known,) = problem.applications
     (environment,) = problem.environments
     count = problem.perturbations
-    found = laboratory.Laboratory(problem, SEED, available())
+    found = laboratory.Laboratory(problem, SEED)
     times = [found.times(known, environment, count, k) for k in range(problem.runs)]
     return {"each": [(time - alone) / count for time, alone in times]}
 

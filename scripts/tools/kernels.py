@@ -17,7 +17,15 @@ from ctext.translate import translate
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "ioopt" / "compiled" / "kernels.c"
 SEARCH = "ioopt.solvers.replication.search."
-ENTRIES = (SEARCH + "anneal_kernel:run",)
+LABORATORY = "ioopt.measure.perturbation_kernel:"
+ENTRIES = (
+    SEARCH + "anneal_kernel:run",
+    "ioopt.measure.io_kernel:serve",
+    LABORATORY + "workpile",
+    LABORATORY + "barrier",
+    LABORATORY + "msg",
+    LABORATORY + "run_program",
+)
 """Functions that Python calls."""
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
-from ioopt.measure.io_server import SECONDS_PER_BURST, use_compiled
+from ioopt.measure.io_server import serving_seconds
 from ioopt.metrics import mean_and_standard_error
 from ioopt.models.flexgang.frame import PatternData, covered, model_objective
 from ioopt.options import Deadline
@@ -115,12 +115,7 @@ def _simulated(
     """
     ranked: list[Ranked] = []
     bursts = num_bursts_drawn(problem, seconds)
-    fast = use_compiled(bursts * len(seeds) * len(order), clock)
-    run_seconds = 0.0
-    if fast:  # Load compiled code before runs are timed.
-        measure(problem, order[0].plan, seeds[0], 1.0, fast)
-    else:
-        run_seconds = SECONDS_PER_BURST * bursts
+    run_seconds = serving_seconds(bursts)
     for at, item in enumerate(order):
         still_needed = max(1, needed - at)
         # Leave time to simulate the winner for the final report.
@@ -129,7 +124,7 @@ def _simulated(
             break
         begun = clock.elapsed()
         values = [
-            measure(problem, item.plan, seed, seconds, fast).objective for seed in seeds
+            measure(problem, item.plan, seed, seconds).objective for seed in seeds
         ]
         run_seconds = max(run_seconds, (clock.elapsed() - begun) / len(seeds))
         ranked.append(Ranked(item, tuple(values)))

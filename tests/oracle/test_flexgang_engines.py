@@ -10,7 +10,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ioopt.compiled.memory import Plain
 from ioopt.measure import perturbation_kernel as kernel
+from ioopt.measure.laboratory import program_of, table_of
 from ioopt.measure.quantum_model import _all_away, _slot_time, walk
 
 
@@ -220,21 +222,17 @@ def test_applications_equal_ticks(
 ) -> None:
     runs = np.array(rows, np.bool_)
     table, processors = Ticks(runs, quantum), runs.shape[1]
-    heard = np.zeros(runs.shape, np.int64)
-    assert kernel.barrier(runs, quantum, work, piece, heard) == slow_barrier(
-        table, processors, work, piece
-    )
-    scratch = np.zeros(processors, np.int64)
-    assert kernel.workpile(
-        runs, quantum, work * processors, piece, scratch
-    ) == slow_workpile(table, processors, work * processors, piece)
-    assert kernel.barrier(runs, quantum, work, work, heard[:0]) == slow_barrier(
-        table, processors, work, work
-    )
+    make = Plain()
+    slots = table_of(make, runs, quantum, np.zeros(runs.shape, np.int64))
+    for interval in (piece, work):
+        wall = kernel.barrier(slots, work, interval)
+        assert wall == slow_barrier(table, processors, work, interval)
+    pile = make.table(kernel.Pile, start=make.ints([0] * processors))
+    wall = kernel.workpile(slots, pile, work * processors, piece)
+    assert wall == slow_workpile(table, processors, work * processors, piece)
     for pattern in range(4):
-        assert kernel.msg(runs, quantum, work, piece, 1, pattern, heard) == slow_msg(
-            table, processors, work, piece, pattern
-        )
+        wall = kernel.msg(slots, work, piece, 1, pattern)
+        assert wall == slow_msg(table, processors, work, piece, pattern)
 
 
 @settings(max_examples=75, deadline=None)
@@ -257,13 +255,12 @@ def test_programs_equal_ticks(
         targets[p] = data.draw(st.lists(others, min_size=last, max_size=last))
     cost = data.draw(st.integers(0, 3))
     program = (ends, sends, targets, blocking, cost)
-    found, wanted = (
-        [np.zeros(runs.shape, np.int64) for _ in range(2)] for _ in range(2)
-    )
-    state = np.zeros((5, processors), np.int64)
-    wall = kernel.program(runs, quantum, *program, state, *found)
+    wanted = [np.zeros(runs.shape, np.int64) for _ in range(2)]
+    slots = table_of(Plain(), runs, quantum, *wanted)
+    wall = kernel.run_program(slots, program_of(Plain(), *program))
     assert wall == slow_program(Ticks(runs, quantum), program, *wanted)
-    assert np.array_equal(found, wanted)
+    assert slots.received == wanted[0].ravel().tolist()
+    assert slots.progress == wanted[1].ravel().tolist()
 
 
 def test_a_message_without_cost_delays_nobody() -> None:
@@ -274,6 +271,6 @@ def test_a_message_without_cost_delays_nobody() -> None:
         [[True, False], [False, False], [False, True], [False, False]], np.bool_
     )
     ends, sends = np.array([[2, 2]]), np.full((2, 3), 3)
-    found = [np.zeros(runs.shape, np.int64) for _ in range(2)]
-    state, targets = np.zeros((5, 2), np.int64), np.array([[1] * 3, [0] * 3])
-    assert kernel.program(runs, 2, ends, sends, targets, False, 0, state, *found) == 6
+    targets = np.array([[1] * 3, [0] * 3])
+    program = program_of(Plain(), ends, sends, targets, False, 0)
+    assert kernel.run_program(table_of(Plain(), runs, 2), program) == 6

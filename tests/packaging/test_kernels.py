@@ -16,8 +16,9 @@ from ioopt.compiled.memory import Machine, Plain
 
 
 @pytest.fixture
-def fresh():
+def fresh(monkeypatch):
     """Whether kernels are compiled is asked once in a process: forget the answer."""
+    monkeypatch.delenv(library.PLAIN, raising=False)
     asked = (library.why_plain, library.loaded, library.maker)
     for function in asked:
         function.cache_clear()

@@ -19,14 +19,13 @@ import numpy as np
 from ioopt.errors import InstanceError
 from ioopt.measure.io_server import (
     NANOSECONDS,
-    SECONDS_PER_BURST,
     Served,
     Windows,
     draw_bursts,
     nanoseconds,
     num_bursts,
     serve,
-    use_compiled,
+    serving_seconds,
 )
 from ioopt.metrics import mean_and_standard_error
 from ioopt.options import Deadline
@@ -167,14 +166,11 @@ def simulate(
     plan.require_jobs_of(problem)
     runs: list[Measured] = []
     bursts = num_bursts_drawn(problem, seconds)
-    fast = use_compiled(bursts * len(seeds), deadline)
-    least = 0.0
-    if not fast:
-        least = SECONDS_PER_BURST * bursts
+    least = serving_seconds(bursts)
     for seed in seeds:
         if deadline is not None and deadline.remaining() <= least:
             break
-        runs.append(measure(problem, plan, seed, seconds, fast))
+        runs.append(measure(problem, plan, seed, seconds))
     pattern = pattern_of(problem, plan)
     schedule = frame_schedule(problem, plan, pattern)
     if runs:
@@ -268,14 +264,11 @@ def measure(
     plan: FlexibleGangPlan,
     seed: int,
     seconds: float,
-    fast: bool = False,
 ) -> Measured:
     """Simulate *plan* under one seed for whole frames; the first tenth is left out of
     the figures.
-
-    If *fast*, use machine code.
     """
-    return _Run(problem, plan, seed, seconds, fast).measured()
+    return _Run(problem, plan, seed, seconds).measured()
 
 
 _bursts = lru_cache(maxsize=4096)(draw_bursts)
@@ -294,12 +287,10 @@ class _Run:
         plan: FlexibleGangPlan,
         seed: int,
         seconds: float,
-        fast: bool,
     ) -> None:
         self.problem = problem
         self.plan = plan
         self.seed = seed
-        self.fast = fast
         self.pattern = pattern_of(problem, plan)
         frame = self.pattern.frame_seconds
         frames = max(20, math.ceil(seconds / frame))
@@ -392,7 +383,7 @@ class _Run:
         bursts = np.stack(
             [_bursts(job, self.seed, j, processor, count) for j, job in jobs]
         )
-        served = serve(windows, behaviours, bursts, self.horizon, self.fast)
+        served = serve(windows, behaviours, bursts, self.horizon)
         for at, (j, _) in enumerate(jobs):
             mine = (served.process == at) & (served.ready >= self.warm)
             self.responses.setdefault(j, []).append(

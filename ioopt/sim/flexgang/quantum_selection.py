@@ -20,7 +20,6 @@ from ioopt.measure.io_server import (
     nanoseconds,
     num_bursts,
     serve,
-    use_compiled,
 )
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
@@ -68,8 +67,6 @@ def simulate(
         for k, job in enumerate(problem.jobs)
         if job.is_io and job.id in plan.options
     ]
-    bursts = sum(horizon / NANOSECONDS / job.io_seconds for _, job in io)
-    fast = use_compiled(bursts * problem.machine.processors, deadline)
     jobs: dict[str, dict[str, float]] = {}
     realised = 0.0
     schedule = _schedule(problem, plan, slots)
@@ -84,9 +81,8 @@ def simulate(
         windows = Windows.of(
             cycle, [(start, length) for j, start, length in slots if j == at]
         )
-        measured = _measure(
-            job, at, windows, problem.machine.processors, seed, horizon, fast
-        )
+        processors = problem.machine.processors
+        measured = _measure(job, at, windows, processors, seed, horizon)
         jobs[job.id] = measured
         realised += (
             job.weight * (measured["slowdown"] - 1.0) + problem.mu * measured["waste"]
@@ -112,7 +108,6 @@ def _measure(
     processors: int,
     seed: int,
     horizon: int,
-    fast: bool,
 ) -> dict[str, float]:
     """Measure the slowdown, the response time in seconds and the waste of one I/O job,
     over all processors.
@@ -122,7 +117,7 @@ def _measure(
     runs = []
     for processor in range(processors):
         bursts = draw_bursts(job, seed, at, processor, count)[None, :]
-        runs.append(serve(windows, [job], bursts, horizon, fast))
+        runs.append(serve(windows, [job], bursts, horizon))
     response = np.concatenate(
         [(run.finish - run.ready)[run.ready >= warm] for run in runs]
     )

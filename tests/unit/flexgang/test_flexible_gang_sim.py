@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import deadline_of_checks, shared_path
+from conftest import both_makers, deadline_of_checks, shared_path
 
 import ioopt
 from ioopt.generate.flexgang.flexible_gang import generate
@@ -39,7 +39,7 @@ def test_worked_case_of_one_process() -> None:
         qi, qc = point["qi"] / 1000, point["qc"] / 1000
         windows = Windows.of(qi + qc, [(0.0, qi)])
         bursts = np.full((1, 6000), 5 * MS)
-        served = serve(windows, [PAPER], bursts, 60 * NANOSECONDS, False)
+        served = serve(windows, [PAPER], bursts, 60 * NANOSECONDS)
         slowdown = mean_slowdown(served, PAPER, NANOSECONDS)
         assert slowdown == pytest.approx(
             point["slowdown"]["value"], abs=point["slowdown"]["tol"]
@@ -54,7 +54,7 @@ def test_two_processes_are_served_in_turn() -> None:
     windows = Windows.of(0.010, [(0.0, 0.002), (0.005, 0.003)])
     io = IoBehaviour(io_seconds=0.004)
     bursts = np.full((2, 10), 3 * MS)
-    served = serve(windows, [io, io], bursts, 16 * MS, False)
+    served = serve(windows, [io, io], bursts, 16 * MS)
     assert served.process.tolist() == [0, 1, 0, 1]
     assert (served.ready // MS).tolist() == [0, 0, 10, 15]
     assert (served.finish // MS).tolist() == [6, 11, 17, 22]
@@ -83,7 +83,7 @@ def test_compiled_and_plain_serve_alike() -> None:
     bursts = np.stack([draw_bursts(job, 3, j, 0, count) for j, job in enumerate(jobs)])
     windows = Windows.of(0.07, [(0.0, 0.02), (0.035, 0.02)])
     first, second = (
-        serve(windows, jobs, bursts, horizon, compiled) for compiled in (True, False)
+        serve(windows, jobs, bursts, horizon, make) for make in both_makers()
     )
     assert len(first.ready) > 50
     for name, column in vars(first).items():

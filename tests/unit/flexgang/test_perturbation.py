@@ -7,15 +7,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import deadline_of_checks, shared_path
+from conftest import both_makers, deadline_of_checks, shared_path
 
 import ioopt
 from ioopt.catalog import resolve
+from ioopt.compiled.memory import Plain
 from ioopt.errors import InstanceError, UsageError
 from ioopt.generate.flexgang.perturbation import generate
 from ioopt.measure import laboratory
 from ioopt.measure import perturbation_kernel as kernel
-from ioopt.measure.laboratory import Laboratory, hits, run, slots_of
+from ioopt.measure.laboratory import (
+    Laboratory,
+    hits,
+    program_of,
+    run,
+    slots_of,
+    table_of,
+)
 from ioopt.options import Deadline
 from ioopt.plot.measured import plot_perturbation
 from ioopt.problems.flexgang.perturbation import (
@@ -102,8 +110,9 @@ def test_an_arrival_at_a_barrier_is_told_in_the_quantum_that_it_ends() -> None:
     quantum 0 is done in it.
     """
     received = np.zeros((2, 2), np.int64)
-    assert kernel.barrier(np.ones((2, 2), bool), 1000, 2000, 1000, received) == 2000
-    assert received.tolist() == [[1, 1], [1, 1]]
+    table = table_of(Plain(), np.ones((2, 2), bool), 1000, received)
+    assert kernel.barrier(table, 2000, 1000) == 2000
+    assert table.received == [1, 1, 1, 1]
 
 
 def test_hits_keep_the_rules() -> None:
@@ -159,24 +168,13 @@ def test_a_program_pays_for_what_was_buffered_and_waits_if_it_blocks() -> None:
         (0, 0, 3000, 1000),
         (1, 250, 3250, 500),
     ):
-        received, progress = (np.zeros(runs.shape, np.int64) for _ in range(2))
-        state = np.zeros((5, 2), np.int64)
-        program = (
-            ends,
-            sends,
-            targets,
-            bool(blocking),
-            cost,
-            state,
-            received,
-            progress,
-        )
-        assert kernel.program(runs, 1000, *program) == wall
-        assert progress.tolist() == [[1000, 1000], [0, done], [1000, 500 * blocking]]
-        assert received.sum(axis=0).tolist() == [
-            2,
-            blocking,
-        ]  # the other's arrival at the end comes too
+        none = np.zeros(runs.shape, np.int64)
+        table = table_of(Plain(), runs, 1000, none, none)
+        program = program_of(Plain(), ends, sends, targets, bool(blocking), cost)
+        assert kernel.run_program(table, program) == wall
+        assert table.progress == [1000, 1000, 0, done, 1000, 500 * blocking]
+        # The other's arrival at the end comes too.
+        assert [sum(table.received[p::2]) for p in (0, 1)] == [2, blocking]
 
 
 def test_load_imbalance_tolerates_what_the_bottleneck_is_spared() -> None:
@@ -227,16 +225,15 @@ def test_gammas_by_type_and_blocking_in_between() -> None:
         Program(loads=((1.0, 0.5, 0.7, 0.2), (0.3, 1.0, 1.0, 0.9)), active_share=0.5),
     ],
 )
-@pytest.mark.slow
 def test_compiled_and_plain_are_twins(app: Application) -> None:
     problem = paper(app, work_quanta=30, perturbations=8, runs=2)
     for environment in ENVIRONMENTS:
         plain, fast = (
             [
-                Laboratory(problem, 1, fast).times(app, environment, 8, k)
+                Laboratory(problem, 1, make).times(app, environment, 8, k)
                 for k in range(2)
             ]
-            for fast in (False, True)
+            for make in both_makers()
         )
         assert plain == fast
         assert all(t_gang >= 30 for _, t_gang in plain)

@@ -9,13 +9,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from conftest import first, shared_files, shared_path
+from conftest import both_makers, first, shared_files, shared_path
 from oracle.replication_exhaustive import optimum
 from replication_samples import document, made, tiny
 
 from ioopt.checking import check
-from ioopt.compiled import library
-from ioopt.compiled.memory import Machine, Plain
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.aggregated import AggregatedModel
@@ -205,7 +203,6 @@ def test_annealing_repeats_and_its_loads_are_real(copying: bool, extras: bool) -
         assert copying or not first.copies
 
 
-@pytest.mark.skipif(library.loaded() is None, reason="no kernels were compiled here")
 @pytest.mark.parametrize("disk", ["unlimited", "500MB"])
 @pytest.mark.parametrize("copying", [True, False])
 def test_compiled_annealing_gives_the_same_answer(
@@ -213,7 +210,7 @@ def test_compiled_annealing_gives_the_same_answer(
 ) -> None:
     instance = reduce(generate("image-85", {"tasks": 40, "disk": disk}, 3))
     answers = []
-    for make in (Plain(), Machine(library.loaded())):
+    for make in both_makers():
         monkeypatch.setattr(annealing, "maker", lambda make=make: make)
         answers.append(anneal(instance, copying, 5, 20_000, Deadline(None)))
     assert answers[0] == answers[1]
