@@ -4,10 +4,7 @@ which compiles one group of kernels.
 :mod:`ioopt.compiled.choice` has the table of kernels.
 """
 
-from ioopt.catalog import resolve
-from ioopt.options import Deadline
 from ioopt.registry import solvers_for
-from ioopt.solving import load
 
 
 def compile_batch_io() -> None:
@@ -20,13 +17,3 @@ def compile_batch_io() -> None:
 
     rows = [row for row in solvers_for(BatchIo.kind) if row.policy is not None]
     compile_for(io_policy(row.name) for row in rows)
-
-
-def compile_enumeration() -> None:
-    """Compile the enumeration that proves optimal plans of small batches."""
-    from ioopt.models.replication.static import reduce
-    from ioopt.solvers.replication.exact.enumeration import Enumeration
-
-    instance = reduce(load(resolve("image-16x3")))
-    search = Enumeration(instance, "acyclic", True, Deadline(None), compiled=True)
-    search.advance(1, lambda: False, lambda: 1, lambda moves: None)

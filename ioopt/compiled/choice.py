@@ -102,12 +102,6 @@ KERNELS = {
         ),
         Kernel(
             "replication",
-            "enumeration",
-            _CALLS + "compile_enumeration",
-            _SEARCH + "exact.enumeration_kernel:search",
-        ),
-        Kernel(
-            "replication",
             "queues",
             _SEARCH + "exact.exact_workflow:compile_kernels",
             _SEARCH + "exact.queue_kernel:search",

@@ -1,4 +1,4 @@
-/* text e1fd034cf0de998ce1215b8f0e963f75decfc1e16e4c19c6093d7aaf56d6431f */
+/* text 544cd5f0a9f6c23f0869db879707dd7c0599ba720cca0f05e72bcca33d053b2d */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -72,6 +72,10 @@ static inline double min_float(double a, double b) { return b < a ? b : a; }
 static inline double max_float(double a, double b) { return b > a ? b : a; }
 static inline int64_t abs_int(int64_t a) { return a < 0 ? -a : a; }
 
+#define exact_enumeration_kernel_DONE 0LL
+#define exact_enumeration_kernel_FOUND 1LL
+#define exact_enumeration_kernel_LIMIT 2LL
+#define exact_enumeration_kernel_STUCK 3LL
 #define measure_perturbation_kernel_ALL_TO_ALL 0LL
 #define measure_perturbation_kernel_PAIRS 2LL
 #define measure_perturbation_kernel_RING 1LL
@@ -129,6 +133,10 @@ typedef struct {
   int64_t length;
 } list_uint8_t;
 
+typedef struct exact_enumeration_kernel_Data exact_enumeration_kernel_Data;
+
+typedef struct exact_enumeration_kernel_State exact_enumeration_kernel_State;
+
 typedef struct measure_io_kernel_Server measure_io_kernel_Server;
 
 typedef struct measure_perturbation_kernel_Pile measure_perturbation_kernel_Pile;
@@ -140,6 +148,50 @@ typedef struct measure_perturbation_kernel_Table measure_perturbation_kernel_Tab
 typedef struct search_anneal_kernel_Data search_anneal_kernel_Data;
 
 typedef struct search_anneal_kernel_State search_anneal_kernel_State;
+
+struct exact_enumeration_kernel_Data {
+  int64_t num_nodes;
+  int64_t num_tasks;
+  int64_t num_files;
+  int64_t num_kinds;
+  list_int64_t ptr;
+  list_int64_t files;
+  list_int64_t work;
+  list_int64_t alike;
+  list_int64_t kind;
+  list_int64_t far;
+  list_int64_t size;
+  list_int64_t base;
+  list_int64_t divisor;
+  list_int64_t opt_ptr;
+  list_int64_t opt_load;
+  list_int64_t opt_low;
+  list_int64_t opt_excess;
+  list_int64_t opt_has;
+  int64_t room;
+};
+
+struct exact_enumeration_kernel_State {
+  list_int64_t assign;
+  list_int64_t mask;
+  list_int64_t cost;
+  list_int64_t top;
+  list_int64_t load;
+  list_int64_t used;
+  list_int64_t count;
+  list_int64_t low;
+  list_int64_t group;
+  list_int64_t end;
+  list_int64_t fetch;
+  list_int64_t must;
+  list_int64_t chosen;
+  list_int64_t spare;
+  list_int64_t total;
+  list_int64_t stored;
+  int64_t depth;
+  int64_t upper;
+  int64_t visited;
+};
 
 struct measure_io_kernel_Server {
   int64_t cycle;
@@ -218,6 +270,15 @@ struct search_anneal_kernel_State {
   int64_t trail_length;
 };
 
+static int64_t exact_enumeration_kernel_bits(int64_t mask);
+static int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit);
+static void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t spare);
+static int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place);
+static int64_t exact_enumeration_kernel_place(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t depth);
+EXPORTED int64_t exact_enumeration_kernel_search(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t limit, int64_t leaf_limit);
+static int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit);
+static int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place, int64_t option);
+static void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t group, int64_t spare);
 EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server);
 static int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work);
 EXPORTED int64_t measure_perturbation_kernel_barrier(measure_perturbation_kernel_Table * table, int64_t work, int64_t interval);
@@ -243,6 +304,299 @@ static void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search
 EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t steps, int64_t total);
 static void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
 static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+
+static int64_t exact_enumeration_kernel_bits(int64_t mask) {
+  int64_t count = 0;
+  count = 0LL;
+  while (mask) {
+    mask = (mask & (mask - 1LL));
+    count = (count + 1LL);
+  }
+  return count;
+}
+
+static int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit) {
+  int64_t files = 0;
+  int64_t visited = 0;
+  int64_t place = 0;
+  int64_t option = 0;
+  int64_t group = 0;
+  int64_t same = 0;
+  files = data->num_files;
+  visited = 0LL;
+  place = 0LL;
+  if ((files == 0LL)) {
+    return exact_enumeration_kernel_FOUND;
+  }
+  AT(state->chosen, 0LL) = (AT(data->opt_ptr, AT(state->group, 0LL)) - 1LL);
+  while ((place >= 0LL)) {
+    visited = (visited + 1LL);
+    AT(state->chosen, place) = (AT(state->chosen, place) + 1LL);
+    option = AT(state->chosen, place);
+    group = AT(state->group, place);
+    if (((option >= AT(data->opt_ptr, (group + 1LL)))) || ((AT(data->opt_excess, option) > AT(state->spare, place)))) {
+      place = (place - 1LL);
+      continue;
+    }
+    if ((visited > leaf_limit)) {
+      state->visited = (state->visited + visited);
+      return exact_enumeration_kernel_STUCK;
+    }
+    if ((!(exact_enumeration_kernel_take(data, state, place, option))) || (!(exact_enumeration_kernel_may_fit(data, state, (place + 1LL))))) {
+      continue;
+    }
+    place = (place + 1LL);
+    if ((place == files)) {
+      state->visited = (state->visited + visited);
+      return exact_enumeration_kernel_FOUND;
+    }
+    same = (AT(state->group, place) == group);
+    AT(state->chosen, place) = (same ? (option - 1LL) : (AT(data->opt_ptr, AT(state->group, place)) - 1LL));
+  }
+  state->visited = (state->visited + visited);
+  return exact_enumeration_kernel_DONE;
+}
+
+static void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t spare) {
+  int64_t nodes = 0;
+  int64_t files = 0;
+  int64_t masks = 0;
+  int64_t group = 0;
+  int64_t file = 0;
+  int64_t place = 0;
+  int64_t kind = 0;
+  int64_t mask = 0;
+  int64_t _ = 0;
+  int64_t i = 0;
+  int64_t at = 0;
+  nodes = data->num_nodes;
+  files = data->num_files;
+  masks = (1LL << nodes);
+  for (int64_t t_1 = 0, end_t_1 = (data->num_kinds * masks); t_1 < end_t_1; t_1 += 1) {
+    group = t_1;
+    AT(state->count, group) = 0LL;
+  }
+  for (int64_t t_2 = 0, end_t_2 = files; t_2 < end_t_2; t_2 += 1) {
+    file = t_2;
+    AT(state->count, ((AT(data->kind, file) * masks) + AT(state->mask, ((data->num_tasks * files) + file)))) = (AT(state->count, ((AT(data->kind, file) * masks) + AT(state->mask, ((data->num_tasks * files) + file)))) + 1LL);
+  }
+  place = 0LL;
+  for (int64_t t_3 = 0, end_t_3 = data->num_kinds; t_3 < end_t_3; t_3 += 1) {
+    kind = t_3;
+    for (int64_t t_4 = (masks - 1LL), end_t_4 = 0LL; t_4 > end_t_4; t_4 += -1) {
+      mask = t_4;
+      group = ((kind * masks) + mask);
+      for (int64_t t_5 = 0, end_t_5 = AT(state->count, group); t_5 < end_t_5; t_5 += 1) {
+        _ = t_5;
+        AT(state->group, place) = group;
+        place = (place + 1LL);
+      }
+      if ((AT(state->count, group) > 0LL)) {
+        exact_enumeration_kernel_unavoidable(data, state, group, spare);
+      }
+    }
+    AT(state->end, kind) = place;
+  }
+  AT(state->fetch, files) = 0LL;
+  for (int64_t t_6 = 0, end_t_6 = nodes; t_6 < end_t_6; t_6 += 1) {
+    i = t_6;
+    AT(state->must, ((files * nodes) + i)) = 0LL;
+    AT(state->total, i) = AT(state->load, ((data->num_tasks * nodes) + i));
+    AT(state->stored, i) = 0LL;
+  }
+  for (int64_t t_7 = (files - 1LL), end_t_7 = (-1LL); t_7 > end_t_7; t_7 += -1) {
+    at = t_7;
+    group = AT(state->group, at);
+    AT(state->fetch, at) = (AT(state->fetch, (at + 1LL)) + AT(data->far, floor_int(group, masks)));
+    for (int64_t t_8 = 0, end_t_8 = nodes; t_8 < end_t_8; t_8 += 1) {
+      i = t_8;
+      AT(state->must, ((at * nodes) + i)) = (AT(state->must, (((at + 1LL) * nodes) + i)) + AT(state->low, ((group * nodes) + i)));
+    }
+  }
+  AT(state->spare, 0LL) = spare;
+}
+
+static int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place) {
+  int64_t nodes = 0;
+  int64_t upper = 0;
+  int64_t i = 0;
+  int64_t first = 0;
+  int64_t kind = 0;
+  int64_t step = 0;
+  int64_t wanted = 0;
+  int64_t free = 0;
+  nodes = data->num_nodes;
+  upper = state->upper;
+  for (int64_t t_1 = 0, end_t_1 = nodes; t_1 < end_t_1; t_1 += 1) {
+    i = t_1;
+    if ((upper < (AT(state->total, ((place * nodes) + i)) + AT(state->must, ((place * nodes) + i))))) {
+      return 0;
+    }
+  }
+  if ((place == data->num_files)) {
+    return 1;
+  }
+  first = (AT(state->group, place) >> nodes);
+  for (int64_t t_2 = first, end_t_2 = data->num_kinds; t_2 < end_t_2; t_2 += 1) {
+    kind = t_2;
+    step = AT(data->divisor, ((first * data->num_kinds) + kind));
+    wanted = (AT(state->fetch, place) - AT(state->fetch, AT(state->end, kind)));
+    for (int64_t t_3 = 0, end_t_3 = nodes; t_3 < end_t_3; t_3 += 1) {
+      i = t_3;
+      free = ((upper - AT(state->total, ((place * nodes) + i))) - AT(state->must, ((place * nodes) + i)));
+      wanted = (wanted - (floor_int(free, step) * step));
+    }
+    if ((wanted > 0LL)) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static int64_t exact_enumeration_kernel_place(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t depth) {
+  int64_t nodes = 0;
+  int64_t files = 0;
+  int64_t node = 0;
+  int64_t here = 0;
+  int64_t there = 0;
+  int64_t file = 0;
+  int64_t cost = 0;
+  int64_t used = 0;
+  int64_t at = 0;
+  int64_t before = 0;
+  int64_t first = 0;
+  int64_t i = 0;
+  nodes = data->num_nodes;
+  files = data->num_files;
+  AT(state->assign, depth) = (AT(state->assign, depth) + 1LL);
+  node = AT(state->assign, depth);
+  if ((node > min_int(AT(state->top, depth), (nodes - 1LL)))) {
+    return 0;
+  }
+  state->visited = (state->visited + 1LL);
+  here = (depth * files);
+  there = ((depth + 1LL) * files);
+  for (int64_t t_1 = 0, end_t_1 = files; t_1 < end_t_1; t_1 += 1) {
+    file = t_1;
+    AT(state->mask, (there + file)) = AT(state->mask, (here + file));
+  }
+  cost = AT(state->cost, depth);
+  used = AT(state->used, ((depth * nodes) + node));
+  for (int64_t t_2 = AT(data->ptr, depth), end_t_2 = AT(data->ptr, (depth + 1LL)); t_2 < end_t_2; t_2 += 1) {
+    at = t_2;
+    file = AT(data->files, at);
+    before = AT(state->mask, (here + file));
+    if (((before >> node) & 1LL)) {
+      continue;
+    }
+    AT(state->mask, (there + file)) = (before | (1LL << node));
+    int64_t t_3 = (AT(data->kind, file) * (nodes + 1LL));
+    first = (t_3 + exact_enumeration_kernel_bits(before));
+    cost = (cost + (AT(data->base, (first + 1LL)) - AT(data->base, first)));
+    used = (used + AT(data->size, AT(data->kind, file)));
+  }
+  if (((cost > (nodes * state->upper))) || (((0LL <= data->room) && (data->room < used)))) {
+    return 1;
+  }
+  for (int64_t t_4 = 0, end_t_4 = nodes; t_4 < end_t_4; t_4 += 1) {
+    i = t_4;
+    AT(state->load, (((depth + 1LL) * nodes) + i)) = AT(state->load, ((depth * nodes) + i));
+    AT(state->used, (((depth + 1LL) * nodes) + i)) = AT(state->used, ((depth * nodes) + i));
+  }
+  AT(state->load, (((depth + 1LL) * nodes) + node)) = (AT(state->load, (((depth + 1LL) * nodes) + node)) + AT(data->work, depth));
+  AT(state->used, (((depth + 1LL) * nodes) + node)) = used;
+  AT(state->cost, (depth + 1LL)) = cost;
+  AT(state->top, (depth + 1LL)) = max_int(AT(state->top, depth), (node + 1LL));
+  state->depth = (depth + 1LL);
+  if (((depth + 1LL) < data->num_tasks)) {
+    AT(state->assign, (depth + 1LL)) = (AT(data->alike, (depth + 1LL)) ? (node - 1LL) : (-1LL));
+  }
+  return 1;
+}
+
+EXPORTED int64_t exact_enumeration_kernel_search(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t limit, int64_t leaf_limit) {
+  int64_t tasks = 0;
+  int64_t depth = 0;
+  int64_t verdict = 0;
+  tasks = data->num_tasks;
+  while ((state->depth >= 0LL)) {
+    if ((state->visited >= limit)) {
+      return exact_enumeration_kernel_LIMIT;
+    }
+    depth = state->depth;
+    if ((depth == tasks)) {
+      verdict = exact_enumeration_kernel_settle(data, state, leaf_limit);
+      if ((verdict != exact_enumeration_kernel_DONE)) {
+        return verdict;
+      }
+      state->depth = (depth - 1LL);
+    } else if (!(exact_enumeration_kernel_place(data, state, depth))) {
+      AT(state->assign, depth) = (-1LL);
+      state->depth = (depth - 1LL);
+    }
+  }
+  return exact_enumeration_kernel_DONE;
+}
+
+static int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit) {
+  int64_t spare = 0;
+  spare = ((data->num_nodes * state->upper) - AT(state->cost, data->num_tasks));
+  if ((spare < 0LL)) {
+    return exact_enumeration_kernel_DONE;
+  }
+  exact_enumeration_kernel_lay_out(data, state, spare);
+  if (!(exact_enumeration_kernel_may_fit(data, state, 0LL))) {
+    return exact_enumeration_kernel_DONE;
+  }
+  return exact_enumeration_kernel_choose(data, state, leaf_limit);
+}
+
+static int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place, int64_t option) {
+  int64_t nodes = 0;
+  int64_t size = 0;
+  int64_t i = 0;
+  int64_t here = 0;
+  int64_t there = 0;
+  nodes = data->num_nodes;
+  size = AT(data->size, (AT(state->group, place) >> nodes));
+  AT(state->spare, (place + 1LL)) = (AT(state->spare, place) - AT(data->opt_excess, option));
+  for (int64_t t_1 = 0, end_t_1 = nodes; t_1 < end_t_1; t_1 += 1) {
+    i = t_1;
+    here = ((place * nodes) + i);
+    there = (((place + 1LL) * nodes) + i);
+    AT(state->total, there) = (AT(state->total, here) + AT(data->opt_load, ((option * nodes) + i)));
+    AT(state->stored, there) = (AT(state->stored, here) + (((AT(data->opt_has, option) >> i) & 1LL) * size));
+    if (((0LL <= data->room) && (data->room < AT(state->stored, there)))) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t group, int64_t spare) {
+  int64_t nodes = 0;
+  int64_t first = 0;
+  int64_t i = 0;
+  int64_t option = 0;
+  int64_t low = 0;
+  nodes = data->num_nodes;
+  first = AT(data->opt_ptr, group);
+  for (int64_t t_1 = 0, end_t_1 = nodes; t_1 < end_t_1; t_1 += 1) {
+    i = t_1;
+    AT(state->low, ((group * nodes) + i)) = AT(data->opt_low, ((first * nodes) + i));
+  }
+  for (int64_t t_2 = (first + 1LL), end_t_2 = AT(data->opt_ptr, (group + 1LL)); t_2 < end_t_2; t_2 += 1) {
+    option = t_2;
+    if ((AT(data->opt_excess, option) > spare)) {
+      break;
+    }
+    for (int64_t t_3 = 0, end_t_3 = nodes; t_3 < end_t_3; t_3 += 1) {
+      i = t_3;
+      low = AT(data->opt_low, ((option * nodes) + i));
+      AT(state->low, ((group * nodes) + i)) = min_int(AT(state->low, ((group * nodes) + i)), low);
+    }
+  }
+}
 
 EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server) {
   int64_t cycle = 0;
@@ -872,4 +1226,4 @@ static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, se
   }
 }
 
-EXPORTED const char *text_digest(void) { return "e1fd034cf0de998ce1215b8f0e963f75decfc1e16e4c19c6093d7aaf56d6431f"; }
+EXPORTED const char *text_digest(void) { return "544cd5f0a9f6c23f0869db879707dd7c0599ba720cca0f05e72bcca33d053b2d"; }

@@ -50,9 +50,12 @@ Column = Iterable[int] | Iterable[float] | int | float
 class Maker(Protocol):
     """What :class:`Plain` and :class:`Machine` offer."""
 
-    def records(self, kind: type[ItemT], count: int, **columns: Column) -> list[ItemT]:
+    def records(
+        self, kind: type[ItemT], count: int, /, **columns: Column
+    ) -> list[ItemT]:
         """Return *count* records whose fields are *columns*; missing fields are 0."""
 
+    compiled: bool
     times: float
     """How many times as fast a kernel runs as in plain Python, about."""
 
@@ -65,7 +68,7 @@ class Maker(Protocol):
     def flags(self, values: Iterable[bool]) -> list[bool]:
         """Return a list of bools. A numpy array may be shared, not copied."""
 
-    def table(self, kind: type[ItemT], **given: object) -> ItemT:
+    def table(self, kind: type[ItemT], /, **given: object) -> ItemT:
         """Return a table with the fields *given*. Lists, records and tables among them
         were made by this maker; numbers that are missing are 0.
         """
@@ -79,9 +82,12 @@ class Maker(Protocol):
 class Plain:
     """Make Python objects, and run the text of a kernel itself."""
 
+    compiled = False
     times = 1.0
 
-    def records(self, kind: type[ItemT], count: int, **columns: Column) -> list[ItemT]:
+    def records(
+        self, kind: type[ItemT], count: int, /, **columns: Column
+    ) -> list[ItemT]:
         """Return *count* records as a list of objects."""
         whole = _columns(kind, count, columns)
         return [kind(*values) for values in zip(*whole.values(), strict=True)]
@@ -98,7 +104,7 @@ class Plain:
         """Return a list of bools."""
         return _listed(values)
 
-    def table(self, kind: type[ItemT], **given: object) -> ItemT:
+    def table(self, kind: type[ItemT], /, **given: object) -> ItemT:
         """Return a table."""
         return kind(**_with_zeros(kind, given))
 
@@ -116,12 +122,15 @@ class Machine:
     changes the number that C code sees.
     """
 
+    compiled = True
     times = 20.0
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
 
-    def records(self, kind: type[ItemT], count: int, **columns: Column) -> list[ItemT]:
+    def records(
+        self, kind: type[ItemT], count: int, /, **columns: Column
+    ) -> list[ItemT]:
         """Return *count* records as an array of structs."""
         key: Any = kind
         struct = struct_of(key)
@@ -143,7 +152,7 @@ class Machine:
         """Return an array of bools, each 0 or 1."""
         return cast("list[bool]", _stored(values, ctypes.c_uint8))
 
-    def table(self, kind: type[ItemT], **given: object) -> ItemT:
+    def table(self, kind: type[ItemT], /, **given: object) -> ItemT:
         """Return a struct with the addresses of what is *given*.
 
         It also keeps the objects themselves under the names of the fields.

@@ -19,6 +19,7 @@ TARGET = ROOT / "ioopt" / "compiled" / "kernels.c"
 SEARCH = "ioopt.solvers.replication.search."
 LABORATORY = "ioopt.measure.perturbation_kernel:"
 ENTRIES = (
+    "ioopt.solvers.replication.exact.enumeration_kernel:search",
     SEARCH + "anneal_kernel:run",
     "ioopt.measure.io_kernel:serve",
     LABORATORY + "workpile",

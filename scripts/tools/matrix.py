@@ -3,7 +3,7 @@ installation (``smoke.py``).
 
 The base installation is tried with every Python version that is available on this
 machine. With the oldest version, the lowest versions of packages that pyproject.toml
-allows are tried as well.
+allows are tried as well, and an installation without a C compiler.
 """
 
 from __future__ import annotations
@@ -77,11 +77,12 @@ def build(folder: str) -> dict[str, str]:
     return {"wheel": glob(f"{folder}/*.whl")[0], "sdist": glob(f"{folder}/*.tar.gz")[0]}
 
 
-def tried(python: str, folder: Path, packages: list[str]) -> str:
+def tried(python: str, folder: Path, packages: list[str], compiler: bool) -> str:
     """Install *packages* in a new environment in *folder*, and run ``smoke.py`` there.
 
     Returns what went wrong; empty if nothing did. The pip of the present environment
-    installs the packages, and does not compile them to bytecode.
+    installs the packages, and does not compile them to bytecode. Without *compiler* the
+    build finds no C compiler.
     """
     inside = str(folder / "bin" / "python")
     smoke = str(Path(__file__).with_name("smoke.py"))
@@ -90,10 +91,13 @@ def tried(python: str, folder: Path, packages: list[str]) -> str:
     commands = [
         making,
         [*pip, "install", "-q", "--no-compile", *packages],
-        [inside, "-I", smoke],
+        [inside, "-I", smoke, *([] if compiler else ["--plain"])],
     ]
+    hidden = {} if compiler else {"CC": "/nowhere/cc"}
     for command in commands:
-        run = subprocess.run(command, capture_output=True, text=True)
+        run = subprocess.run(
+            command, capture_output=True, text=True, env=os.environ | hidden
+        )
         if run.returncode != 0:
             return f"{shlex.join(command)}\n{(run.stdout + run.stderr)[-2000:]}"
     return ""
@@ -103,7 +107,12 @@ def main() -> int:
     """Print one line for each environment; return 1 if one of them fails."""
     failed = 0
     oldest = (PYTHONS[0], "fast,plot,serve", lowest())
-    rows = [oldest, *((minor, "", list[str]()) for minor in PYTHONS)]
+    none = list[str]()
+    rows = [
+        (*oldest, True),
+        *((minor, "", none, True) for minor in PYTHONS),
+        (PYTHONS[0], "", none, False),
+    ]
     started: list[tuple[str, Future[str] | None]] = []
     # No folder is cleared: a process that compiles may still write into an earlier one.
     with (
@@ -111,16 +120,17 @@ def main() -> int:
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
         made = build(folder)
-        for number, (minor, extras, pins) in enumerate(rows):
-            form = ("wheel", "sdist")[number % 2]
+        for number, (minor, extras, pins, compiler) in enumerate(rows):
+            form = "sdist" if number % 2 or not compiler else "wheel"
             name = f"Python {minor}, {form}, {' '.join([extras or 'base', *pins])}"
+            name += "" if compiler else ", no C compiler"
             python = interpreter(minor)
             if python is None:
                 started.append((name, None))
                 continue
             package = made[form] + (extras and f"[{extras}]")
             place = Path(folder, f"venv{number}")
-            future = pool.submit(tried, python, place, [package, *pins])
+            future = pool.submit(tried, python, place, [package, *pins], compiler)
             started.append((name, future))
         for name, trial in started:
             if trial is None:

@@ -2,13 +2,15 @@
 
 Run it by ``python -I smoke.py``; the option -I makes Python find the installation, not
 a checkout. If numba is installed, a kernel is compiled as well; if FastAPI is
-installed, the HTTP service is called.
+installed, the HTTP service is called. The kernels in C must be there, or with the
+option ``--plain`` must not.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +18,7 @@ from threading import Thread
 from urllib.request import Request, urlopen
 
 from ioopt.cli.main import main as ioopt
+from ioopt.compiled import library
 from ioopt.compiled.choice import KERNELS
 
 ANSWERS = (
@@ -58,7 +61,10 @@ def main() -> int:
     failed = []
     os.chdir(tempfile.mkdtemp())
     if find_spec("numba"):
-        KERNELS["anneal"].compile()
+        KERNELS["queues"].compile()
+    why = library.why_plain()
+    if ("--plain" in sys.argv) != ("no C compiler" in why):
+        failed.append(f"kernels: {why or 'compiled'}")
     for words in ANSWERS:
         code = ioopt(["-q", "solve", *words, "-o", "r.json"])
         code = code or ioopt(["-q", "check", words[0], "r.json"])

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from functools import reduce as fold
 from itertools import pairwise, takewhile
 
-from ioopt import compiled as machine_code
+from ioopt.compiled.library import maker
+from ioopt.compiled.memory import Maker
 from ioopt.models.replication.aggregated import attach, horizon
 from ioopt.models.replication.file_options import (
     FileGroup,
@@ -150,10 +151,10 @@ class _Options:
 class Enumeration:
     """Enumerate the plans of one instance for which :func:`applies` is true.
 
-    The search can run in pieces. ``compiled``: run the compiled kernel. ``relays``:
-    nodes may receive files that they do not read but send on. ``stuck`` is set when the
-    search could not settle an assignment of tasks; after that the search proves
-    nothing.
+    The search can run in pieces. ``relays``: nodes may receive files that they do not
+    read but send on. ``make`` makes the data of the kernel; None stands for compiled
+    ones if there are any. ``stuck`` is set when the search could not settle an
+    assignment of tasks; after that the search proves nothing.
     """
 
     def __init__(
@@ -162,13 +163,13 @@ class Enumeration:
         cycles: Cycles,
         replication: bool,
         deadline: Deadline,
-        compiled: bool = False,
         relays: bool = False,
+        make: Maker | None = None,
     ) -> None:
         self.instance = instance
         self.deadline = deadline
         self.stuck = False
-        self.compiled = compiled
+        self.make = make or maker()
         self.relays = relays
         self.options = _Options(instance, cycles, replication, relays)
         self._tasks: list[int] = []
@@ -184,10 +185,10 @@ class Enumeration:
         self.state = self._state()
 
     def _data(self) -> kernel.Data:
-        """Return the constant arrays of the instance for the kernel."""
+        """Return the constant data of the instance for the kernel."""
         instance = self.instance
         options = self.options
-        box = machine_code.boxes(self.compiled)
+        make = self.make
         kinds = options.kinds
         room = instance.room[0]
         inputs_ptr, inputs = flat(instance.classes[k].inputs for k in self._class)
@@ -202,58 +203,59 @@ class Enumeration:
         for option in options.every:
             loads.extend(option.loads)
             holders.append(sum(1 << i for i in option.holders))
-        return kernel.Data(
-            instance.num_nodes,
-            len(self._tasks),
-            instance.num_files,
-            len(kinds),
-            box(inputs_ptr),
-            box(inputs),
-            box([instance.work[k][0] for k in self._class]),
-            box([0, *alike]),
-            box(self._kind),
-            box(far),
-            box([size for _, _, size in kinds]),
-            box(options.base),
-            box(dividers),
-            box(options.first),
-            box(loads),
-            box(options.low),
-            box(options.excess),
-            box(holders),
-            -1 if room is None else room,
+        return make.table(
+            kernel.Data,
+            num_nodes=instance.num_nodes,
+            num_tasks=len(self._tasks),
+            num_files=instance.num_files,
+            num_kinds=len(kinds),
+            ptr=make.ints(inputs_ptr),
+            files=make.ints(inputs),
+            work=make.ints([instance.work[k][0] for k in self._class]),
+            alike=make.ints([0, *alike]),
+            kind=make.ints(self._kind),
+            far=make.ints(far),
+            size=make.ints([size for _, _, size in kinds]),
+            base=make.ints(options.base),
+            divisor=make.ints(dividers),
+            opt_ptr=make.ints(options.first),
+            opt_load=make.ints(loads),
+            opt_low=make.ints(options.low),
+            opt_excess=make.ints(options.excess),
+            opt_has=make.ints(holders),
+            room=-1 if room is None else room,
         )
 
     def _state(self) -> kernel.State:
-        """Return the arrays that the search changes, with their initial values."""
-        box = machine_code.boxes(self.compiled)
+        """Return what the search changes, with its initial values."""
+        make = self.make
         nodes = self.instance.num_nodes
         files = self.instance.num_files
         depths = len(self._tasks) + 1
         places = files + 1
         groups = len(self.options.first) - 1
 
-        def zeros(count: int) -> machine_code.Box:
-            return box([0] * count)
+        def zeros(count: int) -> list[int]:
+            return make.ints([0] * count)
 
-        state = kernel.State(
-            box([-1] * depths),
-            zeros(depths * files),
-            zeros(depths),
-            zeros(depths),
-            zeros(depths * nodes),
-            zeros(depths * nodes),
-            zeros(groups),
-            zeros(groups * nodes),
-            zeros(places),
-            zeros(len(self.options.kinds)),
-            zeros(places),
-            zeros(places * nodes),
-            zeros(places),
-            zeros(places),
-            zeros(places * nodes),
-            zeros(places * nodes),
-            zeros(kernel.NUMBERS),
+        state = make.table(
+            kernel.State,
+            assign=make.ints([-1] * depths),
+            mask=zeros(depths * files),
+            cost=zeros(depths),
+            top=zeros(depths),
+            load=zeros(depths * nodes),
+            used=zeros(depths * nodes),
+            count=zeros(groups),
+            low=zeros(groups * nodes),
+            group=zeros(places),
+            end=zeros(len(self.options.kinds)),
+            fetch=zeros(places),
+            must=zeros(places * nodes),
+            chosen=zeros(places),
+            spare=zeros(places),
+            total=zeros(places * nodes),
+            stored=zeros(places * nodes),
         )
         work = sum(self.instance.work[k][0] for k in self._class)
         state.cost[0] = work + sum(
@@ -276,21 +278,20 @@ class Enumeration:
         only fall. Every plan found is passed to *found*, after which *upper* must
         return less than the plan's largest load.
         """
-        run: Callable[..., int] = kernel.search
-        if self.compiled:
-            run = machine_code.compiled(kernel.__name__, "search")
-        numbers = self.state.numbers
-        last = int(numbers[kernel.NODES]) + nodes
-        while not (self.stuck or over()) and numbers[kernel.NODES] < last:
-            numbers[kernel.UPPER] = min(upper(), self._horizon)
-            limit = min(int(numbers[kernel.NODES]) + _CHUNK[self.compiled], last)
-            verdict = run(self.data, self.state, limit, LEAF_NODES[self.compiled])
+        run = self.make.function(kernel.search)
+        state = self.state
+        fast = self.make.compiled
+        last = state.visited + nodes
+        while not (self.stuck or over()) and state.visited < last:
+            state.upper = min(upper(), self._horizon)
+            limit = min(state.visited + _CHUNK[fast], last)
+            verdict = run(self.data, state, limit, LEAF_NODES[fast])
             if verdict == kernel.DONE:
-                return int(numbers[kernel.UPPER]) + 1
+                return state.upper + 1
             moves = None
             if verdict == kernel.FOUND:
                 files = range(self.instance.num_files)
-                moves = self._moves([int(self.state.chosen[place]) for place in files])
+                moves = self._moves([state.chosen[place] for place in files])
             elif verdict == kernel.STUCK:
                 moves = self._settled()
             if moves is not None:
@@ -304,14 +305,13 @@ class Enumeration:
         CP-SAT solves the model :class:`FileMix`. The search then continues with the
         next assignment.
         """
-        numbers = self.state.numbers
         options = self.options
         nodes = self.instance.num_nodes
         depth = len(self._tasks)
         room = self.data.room
-        spare = int(self.state.spare[0])
+        spare = self.state.spare[0]
         groups = []
-        for group, many in sorted(Counter(map(int, self.state.group[:-1])).items()):
+        for group, many in sorted(Counter(self.state.group[:-1]).items()):
             within = takewhile(
                 lambda at: options.excess[at] <= spare,
                 range(options.first[group], options.first[group + 1]),
@@ -320,16 +320,14 @@ class Enumeration:
             groups.append(
                 FileGroup(many, size, [(at, options.every[at]) for at in within])
             )
-        loads = [int(self.state.load[depth * nodes + i]) for i in range(nodes)]
-        mix = FileMix(
-            groups, loads, room if room >= 0 else None, int(numbers[kernel.UPPER])
-        )
+        loads = [self.state.load[depth * nodes + i] for i in range(nodes)]
+        mix = FileMix(groups, loads, room if room >= 0 else None, self.state.upper)
         seconds = min(LEAF_SECONDS, self.deadline.remaining())
         answer = solve_by_cpsat(
             mix.program, BackendLimits(seconds=seconds, work=LEAF_SECONDS)
         )
         self.stuck = answer.status not in (Status.OPTIMAL, Status.INFEASIBLE)
-        numbers[kernel.DEPTH] -= 1
+        self.state.depth -= 1
         return self._moves(mix.chosen(answer.values)) if answer.found else None
 
     def _moves(self, chosen: list[int]) -> Moves:
@@ -342,11 +340,11 @@ class Enumeration:
         nodes = self.instance.num_nodes
         assign = [0] * len(self._tasks)
         for task, node in zip(self._tasks, state.assign, strict=False):
-            assign[task] = int(node)
+            assign[task] = node
         last = len(self._tasks) * self.instance.num_files
         waiting: dict[int, list[int]] = {}
         for file in reversed(range(self.instance.num_files)):
-            group = (self._kind[file] << nodes) + int(state.mask[last + file])
+            group = (self._kind[file] << nodes) + state.mask[last + file]
             waiting.setdefault(group, []).append(file)
         remote: list[tuple[int, int]] = []
         copies: list[tuple[int, int, int]] = []

@@ -2,17 +2,16 @@
 
 It is a branch and bound in two layers. The first assigns tasks to nodes. The second
 chooses, for each complete assignment, an option for every file: a way to bring the file
-to its readers (docs/replication-models.md, How ``ip`` searches). The functions work on
-flat arrays; compiled code and plain Python give the same answer. Loads are whole units.
+to its readers (docs/replication-models.md, How ``ip`` searches). The code runs in plain
+Python and compiled. Loads are whole units.
 """
 
-from typing import NamedTuple
-
-from ioopt.compiled import Box
+from dataclasses import dataclass
 
 
-class Data(NamedTuple):
-    """The constant data of one instance as flat arrays.
+@dataclass(slots=True)
+class Data:
+    """The constant data of one instance.
 
     A *kind* is a class of files with equal fetch time, copy time and size; kinds are
     sorted by falling fetch time. A *mask* is the bit set of the nodes that read a file.
@@ -46,57 +45,58 @@ class Data(NamedTuple):
     num_tasks: int
     num_files: int
     num_kinds: int
-    ptr: Box
-    files: Box
-    work: Box
-    alike: Box
-    kind: Box
-    far: Box
-    size: Box
-    base: Box
-    divisor: Box
-    opt_ptr: Box
-    opt_load: Box
-    opt_low: Box
-    opt_excess: Box
-    opt_has: Box
+    ptr: list[int]
+    files: list[int]
+    work: list[int]
+    alike: list[int]
+    kind: list[int]
+    far: list[int]
+    size: list[int]
+    base: list[int]
+    divisor: list[int]
+    opt_ptr: list[int]
+    opt_load: list[int]
+    opt_low: list[int]
+    opt_excess: list[int]
+    opt_has: list[int]
     room: int
 
 
-class State(NamedTuple):
-    """The arrays that the search changes.
+@dataclass(slots=True)
+class State:
+    """What the search changes.
 
     The fields ``assign`` to ``used`` belong to the first layer and are indexed by
     depth, the number of assigned tasks. The fields ``group`` to ``stored`` belong to
     the second layer and are indexed by place, the position in the order of the files.
     For each group of files, ``count`` is the number of its files, and ``low`` the least
     load without fetches that each of them causes on each node.
+
+    ``depth`` is the number of tasks that are assigned, -1 at the end; ``upper`` the
+    largest load, in units, that a plan may have; ``visited`` the number of tree nodes.
     """
 
-    assign: Box
-    mask: Box
-    cost: Box
-    top: Box
-    load: Box
-    used: Box
-    count: Box
-    low: Box
-    group: Box
-    end: Box
-    fetch: Box
-    must: Box
-    chosen: Box
-    spare: Box
-    total: Box
-    stored: Box
-    numbers: Box
+    assign: list[int]
+    mask: list[int]
+    cost: list[int]
+    top: list[int]
+    load: list[int]
+    used: list[int]
+    count: list[int]
+    low: list[int]
+    group: list[int]
+    end: list[int]
+    fetch: list[int]
+    must: list[int]
+    chosen: list[int]
+    spare: list[int]
+    total: list[int]
+    stored: list[int]
+    depth: int
+    upper: int
+    visited: int
 
 
-# Cells of ``State.numbers``.
-DEPTH = 0
-UPPER = 1
-NODES = 2
-NUMBERS = 3
 # Outcomes of a search.
 DONE = 0
 FOUND = 1
@@ -105,34 +105,33 @@ STUCK = 3
 
 
 def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
-    """Search until a plan within UPPER is FOUND, the search is DONE, or *limit* nodes
-    are visited.
+    """Search until a plan within ``upper`` is FOUND, the search is DONE, or *limit*
+    nodes are visited.
 
-    After FOUND, lower UPPER and call again: the same assignment is searched once more.
-    If the files of one assignment take more than *leaf_limit* nodes, the search ends as
-    STUCK.
+    After FOUND, lower ``upper`` and call again: the same assignment is searched once
+    more. If the files of one assignment take more than *leaf_limit* nodes, the search
+    ends as STUCK.
     """
-    numbers = state.numbers
     tasks = data.num_tasks
-    while numbers[DEPTH] >= 0:
-        if numbers[NODES] >= limit:
+    while state.depth >= 0:
+        if state.visited >= limit:
             return LIMIT
-        depth = numbers[DEPTH]
+        depth = state.depth
         if depth == tasks:
             verdict = settle(data, state, leaf_limit)
             if verdict != DONE:
                 return verdict
-            numbers[DEPTH] = depth - 1
+            state.depth = depth - 1
         elif not place(data, state, depth):
             state.assign[depth] = -1
-            numbers[DEPTH] = depth - 1
+            state.depth = depth - 1
     return DONE
 
 
 def place(data: Data, state: State, depth: int) -> bool:
     """Put task *depth* on the next node to try; return False if no node is left to try.
 
-    Go one task deeper unless bounds exclude a plan within UPPER.
+    Go one task deeper unless bounds exclude a plan within ``upper``.
     """
     nodes = data.num_nodes
     files = data.num_files
@@ -142,7 +141,7 @@ def place(data: Data, state: State, depth: int) -> bool:
     # one.
     if node > min(state.top[depth], nodes - 1):
         return False
-    state.numbers[NODES] += 1
+    state.visited += 1
     here = depth * files
     there = (depth + 1) * files
     for file in range(files):
@@ -158,7 +157,7 @@ def place(data: Data, state: State, depth: int) -> bool:
         first = data.kind[file] * (nodes + 1) + bits(before)
         cost += data.base[first + 1] - data.base[first]
         used += data.size[data.kind[file]]
-    if cost > nodes * state.numbers[UPPER] or 0 <= data.room < used:
+    if cost > nodes * state.upper or 0 <= data.room < used:
         return True
     for i in range(nodes):
         state.load[(depth + 1) * nodes + i] = state.load[depth * nodes + i]
@@ -167,7 +166,7 @@ def place(data: Data, state: State, depth: int) -> bool:
     state.used[(depth + 1) * nodes + node] = used
     state.cost[depth + 1] = cost
     state.top[depth + 1] = max(state.top[depth], node + 1)
-    state.numbers[DEPTH] = depth + 1
+    state.depth = depth + 1
     if depth + 1 < data.num_tasks:
         state.assign[depth + 1] = node - 1 if data.alike[depth + 1] else -1
     return True
@@ -183,12 +182,12 @@ def bits(mask: int) -> int:
 
 
 def settle(data: Data, state: State, leaf_limit: int) -> int:
-    """Search for options, within UPPER, for the files of the present complete
+    """Search for options, within ``upper``, for the files of the present complete
     assignment.
 
     Return FOUND, STUCK after *leaf_limit* nodes, or DONE if there are none.
     """
-    spare = data.num_nodes * state.numbers[UPPER] - state.cost[data.num_tasks]
+    spare = data.num_nodes * state.upper - state.cost[data.num_tasks]
     if spare < 0:
         return DONE
     lay_out(data, state, spare)
@@ -265,7 +264,7 @@ def may_fit(data: Data, state: State, place: int) -> bool:
     Free load counts only in multiples of the common divisor of the fetch times.
     """
     nodes = data.num_nodes
-    upper = state.numbers[UPPER]
+    upper = state.upper
     for i in range(nodes):
         if upper < state.total[place * nodes + i] + state.must[place * nodes + i]:
             return False
@@ -308,19 +307,19 @@ def choose(data: Data, state: State, leaf_limit: int) -> int:
             place -= 1
             continue
         if visited > leaf_limit:
-            state.numbers[NODES] += visited
+            state.visited += visited
             return STUCK
         if not take(data, state, place, option) or not may_fit(data, state, place + 1):
             continue
         place += 1
         if place == files:
-            state.numbers[NODES] += visited
+            state.visited += visited
             return FOUND
         same = state.group[place] == group
         state.chosen[place] = (
             option - 1 if same else data.opt_ptr[state.group[place]] - 1
         )
-    state.numbers[NODES] += visited
+    state.visited += visited
     return DONE
 
 

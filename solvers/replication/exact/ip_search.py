@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from ioopt.compiled.choice import use_machine_code
+from ioopt.compiled.library import maker
 from ioopt.models.replication import bounds
 from ioopt.models.replication.aggregated import AggregatedModel, num_columns
 from ioopt.models.replication.static import (
@@ -245,15 +245,13 @@ class Search:
         """
         if self.over() or not enumeration.applies(self.instance):
             return
-        left = self.deadline.remaining()
-        if fast and not use_machine_code("enumeration", self.deadline, left):
+        if fast and not maker().compiled:
             return
         search = enumeration.Enumeration(
             self.instance,
             self.cycles,
             self.replication,
             self.deadline,
-            fast,
             self.relays,
         )
         self._advance(search, enumeration.MOST_NODES_VISITED[fast], threading.Event())
