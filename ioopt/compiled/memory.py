@@ -158,15 +158,28 @@ class Machine:
         It also keeps the objects themselves under the names of the fields.
         """
         key: Any = kind
-        made = struct_of(key)()
-        for name, value in _with_zeros(kind, given).items():
-            if isinstance(fields_of(key)[name], NumberField):
-                setattr(made, name, value)
+        whole = _with_zeros(key, given)
+        laid: list[Any] = []
+        for name, field in fields_of(key).items():
+            value: Any = whole.get(name)
+            if isinstance(field, NumberField):
+                laid.append(value)
                 continue
-            setattr(made, f"{name}_address", ctypes.addressof(cast("Any", value)))
-            if isinstance(value, ctypes.Array):
-                setattr(made, f"{name}_length", len(value))
-            vars(made)[name] = value
+            if isinstance(field, ListField):
+                wanted = field.item
+                given_type = getattr(value, "_type_", None)
+            else:
+                wanted = field.struct
+                given_type = type(value)
+            if given_type is not wanted:
+                raise TypeError(f"{kind.__name__}.{name}: not of {wanted.__name__}")
+            laid.append(ctypes.addressof(value))
+            if isinstance(field, ListField):
+                laid.append(len(value))
+        made = struct_of(key)(*laid)
+        for name, field in fields_of(key).items():
+            if not isinstance(field, NumberField):
+                vars(made)[name] = whole[name]
         return cast("ItemT", made)
 
     def function(
@@ -174,7 +187,7 @@ class Machine:
     ) -> Callable[ParametersT, ResultT]:
         """Return the C function that was compiled from *text*."""
         prefix = "_".join(text.__module__.split(".")[-2:])
-        compiled = getattr(self._library, f"{prefix}_{text.__name__}")
+        compiled: Any = self._library[f"{prefix}_{text.__name__}"]
         hints = get_type_hints(text, include_extras=True)
         result = hints.pop("return")
         compiled.argtypes = [_passed(hint) for hint in hints.values()]
@@ -247,12 +260,16 @@ class NumberField:
 
 @dataclass(frozen=True)
 class ListField:
-    """A field that is a list."""
+    """A field that is a list: the ctypes type of its items."""
+
+    item: Any
 
 
 @dataclass(frozen=True)
 class ObjectField:
-    """A field that is a record or a table."""
+    """A field that is a record or a table: its ctypes struct."""
+
+    struct: Any
 
 
 Field = NumberField | ListField | ObjectField
@@ -274,8 +291,13 @@ def _field(hint: Any) -> Field:
         whole, stored = get_args(hint)
         return NumberField(stored, whole())
     if isinstance(get_origin(hint), type):
-        return ListField()
-    return ObjectField()
+        (item,) = get_args(hint)
+        described = _field(item)
+        if isinstance(described, NumberField):
+            return ListField(described.stored)
+        assert isinstance(described, ObjectField), f"{hint}: a list of lists"
+        return ListField(described.struct)
+    return ObjectField(struct_of(hint))
 
 
 def is_record(kind: type) -> bool:

@@ -358,6 +358,26 @@ beyond(world, -1)
     assert ran.stdout == "3.0\n" and "index -1 of 3" in ran.stderr
 
 
+@needs_compiler
+@pytest.mark.parametrize("name", ["jobs", "order", "tally"])
+def test_a_table_refuses_what_is_of_another_type(tmp_path, name):
+    """C would read floats as whole numbers."""
+    text, c = made(tmp_path, RECORDS, "serve")
+    make = Machine(c)
+    given = {
+        "jobs": make.records(text.Job, 1),
+        "order": make.ints([0]),
+        "tally": make.records(text.Tally, 1)[0],
+    }
+    make.table(text.World, **given)
+    for wrong in (make.floats([0.0]), [1], make.records(text.Job, 1)[0]):
+        with pytest.raises(TypeError, match=f"World.{name}: not of "):
+            make.table(text.World, **given | {name: wrong})
+    del given[name]
+    with pytest.raises(TypeError, match=f"World.{name}: not of "):
+        make.table(text.World, **given)
+
+
 HEAD = """
 from dataclasses import dataclass
 

@@ -132,10 +132,10 @@ def test_a_stamp_lies_where_numba_keeps_code(
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "new"))
     monkeypatch.setattr(choice, "available", lambda: True)
     monkeypatch.setattr(choice, "_compiled", lambda module, name: 1 / 0)
-    kernel = KERNELS["I/O server"]._replace(target="time:time")
+    kernel = KERNELS["batch I/O"]._replace(target="time:time")
     assert not kernel.ready()
     kernel.compile()
-    assert [path.name[:10] for path in (tmp_path / "new").iterdir()] == ["I-O-server"]
+    assert [path.name[:10] for path in (tmp_path / "new").iterdir()] == ["batch-I-O-"]
     with pytest.raises(ZeroDivisionError):
         kernel.ready()
     monkeypatch.setattr(choice, "__version__", "0.0")
@@ -162,8 +162,8 @@ def test_processes_that_compile_take_turns(monkeypatch: pytest.MonkeyPatch) -> N
         choice.compile_family("gang")
     assert told == ["my turn", "gangs"] * 2
     told.clear()
-    choice.compile_family("flexgang", "I/O server")
-    assert told[:2] == ["my turn", "I/O server"]
+    choice.compile_family("replication", "queues")
+    assert told[:2] == ["my turn", "queues"]
 
 
 @pytest.mark.parametrize(
