@@ -1,4 +1,4 @@
-/* text 544cd5f0a9f6c23f0869db879707dd7c0599ba720cca0f05e72bcca33d053b2d */
+/* text 0689d09cd13f76ef51c169e6ee4bf6ad75c6de2976613034261903d6dfe06c77 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -226,7 +226,8 @@ struct measure_perturbation_kernel_Table {
   int64_t processors;
   int64_t num_slots;
   int64_t quantum;
-  int64_t noted_slots;
+  int64_t end;
+  int64_t noted_end;
   int64_t counted_slots;
   list_uint8_t runs;
   list_int64_t received;
@@ -600,6 +601,8 @@ static void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data *
 
 EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server) {
   int64_t cycle = 0;
+  list_measure_io_kernel_Window windows = {0};
+  list_measure_io_kernel_Process processes = {0};
   int64_t per_cycle = 0;
   measure_io_kernel_Window * window = 0;
   int64_t free = 0;
@@ -615,30 +618,32 @@ EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server) {
   int64_t left = 0;
   int64_t finish = 0;
   cycle = server->cycle;
+  windows = server->windows;
+  processes = server->processes;
   per_cycle = 0LL;
-  for (int64_t t_1 = 0; t_1 < server->windows.length; t_1 += 1) {
-    window = &AT(server->windows, t_1);
+  for (int64_t t_1 = 0; t_1 < windows.length; t_1 += 1) {
+    window = &AT(windows, t_1);
     per_cycle = (per_cycle + window->length);
   }
   free = 0LL;
   count = 0LL;
   while (1) {
     first = 0LL;
-    for (int64_t t_2 = 1LL, end_t_2 = server->processes.length; t_2 < end_t_2; t_2 += 1) {
+    for (int64_t t_2 = 1LL, end_t_2 = processes.length; t_2 < end_t_2; t_2 += 1) {
       k = t_2;
-      if (((&AT(server->processes, k))->ready < (&AT(server->processes, first))->ready)) {
+      if (((&AT(processes, k))->ready < (&AT(processes, first))->ready)) {
         first = k;
       }
     }
-    process = (&AT(server->processes, first));
+    process = (&AT(processes, first));
     asked = process->ready;
     if (((asked >= server->horizon)) || ((process->completed >= server->per_process))) {
       return count;
     }
     begin = (floor_int(asked, cycle) * per_cycle);
     phase = mod_int(asked, cycle);
-    for (int64_t t_3 = 0; t_3 < server->windows.length; t_3 += 1) {
-      window = &AT(server->windows, t_3);
+    for (int64_t t_3 = 0; t_3 < windows.length; t_3 += 1) {
+      window = &AT(windows, t_3);
       if ((phase > window->start)) {
         begin = (begin + min_int((phase - window->start), window->length));
       }
@@ -649,8 +654,8 @@ EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server) {
     turns = floor_int((free - 1LL), per_cycle);
     left = (free - (turns * per_cycle));
     finish = (turns * cycle);
-    for (int64_t t_4 = 0; t_4 < server->windows.length; t_4 += 1) {
-      window = &AT(server->windows, t_4);
+    for (int64_t t_4 = 0; t_4 < windows.length; t_4 += 1) {
+      window = &AT(windows, t_4);
       if ((left <= window->length)) {
         finish = (finish + (window->start + left));
         break;
@@ -671,6 +676,9 @@ EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server) {
 static int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work) {
   int64_t slot = 0;
   int64_t room = 0;
+  if ((now >= table->end)) {
+    return (now + work);
+  }
   slot = floor_int(now, table->quantum);
   while ((slot < table->num_slots)) {
     if (AT(table->runs, ((slot * table->processors) + p))) {
@@ -803,6 +811,9 @@ EXPORTED int64_t measure_perturbation_kernel_msg(measure_perturbation_kernel_Tab
 
 static int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
   int64_t slot = 0;
+  if ((now >= table->end)) {
+    return now;
+  }
   slot = floor_int(now, table->quantum);
   while (((slot < table->num_slots)) && (!(AT(table->runs, ((slot * table->processors) + p))))) {
     slot = (slot + 1LL);
@@ -812,10 +823,8 @@ static int64_t measure_perturbation_kernel_next_running(measure_perturbation_ker
 }
 
 static void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
-  int64_t slot = 0;
-  slot = floor_int(now, table->quantum);
-  if ((slot < table->noted_slots)) {
-    AT(table->received, ((slot * table->processors) + p)) = (AT(table->received, ((slot * table->processors) + p)) + 1LL);
+  if ((now < table->noted_end)) {
+    AT(table->received, ((floor_int(now, table->quantum) * table->processors) + p)) = (AT(table->received, ((floor_int(now, table->quantum) * table->processors) + p)) + 1LL);
   }
 }
 
@@ -1226,4 +1235,4 @@ static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, se
   }
 }
 
-EXPORTED const char *text_digest(void) { return "544cd5f0a9f6c23f0869db879707dd7c0599ba720cca0f05e72bcca33d053b2d"; }
+EXPORTED const char *text_digest(void) { return "0689d09cd13f76ef51c169e6ee4bf6ad75c6de2976613034261903d6dfe06c77"; }

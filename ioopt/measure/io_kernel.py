@@ -51,24 +51,26 @@ class Server:
 def serve(server: Server) -> int:
     """Serve the processes until the horizon; return the number of bursts served."""
     cycle = server.cycle
+    windows = server.windows
+    processes = server.processes
     per_cycle = 0
-    for window in server.windows:
+    for window in windows:
         per_cycle += window.length
     free = 0
     count = 0
     while True:
         first = 0
-        for k in range(1, len(server.processes)):
-            if server.processes[k].ready < server.processes[first].ready:
+        for k in range(1, len(processes)):
+            if processes[k].ready < processes[first].ready:
                 first = k
-        process = server.processes[first]
+        process = processes[first]
         asked = process.ready
         if asked >= server.horizon or process.completed >= server.per_process:
             return count
         # Window time up to `asked`.
         begin = asked // cycle * per_cycle
         phase = asked % cycle
-        for window in server.windows:
+        for window in windows:
             if phase > window.start:
                 begin += min(phase - window.start, window.length)
         begin = max(begin, free)
@@ -78,7 +80,7 @@ def serve(server: Server) -> int:
         turns = (free - 1) // per_cycle
         left = free - turns * per_cycle
         finish = turns * cycle
-        for window in server.windows:
+        for window in windows:
             if left <= window.length:
                 finish += window.start + left
                 break

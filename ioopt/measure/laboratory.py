@@ -154,7 +154,7 @@ def run(
         return max(1, round(quanta * quantum))
 
     if isinstance(app, Emp):  # These processes meet only at the end, without messages.
-        table.noted_slots = 0
+        table.noted_end = 0
         wall = make.function(kernel.barrier)(table, work, work)
     elif isinstance(app, Barrier):
         interval = size(app.interval_quanta)
@@ -201,7 +201,8 @@ def table_of(
         processors=processors,
         num_slots=num_slots,
         quantum=quantum,
-        noted_slots=len(received),
+        end=num_slots * quantum,
+        noted_end=len(received) * quantum,
         counted_slots=len(progress),
         runs=make.flags(runs),
         received=make.ints(received),

@@ -23,16 +23,17 @@ class Table:
     """The time slots of one run, and what is recorded in them.
 
     ``runs`` tells at ``slot * processors + p`` whether processor p runs in a slot;
-    after the last of the ``num_slots`` slots all processors run. ``quantum`` is the
-    length of a slot. ``received`` counts messages at the same places, in the first
-    ``noted_slots`` slots; ``progress`` counts instructions, in the first
+    after the last of the ``num_slots`` slots, at the time ``end``, all processors run.
+    ``quantum`` is the length of a slot. ``received`` counts messages at the same
+    places, up to the time ``noted_end``; ``progress`` counts instructions, in the first
     ``counted_slots`` slots.
     """
 
     processors: int
     num_slots: int
     quantum: int
-    noted_slots: int
+    end: int
+    noted_end: int
     counted_slots: int
     runs: list[bool]
     received: list[int]
@@ -86,6 +87,8 @@ class Pile:
 
 def next_running(table: Table, p: int, now: int) -> int:
     """Return the first time, *now* or later, at which processor *p* runs."""
+    if now >= table.end:
+        return now
     slot = now // table.quantum
     while slot < table.num_slots and not table.runs[slot * table.processors + p]:
         slot += 1
@@ -97,6 +100,8 @@ def advance(table: Table, p: int, now: int, work: int) -> int:
     """Return the time at which processor *p*, which starts at *now*, has run *work*
     more instructions.
     """
+    if now >= table.end:
+        return now + work
     slot = now // table.quantum
     while slot < table.num_slots:
         if table.runs[slot * table.processors + p]:
@@ -111,9 +116,8 @@ def advance(table: Table, p: int, now: int, work: int) -> int:
 
 def note(table: Table, p: int, now: int) -> None:
     """Count a message that reaches processor *p* at *now*."""
-    slot = now // table.quantum
-    if slot < table.noted_slots:
-        table.received[slot * table.processors + p] += 1
+    if now < table.noted_end:
+        table.received[now // table.quantum * table.processors + p] += 1
 
 
 def workpile(table: Table, pile: Pile, total: int, unit: int) -> int:

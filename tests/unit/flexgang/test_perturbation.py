@@ -10,7 +10,6 @@ import pytest
 from conftest import both_makers, deadline_of_checks, shared_path
 
 import ioopt
-from ioopt.catalog import resolve
 from ioopt.compiled.memory import Plain
 from ioopt.errors import InstanceError, UsageError
 from ioopt.generate.flexgang.perturbation import generate
@@ -342,21 +341,3 @@ def test_characteristic_plot() -> None:
     assert labels == [*ENVIRONMENTS, "slopes 1, 1/4, 0, -1/4"]
     panels = [axes for axes in first.figure.axes if axes.get_visible()]
     assert [axes.get_title() for axes in panels] == ["Emp", "Workpile"]
-
-
-@pytest.mark.slow
-def test_one_question_for_the_engine_of_all_applications(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Barrier has 192,000 synchronisations a run, all applications
-    366,000, in 20 runs: 22 s.
-    """
-    asked: list[tuple[str, float]] = []
-    monkeypatch.setattr(
-        laboratory,
-        "use_machine_code",
-        lambda name, until, seconds: asked.append((name, seconds)),
-    )
-    problem = ioopt.load(resolve("perturbation-table-1"))
-    laboratory.measure(problem, deadline=Deadline(1e-9))
-    assert asked == [("laboratory", pytest.approx(22.0, rel=0.01))]
