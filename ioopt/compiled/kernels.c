@@ -1,4 +1,4 @@
-/* text 0689d09cd13f76ef51c169e6ee4bf6ad75c6de2976613034261903d6dfe06c77 */
+/* text d2935dc790140b977bd32f0ea3e35d04afdb7ebae57cea6f387c423161a53b7e */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -367,7 +367,6 @@ static void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * dat
   int64_t place = 0;
   int64_t kind = 0;
   int64_t mask = 0;
-  int64_t _ = 0;
   int64_t i = 0;
   int64_t at = 0;
   nodes = data->num_nodes;
@@ -388,7 +387,6 @@ static void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * dat
       mask = t_4;
       group = ((kind * masks) + mask);
       for (int64_t t_5 = 0, end_t_5 = AT(state->count, group); t_5 < end_t_5; t_5 += 1) {
-        _ = t_5;
         AT(state->group, place) = group;
         place = (place + 1LL);
       }
@@ -1129,7 +1127,6 @@ static void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search
 
 EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t steps, int64_t total) {
   double now = 0;
-  int64_t _ = 0;
   int64_t step = 0;
   double heat = 0;
   double limit = 0;
@@ -1144,7 +1141,6 @@ EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_
   double after = 0;
   now = search_anneal_kernel_energy(data, state);
   for (int64_t t_1 = 0, end_t_1 = steps; t_1 < end_t_1; t_1 += 1) {
-    _ = t_1;
     step = state->step;
     state->step = (step + 1LL);
     heat = AT(data->temperatures, min_int(floor_int((step * search_anneal_kernel_TEMPERATURES), total), 511LL));
@@ -1235,4 +1231,4 @@ static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, se
   }
 }
 
-EXPORTED const char *text_digest(void) { return "0689d09cd13f76ef51c169e6ee4bf6ad75c6de2976613034261903d6dfe06c77"; }
+EXPORTED const char *text_digest(void) { return "d2935dc790140b977bd32f0ea3e35d04afdb7ebae57cea6f387c423161a53b7e"; }

@@ -373,7 +373,8 @@ class Body:
         """Translate a loop over a range or over a list.
 
         As in Python, the bounds are computed once, and the variable keeps its last
-        value; what the body assigns to it does not change the number of turns.
+        value; what the body assigns to it does not change the number of turns. ``_``
+        has no value.
         """
         self._no_else(node)
         if not isinstance(node.target, ast.Name):
@@ -385,7 +386,7 @@ class Body:
         if ranged:
             assert isinstance(node.iter, ast.Call)
             first, end, step = self._range(node.iter)
-            self._declare(node, node.target.id, INT)
+            item = INT
             sign = "<" if step > 0 else ">"
             self._write(
                 f"for (int64_t {count} = {first}, end_{count} = {end}; {count} {sign} "
@@ -397,14 +398,15 @@ class Body:
             if not listed.kind.is_list:
                 raise self._error(node, "a loop goes over a range or over a list")
             item = listed.kind.item.value
-            self._declare(node, node.target.id, item)
             self._write(
                 f"for (int64_t {count} = 0; {count} < {listed.text}.length; "
                 f"{count} += 1) {{"
             )
             taken = f"{'' if item.is_number else '&'}AT({listed.text}, {count})"
         self._depth += 1
-        self._write(f"{c_name(node.target.id)} = {taken};")
+        if node.target.id != "_":
+            self._declare(node, node.target.id, item)
+            self._write(f"{c_name(node.target.id)} = {taken};")
         self._block(node.body)
         self._depth -= 1
         self._write("}")
