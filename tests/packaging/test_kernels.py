@@ -1,8 +1,13 @@
-"""The compiled kernels: the C text is up to date, and what cannot be used is not."""
+"""The compiled kernels: the C text is up to date, what cannot be used is not, and mypy
+knows the fields.
+"""
 
+import ast
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -66,3 +71,34 @@ def test_kernels_of_another_text_are_not_used(monkeypatch, tmp_path, digest, why
     monkeypatch.setattr(library, "LIBRARY", built)
     assert why in library.why_plain()
     assert isinstance(library.maker(), Plain if why else Machine)
+
+
+@pytest.mark.slow
+def test_mypy_finds_a_misspelt_field_in_every_kernel(tmp_path):
+    """``job.stauts = 2``: the first field that a kernel sets gets a letter more."""
+    pytest.importorskip("mypy")
+    modules = sorted({entry.partition(":")[0] for entry in kernels.ENTRIES})
+    planted = {}
+    for module in modules:
+        text = Path(ROOT, *module.split(".")).with_suffix(".py").read_text("utf-8")
+        name = module.rpartition(".")[2]
+        (tmp_path / f"right_{name}.py").write_text(text)
+        stored = next(
+            node
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        )
+        field = stored.attr
+        wrong = f"{field}x"
+        lines = text.splitlines(keepends=True)
+        at = stored.lineno - 1
+        lines[at] = lines[at].replace(f".{field}", f".{wrong}", 1)
+        (tmp_path / f"wrong_{name}.py").write_text("".join(lines))
+        planted[f"wrong_{name}.py:{stored.lineno}"] = wrong
+    files = sorted(path.name for path in tmp_path.iterdir())
+    command = [sys.executable, "-m", "mypy", "--no-incremental", *files]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    found = re.findall(
+        r'^(\w+\.py:\d+): error: .* has no attribute "(\w+)"', run.stdout, re.M
+    )
+    assert len(planted) >= 4 and dict(found) == planted
