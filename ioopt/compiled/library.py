@@ -19,13 +19,21 @@ PLAIN = "IOOPT_PLAIN"
 """Environment variable: if it is set and not empty, kernels run as plain Python."""
 
 
-@cache
-def maker() -> Maker:
+MOST = 1 << 62
+"""Numbers up to this are surely within the 64 bits of compiled kernels."""
+
+
+def maker(most: int = 0) -> Maker:
     """Return what makes the data of kernels and runs the kernels: compiled ones if
     there are any.
+
+    *most* is the largest number that may occur. Above :data:`MOST` the kernels run as
+    plain Python, where numbers have no limit.
     """
     library = loaded()
-    return Plain() if library is None else Machine(library)
+    if library is None or most > MOST:
+        return Plain()
+    return Machine(library)
 
 
 @cache

@@ -6,6 +6,7 @@ that also have lists and records as fields), and lists of numbers and of records
 :class:`Machine` makes them as C structs and calls what was compiled from the same text
 at installation. Both are used alike; a kernel takes what the same maker made.
 
+>>> from dataclasses import dataclass
 >>> @dataclass
 ... class Node:
 ...     speed: float
@@ -16,9 +17,9 @@ Node(speed=2.0, tasks=0)
 """
 
 import ctypes
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import (
     Annotated,
     Any,
@@ -50,14 +51,15 @@ Column = Iterable[int] | Iterable[float] | int | float
 class Maker(Protocol):
     """What :class:`Plain` and :class:`Machine` offer."""
 
+    compiled: bool
+    """Whether it runs machine code."""
+    times: float
+    """How many times as fast a kernel runs as in plain Python, about."""
+
     def records(
         self, kind: type[ItemT], count: int, /, **columns: Column
     ) -> list[ItemT]:
         """Return *count* records whose fields are *columns*; missing fields are 0."""
-
-    compiled: bool
-    times: float
-    """How many times as fast a kernel runs as in plain Python, about."""
 
     def ints(self, values: Iterable[int]) -> list[int]:
         """Return a list of whole numbers. A numpy array may be shared, not copied."""
@@ -131,11 +133,13 @@ class Machine:
     def records(
         self, kind: type[ItemT], count: int, /, **columns: Column
     ) -> list[ItemT]:
-        """Return *count* records as an array of structs."""
+        """Return *count* records as an array of structs. Raises OverflowError for a
+        number that is too large.
+        """
         key: Any = kind
         struct = struct_of(key)
-        whole = _columns(kind, count, columns)
-        made = (struct * count)(*zip(*whole.values(), strict=True))
+        rows = zip(*_columns(kind, count, columns).values(), strict=True)
+        made = (struct * count)(*map(partial(_checked, struct), rows))
         return cast("list[ItemT]", made)
 
     def ints(self, values: Iterable[int]) -> list[int]:
@@ -176,7 +180,7 @@ class Machine:
             laid.append(ctypes.addressof(value))
             if isinstance(field, ListField):
                 laid.append(len(value))
-        made = struct_of(key)(*laid)
+        made = _checked(struct_of(key), laid)
         for name, field in fields_of(key).items():
             if not isinstance(field, NumberField):
                 vars(made)[name] = whole[name]
@@ -227,13 +231,26 @@ def _listed(values: Iterable[NumberT]) -> list[NumberT]:
 
 def _stored(values: Iterable[int] | Iterable[float], kind: Any) -> Any:
     """Return *values* as an array of the ctypes type *kind*; a numpy array of that type
-    is shared.
+    that may be changed is shared.
+
+    Raises OverflowError for a number that is too large; ctypes would cut it in silence.
     """
-    if isinstance(values, np.ndarray):
-        laid = np.ascontiguousarray(values, np.dtype(kind))
-        return (kind * laid.size).from_buffer(laid)
-    listed = list(values)
-    return (kind * len(listed))(*listed)
+    if not isinstance(values, np.ndarray):
+        values = np.array(list(values), np.dtype(kind))
+    laid = np.require(values, np.dtype(kind), ["C", "W"])
+    return (kind * laid.size).from_buffer(laid)
+
+
+def _checked(struct: Any, values: Sequence[Any]) -> Any:
+    """Return a *struct* of *values*.
+
+    Raises OverflowError for a number that is too large; ctypes would cut it in silence.
+    """
+    made = struct(*values)
+    for (name, _), value in zip(struct._fields_, values, strict=True):
+        if getattr(made, name) != value:
+            raise OverflowError(f"{struct.__name__}.{name}: {value} is too large")
+    return made
 
 
 def array_of(values: list[int] | list[float], count: int) -> Any:
@@ -308,6 +325,7 @@ def is_record(kind: type) -> bool:
 @cache
 def struct_of(kind: Any) -> Any:
     """Return the ctypes struct of a record or a table, laid out as in C."""
+    # With a dot these names cannot be those of other fields.
     laid: list[tuple[str, Any]] = []
     record = is_record(kind)
     for name, field in fields_of(kind).items():
@@ -316,9 +334,9 @@ def struct_of(kind: Any) -> Any:
             whole = field.stored is ctypes.c_double or record
             laid.append((name, field.stored if whole else ctypes.c_int64))
             continue
-        laid.append((f"{name}_address", ctypes.c_void_p))
+        laid.append((f"{name}.at", ctypes.c_void_p))
         if isinstance(field, ListField):
-            laid.append((f"{name}_length", ctypes.c_int64))
+            laid.append((f"{name}.length", ctypes.c_int64))
     return type(kind.__name__, (ctypes.Structure,), {"_fields_": laid})
 
 

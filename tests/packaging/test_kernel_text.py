@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import ROOT
 
@@ -376,6 +377,29 @@ def test_a_table_refuses_what_is_of_another_type(tmp_path, name):
     del given[name]
     with pytest.raises(TypeError, match=f"World.{name}: not of "):
         make.table(text.World, **given)
+
+
+@needs_compiler
+def test_numbers_that_c_cannot_hold_are_refused(tmp_path):
+    """ctypes would cut them in silence."""
+    text, c = made(tmp_path, RECORDS, "serve")
+    make = Machine(c)
+    given = {
+        "jobs": make.records(text.Job, 1),
+        "order": make.ints([0]),
+        "tally": make.records(text.Tally, 1)[0],
+    }
+    with pytest.raises(OverflowError):
+        make.ints([1 << 63])
+    with pytest.raises(OverflowError, match=r"World\.most: 9223372036854775808 is too"):
+        make.table(text.World, most=1 << 63, **given)
+    with pytest.raises(OverflowError, match=r"Job\.state: 128 is too large"):
+        make.records(text.Job, 2, state=[127, 128])
+    frozen = np.arange(3)
+    frozen.flags.writeable = False
+    copied = make.ints(frozen)
+    copied[0] = 5
+    assert list(copied) == [5, 1, 2] and frozen[0] == 0
 
 
 HEAD = """

@@ -16,15 +16,19 @@ sys.path.insert(0, str(ROOT / "scripts" / "tools"))
 
 import kernels
 
+import ioopt
 from ioopt.compiled import library
 from ioopt.compiled.memory import Machine, Plain
+from ioopt.models.replication.static import loads, reduce
+from ioopt.options import Deadline
+from ioopt.solvers.replication.search.anneal import anneal
 
 
 @pytest.fixture
 def fresh(monkeypatch):
     """Whether kernels are compiled is asked once in a process: forget the answer."""
     monkeypatch.delenv(library.PLAIN, raising=False)
-    asked = (library.why_plain, library.loaded, library.maker)
+    asked = (library.why_plain, library.loaded)
     for function in asked:
         function.cache_clear()
     yield
@@ -71,6 +75,25 @@ def test_kernels_of_another_text_are_not_used(monkeypatch, tmp_path, digest, why
     monkeypatch.setattr(library, "LIBRARY", built)
     assert why in library.why_plain()
     assert isinstance(library.maker(), Plain if why else Machine)
+
+
+def test_numbers_beyond_64_bits_are_left_to_plain_python():
+    """Twelve files of 10^18 bytes on one disk are more than 2^63."""
+    task = {"id": "t", "compute_seconds": 1, "inputs": [f"f{k}" for k in range(12)]}
+    instance = {
+        "format": "ioopt/replication",
+        "network": {"remote_bytes_per_second": 1e17, "replica_bytes_per_second": 1e17},
+        "nodes": [{"id": "a"}, {"id": "b"}],
+        "files": [{"id": f"f{k}", "bytes": 10**18} for k in range(12)],
+        "tasks": [task, task | {"id": "u"}],
+    }
+    data = reduce(ioopt.load(instance))
+    assert isinstance(library.maker(sum(data.sizes)), Plain)
+    moves, complete = anneal(data, True, 0, 1_000, Deadline(None))
+    # One node fetches all for 120 s and computes 2 s: 122 s; apart, each waits for
+    # copies or fetches of its own.
+    assert complete and moves is not None
+    assert data.seconds(max(loads(data, moves))) <= 122 + 1e-9
 
 
 @pytest.mark.slow

@@ -169,7 +169,7 @@ class Enumeration:
         self.instance = instance
         self.deadline = deadline
         self.stuck = False
-        self.make = make or maker()
+        self.make = make or maker(sum(instance.sizes))
         self.relays = relays
         self.options = _Options(instance, cycles, replication, relays)
         self._tasks: list[int] = []

@@ -53,7 +53,7 @@ def anneal(
     every task, by default :func:`placed_by_disk`.
     """
     scale = max(float(bounds.area(instance)), float(bounds.largest_task(instance)), 1.0)
-    make = maker()
+    make = maker(sum(instance.sizes) * instance.num_nodes)
     run = make.function(kernel.run)
     data = _data(instance, replication, make)
     state = _state(instance, data, list(start or placed_by_disk(instance)), seed, make)
