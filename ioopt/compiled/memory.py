@@ -17,9 +17,11 @@ Node(speed=2.0, tasks=0)
 """
 
 import ctypes
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
-from functools import cache, partial, wraps
+from functools import cache, wraps
+from itertools import repeat
 from typing import (
     Annotated,
     Any,
@@ -91,8 +93,9 @@ class Plain:
         self, kind: type[ItemT], count: int, /, **columns: Column
     ) -> list[ItemT]:
         """Return *count* records as a list of objects."""
-        whole = _columns(kind, count, columns)
-        return [kind(*values) for values in zip(*whole.values(), strict=True)]
+        made = [kind(*row) for row in _rows(kind, count, _given(kind, columns))]
+        assert len(made) == count, f"{count} records of {len(made)} rows"
+        return made
 
     def ints(self, values: Iterable[int]) -> list[int]:
         """Return a list of whole numbers."""
@@ -138,9 +141,16 @@ class Machine:
         """
         key: Any = kind
         struct = struct_of(key)
-        rows = zip(*_columns(kind, count, columns).values(), strict=True)
-        made = (struct * count)(*map(partial(_checked, struct), rows))
-        return cast("list[ItemT]", made)
+        laid = np.zeros(count, np.dtype(struct))
+        for name, column in _given(kind, columns).items():
+            if not isinstance(column, (int, float, np.ndarray)):
+                column = list(column)
+            values = np.broadcast_to(np.array(column), count)
+            with suppress(OverflowError):  # Found below, with its number.
+                laid[name] = values
+            for wrong in values[laid[name] != values][:1]:
+                raise OverflowError(f"{kind.__name__}.{name}: {wrong} is too large")
+        return cast("list[ItemT]", (struct * count).from_buffer(laid))
 
     def ints(self, values: Iterable[int]) -> list[int]:
         """Return an array of whole numbers; it has the items and the length of a list,
@@ -340,21 +350,29 @@ def struct_of(kind: Any) -> Any:
     return type(kind.__name__, (ctypes.Structure,), {"_fields_": laid})
 
 
-def _columns(
-    kind: type, count: int, given: Mapping[str, Column]
-) -> dict[str, Iterable[int | float]]:
-    """Return the values of each field for *count* records."""
-    known = fields_of(kind)
-    if unknown := set(given) - set(known):
+def _given(kind: type, columns: Mapping[str, Column]) -> Mapping[str, Column]:
+    """Return *columns*, which are fields of the record *kind*."""
+    if unknown := set(columns) - set(fields_of(kind)):
         raise TypeError(f"{kind.__name__} has no field {min(unknown)}")
-    columns: dict[str, Iterable[int | float]] = {}
-    for name, field in known.items():
-        assert isinstance(field, NumberField), f"{kind.__name__} is no record"
+    assert is_record(kind), f"{kind.__name__} is no record"
+    return columns
+
+
+def _rows(
+    kind: type, count: int, given: Mapping[str, Column]
+) -> Iterator[tuple[int | float, ...]]:
+    """Return the values of each of *count* records."""
+    columns: list[Iterable[int | float]] = []
+    for name, field in fields_of(kind).items():
+        assert isinstance(field, NumberField)
         column = given.get(name, field.zero)
         if isinstance(column, (int, float)):
-            column = [column] * count
-        columns[name] = column
-    return columns
+            columns.append(repeat(column, count))
+        elif isinstance(column, np.ndarray):
+            columns.append(column.tolist())
+        else:
+            columns.append(column)
+    return zip(*columns, strict=True)
 
 
 def _with_zeros(kind: type, given: Mapping[str, object]) -> dict[str, object]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ctext.program import Function, Program, c_name, c_type
 from ctext.source import Number, TextError, prefix_of
-from ctext.types import BOOL, FLOAT, INT, Type
+from ctext.types import BOOL, FLOAT, INT, NOTHING, Type
 
 MATHS = {
     "log": ("log", FLOAT),
@@ -34,6 +34,8 @@ SAME = {
 }
 """Operators that are written alike in C."""
 OF_INTS = (ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
+COPY_RECORD = ("ioopt.compiled.text", "copy_record")
+"""Module and name of the function that copies a record."""
 COMPARED = {
     ast.Lt: "<",
     ast.Gt: ">",
@@ -345,6 +347,8 @@ class Expressions:
                 raise self._error(node, "methods have no translation; call a function")
             module = found
         defined = self.library.find(module, last)
+        if defined is not None and (defined[0].name, defined[1]) == COPY_RECORD:
+            return self._copy(node)
         if defined is not None and defined[1] in defined[0].functions:
             return self._own_call(node, self.program.function(*defined))
         built_in = getattr(self, f"_built_in_{name}", None)
@@ -352,6 +356,14 @@ class Expressions:
             made: Value = built_in(node)
             return made
         raise self._error(node, f"{name} is no function of the text")
+
+    def _copy(self, node: ast.Call) -> Value:
+        """Return the assignment of a whole record to another one."""
+        source, target = self._in_order(node.args)
+        record = self.library.classes.get(source.kind.name)
+        if record is None or not record.is_record or source.kind != target.kind:
+            raise self._error(node, "copy_record takes two records of one class")
+        return Value(f"*{target.text} = *{source.text}", NOTHING)
 
     def _own_call(self, node: ast.Call, made: Function) -> Value:
         """Return the call of a function of the text."""
