@@ -23,6 +23,7 @@ from hypothesis.internal.conjecture import providers
 from ioopt import options
 from ioopt.cli.main import main
 from ioopt.compiled import choice, library
+from ioopt.compiled.library import Engine
 from ioopt.compiled.memory import Machine, Maker, Plain
 from ioopt.options import Deadline
 from ioopt.solvers.backends import cpsat_program, mathopt_program, pulp_program
@@ -88,6 +89,15 @@ def both_makers() -> list[Maker]:
     if loaded is None:
         pytest.skip(f"kernels are plain Python here: {library.why_plain()}")
     return [Plain(), Machine(loaded)]
+
+
+def both_engines() -> tuple[Engine, Engine]:
+    """Return how plain and how compiled kernels are asked for.
+
+    The test is skipped, visibly, where no kernels were compiled.
+    """
+    both_makers()
+    return "python", "compiled"
 
 
 def deadline_of_checks(count: int) -> Deadline:
@@ -283,7 +293,7 @@ COUNTED: list[tuple[Any, str, Any]] = [
     (
         exact_workflow,
         "LIMITS",
-        exact_workflow.LIMITS.model_copy(update={"plain_replays": 500}),
+        exact_workflow.LIMITS.model_copy(update={"tiny_replays": 500}),
     ),
     (anneal, "STEP_SECONDS", 5e-4),
 ]

@@ -77,9 +77,8 @@ class QueueLimits(Record):
     ``start_replays`` replays. For a tiny instance, only the plans of the planners are
     replayed.
 
-    *Clock*: it is read every ``plain_piece`` replays in plain Python, and every
-    ``compiled_piece`` replays in compiled code. For a tiny instance, ``auto`` makes
-    ``tiny_replays`` at most.
+    *Pieces*: the clock and the gap are looked at every ``piece`` replays. For a tiny
+    instance, ``auto`` makes ``tiny_replays`` at most.
 
     *Relaxation*: before the search over queues, CP-SAT may use ``relax_share`` of the
     time left. If only ``link-aware`` searches, the share ``relax_kept`` of the time
@@ -92,8 +91,7 @@ class QueueLimits(Record):
     most_tasks: Count = 40
     start_share: Share = 0.2
     start_replays: Count = 500
-    plain_piece: Count = 64
-    compiled_piece: Count = 20_000
+    piece: Count = 64
     tiny_replays: Count = 5_000
     relax_share: Share = 0.4
     relax_kept: Share = 0.2
@@ -280,21 +278,17 @@ class _Run:
         search.
         """
         before = self.replays
-        last = policy == POLICIES[-1]
         while True:
-            piece = LIMITS.plain_piece
-            if tree.make.compiled:
-                piece = LIMITS.compiled_piece
-            ended = tree.run(max(0, min(piece, self.most - self.replays)))
+            ended = tree.run(max(0, min(LIMITS.piece, self.most - self.replays)))
             self.replays = before + tree.visited
-            queues = tree.best_queues()
-            if queues is not None and tree.upper < self.upper:
+            if tree.upper < self.upper:
+                queues = tree.best_queues()
+                assert queues is not None
                 self._offer(build_plan(self.problem, queues, policy))
                 self.upper = min(self.upper, tree.upper)
             if ended or self.met:
                 return True
-            known = max(self.floor, tree.bound) if last else self.floor
-            if self._close_enough(known):
+            if self._close_enough(tree if policy == POLICIES[-1] else None):
                 self.stop = StopReason.GAP
                 return False
             if self.deadline.expired():
@@ -304,13 +298,18 @@ class _Run:
                 self.stop = StopReason.ITERATIONS
                 return False
 
-    def _close_enough(self, bound: float) -> bool:
-        """Return whether the gap between *bound* and the best plan is at most the
+    def _close_enough(self, last: QueueSearch | None) -> bool:
+        """Return whether the gap between the bound and the best plan is at most the
         requested one.
+
+        If *last* is the search under the last policy, its bound counts too.
         """
         asked = self.request.options.gap
         if not asked:
             return False
+        bound = self.floor
+        if last is not None:
+            bound = max(bound, last.bound)
         return (relative_gap(self.upper, bound) or 0.0) <= asked
 
     def outcome(self) -> Answer:

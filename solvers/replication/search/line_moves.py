@@ -57,7 +57,7 @@ class Line:
     barriers. ``order`` lists the tasks; ``place`` is the position of each task in the
     order; ``node`` is the node of each task. ``cut`` is 1 if a barrier stands before a
     place. The fields ``kept_*`` and ``best_*`` are copies of these. For each task,
-    ``before`` lists the tasks that it waits for, and ``after`` the tasks that wait for it.
+    ``before`` lists the tasks that it waits for, and ``after`` those that wait for it.
     ``readers`` lists the readers of each file. ``fits``: at ``task * num_nodes +
     node``, 1 if the task fits the node. ``flag``, ``scratch`` and ``queued`` are
     scratch.

@@ -25,12 +25,6 @@ from ioopt.registry import KINDS, measure_of
 ADDITIVE, REPLAYED, LEAST = 5.184, 9.684, 8.248
 
 
-@pytest.fixture(autouse=True)
-def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No kernel is compiled for these."""
-    monkeypatch.setattr(choice, "available", lambda: False)
-
-
 def solved(solver: str = "ip", measure: str | None = None, **settings: str) -> Any:
     return ioopt.solve(
         "cycle3", solver, measure=measure, time_limit=None, settings=settings

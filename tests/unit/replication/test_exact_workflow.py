@@ -2,7 +2,6 @@
 batches, exhaustion.
 """
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ from ioopt.problems.replication import (
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.exact import exact_workflow
 from ioopt.solvers.replication.exact.exact_workflow import LIMITS, QueueSearch
-from ioopt.solvers.replication.exact.queue_bound import filled
+from ioopt.solvers.replication.exact.queue_bound import Path, PathCore, filled
 from ioopt.solvers.replication.plans import build_plan
 
 POLICY: EvictionPolicy = "farthest-next-use"
@@ -72,7 +71,7 @@ def test_orders_so_that_nothing_is_spilled() -> None:
         "read y": (1, "y"),
     }
     problem = made([{"disk_bytes": 30}], {"x": 20, "y": 20}, tasks, 1, 100)
-    search = QueueSearch(problem, POLICY, float("inf"), fast=False)
+    search = QueueSearch(problem, POLICY, float("inf"))
     assert search.run(10_000)
     queues = search.best_queues()
     assert search.upper == 4.0 and queues is not None
@@ -87,7 +86,7 @@ def test_takes_the_policy_under_which_the_replay_ends_first(
     monkeypatch.setattr(exact_workflow, "POLICIES", exact_workflow.POLICIES[::-1])
     least = {}
     for policy in exact_workflow.POLICIES:
-        search = QueueSearch(problem, policy, float("inf"), fast=False)
+        search = QueueSearch(problem, policy, float("inf"))
         assert search.run(100_000)
         least[policy] = search.upper
     result = ioopt.solve(problem, "exact-workflow")
@@ -101,11 +100,11 @@ def test_takes_the_policy_under_which_the_replay_ends_first(
 
 def test_the_bound_rises_to_the_optimum() -> None:
     problem = ReplicationProblem.model_validate(random_workflow(FIVE_TASKS, 5))
-    search = QueueSearch(problem, POLICY, float("inf"), fast=False)
+    search = QueueSearch(problem, POLICY, float("inf"))
     bounds = []
     while not search.run(5):
         bounds.append(search.bound)
-    whole = QueueSearch(problem, POLICY, float("inf"), fast=False)
+    whole = QueueSearch(problem, POLICY, float("inf"))
     assert whole.run(100_000)
     assert (whole.visited, whole.upper) == (search.visited, search.upper)
     assert len(bounds) > 3 and bounds == sorted(bounds)
@@ -116,13 +115,14 @@ def test_work_is_poured_into_cores_as_they_come_free() -> None:
     """Cores free at 0 and 4 s: 3 s of work end at 3, 10 s at (10 + 4) / 2; from
     5 on, at 5 + 10 / 2.
     """
-    scratch = SimpleNamespace(free=[0.0, 4.0], power=[1.0, 1.0])
+    cores = [PathCore(free=0.0, power=1.0), PathCore(free=4.0, power=1.0)]
+    scratch = Path(1.0, 1.0, [], [], cores, [], [], [])
     ends = [
         filled(scratch, 2, first, work) for first, work in ((0, 3), (0, 10), (5, 10))
     ]
     assert ends == [3.0, 7.0, 10.0]
     # A core that nothing can reach any more gives nothing.
-    scratch.free[1] = float("inf")
+    cores[1].free = float("inf")
     assert filled(scratch, 2, 0.0, 10.0) == 10.0
 
 
