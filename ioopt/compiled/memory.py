@@ -19,7 +19,7 @@ Node(speed=2.0, tasks=0)
 import ctypes
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache, partial, wraps
+from functools import cache, wraps
 from typing import (
     Annotated,
     Any,
@@ -75,10 +75,16 @@ class Maker(Protocol):
         were made by this maker; numbers that are missing are 0.
         """
 
+    def has(self, text: Callable[..., object]) -> bool:
+        """Return whether :meth:`function` can return what runs *text*."""
+
     def function(
         self, text: Callable[ParametersT, ResultT]
     ) -> Callable[ParametersT, ResultT]:
-        """Return what runs the kernel *text* on what this maker made."""
+        """Return what runs the kernel *text* on what this maker made.
+
+        It can be a parameter of another such function.
+        """
 
 
 class Plain:
@@ -110,6 +116,10 @@ class Plain:
         """Return a table."""
         return kind(**_with_zeros(kind, given))
 
+    def has(self, text: Callable[..., object]) -> bool:
+        """Return True."""
+        return True
+
     def function(
         self, text: Callable[ParametersT, ResultT]
     ) -> Callable[ParametersT, ResultT]:
@@ -138,9 +148,10 @@ class Machine:
         """
         key: Any = kind
         struct = struct_of(key)
-        rows = zip(*_columns(kind, count, columns).values(), strict=True)
-        made = (struct * count)(*map(partial(_checked, struct), rows))
-        return cast("list[ItemT]", made)
+        laid = np.zeros(count, np.dtype(struct))
+        for name, column in _columns(kind, count, columns).items():
+            laid[name] = _laid(column, laid[name].dtype, f"{kind.__name__}.{name}")
+        return cast("list[ItemT]", (struct * count).from_buffer(laid))
 
     def ints(self, values: Iterable[int]) -> list[int]:
         """Return an array of whole numbers; it has the items and the length of a list,
@@ -186,12 +197,16 @@ class Machine:
                 vars(made)[name] = whole[name]
         return cast("ItemT", made)
 
+    def has(self, text: Callable[..., object]) -> bool:
+        """Return whether *text* is a function of ioopt that was compiled."""
+        ours = getattr(text, "__module__", "").startswith("ioopt.")
+        return ours and hasattr(self._library, _name_in_c(text))
+
     def function(
         self, text: Callable[ParametersT, ResultT]
     ) -> Callable[ParametersT, ResultT]:
         """Return the C function that was compiled from *text*."""
-        prefix = "_".join(text.__module__.split(".")[-2:])
-        compiled: Any = self._library[f"{prefix}_{text.__name__}"]
+        compiled: Any = self._library[_name_in_c(text)]
         hints = get_type_hints(text, include_extras=True)
         result = hints.pop("return")
         compiled.argtypes = [_passed(hint) for hint in hints.values()]
@@ -221,6 +236,14 @@ class Machine:
         return cast("Callable[ParametersT, ResultT]", compiled)
 
 
+def _name_in_c(text: Callable[..., object]) -> str:
+    """Return the name of function *text* in C. That of a function within another
+    function is none.
+    """
+    prefix = "_".join(text.__module__.split(".")[-2:])
+    return f"{prefix}_{text.__qualname__}"
+
+
 def _listed(values: Iterable[NumberT]) -> list[NumberT]:
     """Return *values* as a list, the numbers of a numpy array as Python's."""
     if isinstance(values, np.ndarray):
@@ -239,6 +262,19 @@ def _stored(values: Iterable[int] | Iterable[float], kind: Any) -> Any:
         values = np.array(list(values), np.dtype(kind))
     laid = np.require(values, np.dtype(kind), ["C", "W"])
     return (kind * laid.size).from_buffer(laid)
+
+
+def _laid(values: Iterable[int] | Iterable[float], kind: Any, name: str) -> Any:
+    """Return *values* as a numpy array of the type *kind*.
+
+    Raises OverflowError for a number that field *name*, of whole numbers, cannot hold.
+    """
+    given = np.asarray(values if isinstance(values, Sequence) else list(values))
+    laid = given.astype(kind)
+    if laid.dtype.kind != "f" and not np.array_equal(laid, given):
+        wrong = given[laid != given][0]
+        raise OverflowError(f"{name}: {wrong} is too large")
+    return laid
 
 
 def _checked(struct: Any, values: Sequence[Any]) -> Any:
@@ -305,8 +341,8 @@ def _field(hint: Any) -> Field:
     if hint in C_NUMBERS:
         return NumberField(C_NUMBERS[hint], hint())
     if get_origin(hint) is Annotated:
-        whole, stored = get_args(hint)
-        return NumberField(stored, whole())
+        _, stored = get_args(hint)
+        return NumberField(stored, stored().value)
     if isinstance(get_origin(hint), type):
         (item,) = get_args(hint)
         described = _field(item)
@@ -373,7 +409,22 @@ def _passed(hint: Any) -> Any:
         return ctypes.c_int64
     if hint is float:
         return ctypes.c_double
+    if get_origin(hint) is Callable:
+        return ctypes.c_void_p
+    if get_origin(hint) is list:
+        return ListParameter
     return ctypes.POINTER(struct_of(hint))
+
+
+class ListParameter(ctypes.Structure):
+    """The struct in which C gets a list: the address of its items, and its length."""
+
+    _fields_ = (("at", ctypes.c_void_p), ("length", ctypes.c_int64))
+
+    @classmethod
+    def from_param(cls, values: Any) -> "ListParameter":
+        """Return the struct of a list that a maker made."""
+        return cls(ctypes.addressof(values), len(values))
 
 
 @cache

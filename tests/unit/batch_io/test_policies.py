@@ -113,7 +113,7 @@ def test_adaptive_chooses_what_playing_the_sets_to_their_ends_chooses() -> None:
         rows = [(rng.choice((1, 1, 2, 4, 8)), k, rng.randint(1, 60)) for k in range(20)]
         state = view(*rows, storage=rng.choice([4, 10, 15, 33]), exact=number % 40 == 0)
         quick = policy("adaptive").decide(state)
-        limits = state.limits._replace(own_peaks=True)  # every set is played to its end
+        limits = state.limits.with_own_peaks()  # every set is played to its end
         played = policy("adaptive").decide(View(limits, state.now, state.requests))
         assert quick == pytest.approx(played), rows
         granted = [request.peak for request, rate in zip(state.requests, quick) if rate]

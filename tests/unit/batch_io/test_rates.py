@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -111,7 +112,7 @@ def test_knapsack_equals_enumeration() -> None:
             (rng.randint(1, 16), rng.choice(own), 1.0) for _ in range(rng.randint(1, 8))
         ]
         state = view(*rows, exact=number % 2 == 0)
-        limits = state.limits._replace(own_peaks=number % 3 > 0)
+        limits = replace(state.limits, own_peaks=number % 3 > 0)
         state = View(limits, state.now, state.requests)
         queue = [
             {"peak": request.peak, "n": request.nodes} for request in state.requests
