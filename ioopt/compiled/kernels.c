@@ -1,4 +1,4 @@
-/* text bd6ee844ee7c430aa01285573e53bd528ceb5f85efe17785d68d6d55cf2edc47 */
+/* text 3a40c27af71cf6dfec86fc12974259d6756aa218a32596a029c8aba4d22134b7 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -3198,16 +3198,30 @@ static int64_t decisions_ordering_precedes(list_double keys, int64_t one, int64_
 }
 
 static double decisions_ordering_scan(list_double values, int64_t first, int64_t count) {
-  double result = 0;
+  int64_t last = 0;
+  double one = 0;
+  double two = 0;
+  double three = 0;
+  double four = 0;
   int64_t k = 0;
-  result = INFINITY;
-  for (int64_t t_1 = first, end_t_1 = (first + count); t_1 < end_t_1; t_1 += 1) {
-    k = t_1;
-    if ((AT(values, k) < result)) {
-      result = AT(values, k);
-    }
+  last = (first + count);
+  one = INFINITY;
+  two = INFINITY;
+  three = INFINITY;
+  four = INFINITY;
+  k = first;
+  while (((k + 4LL) <= last)) {
+    one = min_float(one, AT(values, k));
+    two = min_float(two, AT(values, (k + 1LL)));
+    three = min_float(three, AT(values, (k + 2LL)));
+    four = min_float(four, AT(values, (k + 3LL)));
+    k = (k + 4LL);
   }
-  return result;
+  while ((k < last)) {
+    one = min_float(one, AT(values, k));
+    k = (k + 1LL);
+  }
+  return min_float(min_float(min_float(one, two), three), four);
 }
 
 static int64_t decisions_ordering_search(list_double values, double value, int64_t place, int64_t end) {
@@ -4173,4 +4187,4 @@ static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, se
   }
 }
 
-EXPORTED const char *text_digest(void) { return "bd6ee844ee7c430aa01285573e53bd528ceb5f85efe17785d68d6d55cf2edc47"; }
+EXPORTED const char *text_digest(void) { return "3a40c27af71cf6dfec86fc12974259d6756aa218a32596a029c8aba4d22134b7"; }

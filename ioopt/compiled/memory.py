@@ -148,9 +148,10 @@ class Machine:
         """
         key: Any = kind
         struct = struct_of(key)
-        laid = np.zeros(count, np.dtype(struct))
-        for name, column in _columns(kind, count, columns).items():
-            laid[name] = _laid(column, laid[name].dtype, f"{kind.__name__}.{name}")
+        laid = np.zeros(count, _dtype_of(key))
+        whole = _columns(kind, count, columns)
+        for name in columns:
+            laid[name] = _laid(whole[name], laid.dtype[name], f"{kind.__name__}.{name}")
         return cast("list[ItemT]", (struct * count).from_buffer(laid))
 
     def ints(self, values: Iterable[int]) -> list[int]:
@@ -270,10 +271,12 @@ def _laid(values: Iterable[int] | Iterable[float], kind: Any, name: str) -> Any:
     Raises OverflowError for a number that field *name*, of whole numbers, cannot hold.
     """
     given = np.asarray(values if isinstance(values, Sequence) else list(values))
+    if kind.kind == "f" or np.can_cast(given.dtype, kind):
+        return given
     laid = given.astype(kind)
-    if laid.dtype.kind != "f" and not np.array_equal(laid, given):
-        wrong = given[laid != given][0]
-        raise OverflowError(f"{name}: {wrong} is too large")
+    different = laid != given
+    if different.any():
+        raise OverflowError(f"{name}: {given[different][0]} is too large")
     return laid
 
 
@@ -294,6 +297,15 @@ def array_of(values: list[int] | list[float], count: int) -> Any:
     if isinstance(values, list):
         return np.array(values[:count])
     return np.ctypeslib.as_array(values)[:count]
+
+
+def column_of(records: list[ItemT], name: str) -> list[Any]:
+    """Return field *name* of all *records*, which a maker made."""
+    if isinstance(records, list):
+        return [getattr(record, name) for record in records]
+    struct: Any = records._type_
+    column: list[Any] = np.frombuffer(records, np.dtype(struct))[name].tolist()
+    return column
 
 
 C_NUMBERS: Mapping[Any, Any] = {
@@ -351,6 +363,12 @@ def _field(hint: Any) -> Field:
         assert isinstance(described, ObjectField), f"{hint}: a list of lists"
         return ListField(described.struct)
     return ObjectField(struct_of(hint))
+
+
+@cache
+def _dtype_of(kind: Any) -> Any:
+    """Return the numpy type of a record, laid out as in C."""
+    return np.dtype(struct_of(kind))
 
 
 def is_record(kind: type) -> bool:

@@ -258,9 +258,7 @@ class KernelView:
     rows: list[int]
 
     @classmethod
-    def plain(
-        cls, policy: IoPolicy, jobs: list[Request], limits: Limits
-    ) -> KernelView:
+    def plain(cls, policy: IoPolicy, jobs: list[Request], limits: Limits) -> KernelView:
         """Return a view of no requests, with work space for all *jobs*, for plain
         Python.
         """
@@ -495,7 +493,9 @@ def top_up(view: KernelView, rates: list[Number], left: Number) -> None:
             left -= rates[k]
 
 
-def slow_down(rates: list[Number], count: int, storage: Number, interference: Number) -> None:
+def slow_down(
+    rates: list[Number], count: int, storage: Number, interference: Number
+) -> None:
     """Lower the *rates* of *count* requests by the interference between them (rule
     29).
     """

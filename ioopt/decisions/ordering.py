@@ -157,12 +157,26 @@ def sort_by(keys: list[Number], items: list[int], first: int, last: int) -> None
 
 
 def scan(values: list[Number], first: int, count: int) -> Number:
-    """Do what :func:`least` does, by a loop."""
-    result = math.inf
-    for k in range(first, first + count):
-        if values[k] < result:
-            result = values[k]
-    return result
+    """Do what :func:`least` does, by a loop.
+
+    Four values are compared at a time, since no comparison waits for the others.
+    """
+    last = first + count
+    one = math.inf
+    two = math.inf
+    three = math.inf
+    four = math.inf
+    k = first
+    while k + 4 <= last:
+        one = min(one, values[k])
+        two = min(two, values[k + 1])
+        three = min(three, values[k + 2])
+        four = min(four, values[k + 3])
+        k += 4
+    while k < last:
+        one = min(one, values[k])
+        k += 1
+    return min(one, two, three, four)
 
 
 @in_c(scan)

@@ -179,7 +179,9 @@ def sum_with(
     return total
 
 
-def members_to_wait_for(sizes: list[Number], size: int, nodes: Number, room: Number) -> int:
+def members_to_wait_for(
+    sizes: list[Number], size: int, nodes: Number, room: Number
+) -> int:
     """Return how many members of S must finish before at most *room* nodes are in use.
 
     *nodes* is the number of nodes in use at first.

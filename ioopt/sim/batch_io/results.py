@@ -115,14 +115,14 @@ def _requests(
     return found
 
 
-def _text(value: Number) -> str | None:
+def _text(value: Number | None) -> str | None:
     """Return *value* as the text of a fraction; None if *value* is unknown."""
     if value is None or not known(value):
         return None
     return str(Fraction(value))
 
 
-def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
+def metrics_of(trace: Trace, run: Run) -> dict[str, Number | None]:
     """Return the metrics of rule 22, in the arithmetic of the run (floats or
     fractions).
 
@@ -137,7 +137,7 @@ def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
     delays = _delays(trace, run)
     nodes = trace.allocated
     last = max((run.end[j] for j in jobs), default=zero)
-    metrics: dict[str, Number] = {
+    metrics: dict[str, Number | None] = {
         "mean_wait_seconds": _mean(
             [run.start[j] - trace.submit[j] for j in jobs], zero
         ),

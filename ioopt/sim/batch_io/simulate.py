@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ioopt.compiled.memory import Maker, array_of
+from ioopt.compiled.memory import Maker, array_of, column_of
 from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import SimulationError
 from ioopt.sim.batch_io import engine
@@ -68,10 +68,10 @@ def simulate_trace(
             f"{policy.name}: {clock.outstanding} request(s) never get bandwidth"
         )
     found = Run(
-        start=[job.start for job in run.jobs],
-        end=[job.end for job in run.jobs],
-        killed=[bool(job.killed) for job in run.jobs],
-        block=[job.block for job in run.jobs],
+        start=column_of(run.jobs, "start"),
+        end=column_of(run.jobs, "end"),
+        killed=column_of(run.jobs, "killed"),
+        block=column_of(run.jobs, "block"),
         request=run.asked[:],
         grant=run.grant[:],
         finish=run.finish[:],

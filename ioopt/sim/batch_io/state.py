@@ -12,6 +12,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
+import numpy as np
+
 from ioopt.compiled.memory import Maker
 from ioopt.decisions.batch_io import IoPolicy, KernelView, Limits, Request
 from ioopt.decisions.ordering import Number
@@ -257,7 +259,7 @@ class System:
 Starts = tuple[Sequence[Number], Sequence[int]]
 """Two sequences with one item for each job: start times in seconds, and first units."""
 
-SPANS = 1 << 14
+SPANS = 1 << 12
 """Number of time spans that are recorded between two looks at their room."""
 
 
@@ -281,9 +283,14 @@ def system_of(
     order, arrivals = _arrivals(trace, starts)
 
     def wholes(count: int) -> list[int]:
+        # numpy arrays are shared with C, while a list would be copied.
+        if make.compiled:
+            return make.ints(np.zeros(count, np.int64))
         return make.ints([0] * count)
 
     def reals(count: int, value: Number = zero) -> list[Number]:
+        if make.compiled:
+            return make.floats(np.full(count, value))
         return make.floats([value] * count)
 
     # At an instant each job ends at most two spans: one when it leaves, one by a
@@ -490,8 +497,6 @@ def _view(
     """Return a view of no requests, with work space for those of all jobs."""
     if not make.compiled:
         return KernelView.plain(policy, requests, limits)
-    import numpy as np
-
     most, most_units = trace.most_at_once(closed)
     states = 0
     if policy.tabulates and limits.own_peaks:
