@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from batch_io_traces import FLAT
-from conftest import first
+from conftest import first, needs_kernels
 
 import ioopt
 from ioopt import registry
@@ -24,7 +24,6 @@ from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import SolveRequest
 from ioopt.sim.gang.simulate import STEPS_PER_LOOK, GangSimulation
 from ioopt.sim.pace import Pace
-from ioopt.solvers.batch_io import run as batch_io
 from ioopt.solvers.gang import run as gang
 from ioopt.solvers.gang.policy import GS as POLICY
 
@@ -123,25 +122,18 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
         found.append((name, plain_seconds))
         return True
 
-    for module in (batch_io, gang):
-        monkeypatch.setattr(module, "use_machine_code", take)
+    monkeypatch.setattr(gang, "use_machine_code", take)
     return found
 
 
-@pytest.mark.slow
+@needs_kernels
 @pytest.mark.parametrize(
     "solver", ["fill", "base-line", "adaptive", "cons-max-util", "set-10"]
 )
-def test_batch_io_on_either_engine_is_the_same_to_the_bit(
-    asked: Asked, solver: str
-) -> None:
-    pytest.importorskip("numba")
+def test_batch_io_on_either_engine_is_the_same_to_the_bit(solver: str) -> None:
     path = resolve("mira-day")
     plain = ioopt.solve(path, solver, settings={"engine": "python"})
-    assert not asked
-    found = ioopt.solve(path, solver)
-    # 100 jobs of .45 ms, 1654 phases of 30 us; asked once.
-    assert asked == [("batch I/O", pytest.approx(0.045 + 0.04962))]
+    found = ioopt.solve(path, solver, settings={"engine": "compiled"})
     assert (found.schedule, found.metrics) == (plain.schedule, plain.metrics)
 
 
