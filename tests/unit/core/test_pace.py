@@ -22,6 +22,7 @@ from ioopt.errors import OutOfTime, UsageError
 from ioopt.generate.gang.generate import generate
 from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import SolveRequest
+from ioopt.sim.batch_io import simulate
 from ioopt.sim.gang.simulate import STEPS_PER_LOOK, GangSimulation
 from ioopt.sim.pace import Pace
 from ioopt.solvers.gang import run as gang
@@ -150,6 +151,12 @@ def test_gangs_on_either_engine_are_the_same_to_the_bit(asked: Asked) -> None:
     assert asked == 2 * [("gangs", pytest.approx(0.04))]
 
 
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code looks at the clock as often as plain Python."""
+    monkeypatch.setattr(simulate, "COMPILED_INSTANTS", simulate.PLAIN_INSTANTS)
+
+
 def late_but(cheapest: bool) -> Callable[..., None]:
     """A look that ends every run, but where *cheapest* those of the cheapest policy."""
 
@@ -163,6 +170,7 @@ def late_but(cheapest: bool) -> Callable[..., None]:
     return look
 
 
+@pytest.mark.usefixtures("looks")
 @pytest.mark.parametrize(
     ("instance", "solver", "cheapest"),
     [
@@ -187,6 +195,7 @@ def test_the_cheapest_policy_answers_where_time_is_short(
     assert ioopt.solve(resolve(instance), cheapest).objective == result.objective
 
 
+@pytest.mark.usefixtures("looks")
 @pytest.mark.parametrize(
     ("instance", "solver", "ran"),
     [
