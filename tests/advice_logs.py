@@ -69,7 +69,7 @@ class Machine:
     def __init__(self, problem: BatchIoProblem) -> None:
         self.problem = problem
         self.trace = Trace.of(problem)
-        self.logged = run_trace(self.trace, io_policy(SHARING.solver), trials=20)
+        self.logged = run_trace(self.trace, io_policy(SHARING.solver))
 
     @property
     def io_fraction(self) -> float:

@@ -84,10 +84,11 @@ def view(*rows: tuple[Any, ...], storage: float = 10.0, exact: bool = True) -> V
         Machine(nodes=64, storage_bytes_per_second=storage, **FLAT), exact
     )
     requests = [
-        Request(k, nodes, limits, limits.number(asked), limits.number(left), *own)
+        Request.made(k, nodes, limits, limits.number(asked), limits.number(left), *own)
         for k, (nodes, asked, left, *own) in enumerate(rows)
     ]
-    limits = limits._replace(own_peaks=any(map(limits.has_own_peak, requests)))
+    if any(map(limits.has_own_peak, requests)):
+        limits = limits.with_own_peaks()
     return View(
         limits, limits.number(100), sorted(requests, key=lambda request: request.key)
     )

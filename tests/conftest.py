@@ -65,6 +65,13 @@ To compile machine code takes longer than all default tests, so it is a slow tes
 """
 
 
+needs_kernels = pytest.mark.skipif(
+    bool(library.why_plain()), reason=f"plain kernels: {library.why_plain()}"
+)
+C_ENGINES = ("python", pytest.param("compiled", marks=needs_kernels))
+"""Engines of a simulator that is compiled from C when ioopt is installed."""
+
+
 def first(count: int, values: Iterable[Any]) -> list[Any]:
     """Return *values* as parameters of a test; all after the first *count* are marked
     slow.

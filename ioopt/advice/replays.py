@@ -28,12 +28,6 @@ from ioopt.solvers.batch_io.run import run_trace
 if TYPE_CHECKING:
     from ioopt.compiled import Floats
 
-TRIALS = 200
-"""The number of replays that are expected.
-
-Machine code is loaded if this many replays in plain Python would take longer than
-loading it and replaying with it.
-"""
 SCALE_ERROR = 0.01
 BIN_SECONDS = 3600.0
 """The length in seconds of one interval in the picture of the busiest week."""
@@ -106,14 +100,13 @@ def replay(trace: Trace, option: Option, record_rates: bool = False) -> Run:
     if option.job_rate is not None:
         limit = option.job_rate
         peaks = [min(peak, limit) for peak in trace.peak]
-        limits = trace.limits._replace(own_peaks=True)
+        limits = trace.limits.with_own_peaks()
         trace = replace(trace, peak=peaks, limits=limits)
     starts = (trace.submit, [FLAT] * len(trace))
     return run_trace(
         trace,
         option.policy(),
         record_rates=record_rates,
-        trials=TRIALS,
         starts=starts,
     )
 

@@ -165,7 +165,7 @@ class Workload:
         return replace(
             self.trace,
             machine=machine,
-            limits=limits._replace(own_peaks=peaks != whole),
+            limits=limits.with_own_peaks() if peaks != whole else limits,
             submit=self._moved(draw),
             peak=peaks,
             pieces=pieces,

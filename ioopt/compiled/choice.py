@@ -71,17 +71,10 @@ class Kernel(NamedTuple):
             _stamp(self).touch()
 
 
-_CALLS, _SEARCH = "ioopt.kernels:", "ioopt.solvers.replication."
+_SEARCH = "ioopt.solvers.replication."
 KERNELS = {
     kernel.name: kernel
     for kernel in (
-        Kernel(
-            "batch-io",
-            "batch I/O",
-            _CALLS + "compile_batch_io",
-            "ioopt.sim.batch_io.engine:advance",
-            45.0,
-        ),
         Kernel(
             "gang",
             "gangs",

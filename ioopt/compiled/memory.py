@@ -77,10 +77,16 @@ class Maker(Protocol):
         were made by this maker; numbers that are missing are 0.
         """
 
+    def has(self, text: Callable[..., object]) -> bool:
+        """Return whether :meth:`function` can return what runs *text*."""
+
     def function(
         self, text: Callable[ParametersT, ResultT]
     ) -> Callable[ParametersT, ResultT]:
-        """Return what runs the kernel *text* on what this maker made."""
+        """Return what runs the kernel *text* on what this maker made.
+
+        It can be a parameter of another such function.
+        """
 
 
 class Plain:
@@ -113,6 +119,10 @@ class Plain:
         """Return a table."""
         return kind(**_with_zeros(kind, given))
 
+    def has(self, text: Callable[..., object]) -> bool:
+        """Return True."""
+        return True
+
     def function(
         self, text: Callable[ParametersT, ResultT]
     ) -> Callable[ParametersT, ResultT]:
@@ -141,7 +151,7 @@ class Machine:
         """
         key: Any = kind
         struct = struct_of(key)
-        laid = np.zeros(count, np.dtype(struct))
+        laid = np.zeros(count, _dtype_of(key))
         for name, column in _given(kind, columns).items():
             if not isinstance(column, (int, float, np.ndarray)):
                 column = list(column)
@@ -196,12 +206,16 @@ class Machine:
                 vars(made)[name] = whole[name]
         return cast("ItemT", made)
 
+    def has(self, text: Callable[..., object]) -> bool:
+        """Return whether *text* is a function of ioopt that was compiled."""
+        ours = getattr(text, "__module__", "").startswith("ioopt.")
+        return ours and hasattr(self._library, _name_in_c(text))
+
     def function(
         self, text: Callable[ParametersT, ResultT]
     ) -> Callable[ParametersT, ResultT]:
         """Return the C function that was compiled from *text*."""
-        prefix = "_".join(text.__module__.split(".")[-2:])
-        compiled: Any = self._library[f"{prefix}_{text.__name__}"]
+        compiled: Any = self._library[_name_in_c(text)]
         hints = get_type_hints(text, include_extras=True)
         result = hints.pop("return")
         compiled.argtypes = [_passed(hint) for hint in hints.values()]
@@ -229,6 +243,14 @@ class Machine:
         else:
             compiled.restype = C_NUMBERS[result]
         return cast("Callable[ParametersT, ResultT]", compiled)
+
+
+def _name_in_c(text: Callable[..., object]) -> str:
+    """Return the name of function *text* in C. That of a function within another
+    function is none.
+    """
+    prefix = "_".join(text.__module__.split(".")[-2:])
+    return f"{prefix}_{text.__qualname__}"
 
 
 def _listed(values: Iterable[NumberT]) -> list[NumberT]:
@@ -268,6 +290,15 @@ def array_of(values: list[int] | list[float], count: int) -> Any:
     if isinstance(values, list):
         return np.array(values[:count])
     return np.ctypeslib.as_array(values)[:count]
+
+
+def column_of(records: list[ItemT], name: str) -> list[Any]:
+    """Return field *name* of all *records*, which a maker made."""
+    if isinstance(records, list):
+        return [getattr(record, name) for record in records]
+    struct: Any = records._type_
+    column: list[Any] = np.frombuffer(records, np.dtype(struct))[name].tolist()
+    return column
 
 
 C_NUMBERS: Mapping[Any, Any] = {
@@ -315,8 +346,8 @@ def _field(hint: Any) -> Field:
     if hint in C_NUMBERS:
         return NumberField(C_NUMBERS[hint], hint())
     if get_origin(hint) is Annotated:
-        whole, stored = get_args(hint)
-        return NumberField(stored, whole())
+        _, stored = get_args(hint)
+        return NumberField(stored, stored().value)
     if isinstance(get_origin(hint), type):
         (item,) = get_args(hint)
         described = _field(item)
@@ -325,6 +356,12 @@ def _field(hint: Any) -> Field:
         assert isinstance(described, ObjectField), f"{hint}: a list of lists"
         return ListField(described.struct)
     return ObjectField(struct_of(hint))
+
+
+@cache
+def _dtype_of(kind: Any) -> Any:
+    """Return the numpy type of a record, laid out as in C."""
+    return np.dtype(struct_of(kind))
 
 
 def is_record(kind: type) -> bool:
@@ -391,7 +428,22 @@ def _passed(hint: Any) -> Any:
         return ctypes.c_int64
     if hint is float:
         return ctypes.c_double
+    if get_origin(hint) is Callable:
+        return ctypes.c_void_p
+    if get_origin(hint) is list:
+        return ListParameter
     return ctypes.POINTER(struct_of(hint))
+
+
+class ListParameter(ctypes.Structure):
+    """The struct in which C gets a list: the address of its items, and its length."""
+
+    _fields_ = (("at", ctypes.c_void_p), ("length", ctypes.c_int64))
+
+    @classmethod
+    def from_param(cls, values: Any) -> "ListParameter":
+        """Return the struct of a list that a maker made."""
+        return cls(ctypes.addressof(values), len(values))
 
 
 @cache

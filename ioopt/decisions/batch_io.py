@@ -3,29 +3,30 @@ of the machine.
 
 Numbers are floats, or ``fractions.Fraction`` throughout for exact answers. ``eps`` is
 the relative tolerance of comparisons in which values can tie (rule 2 of
-docs/rules/batch-io.md). It is 0 for Fractions.
+docs/rules/batch-io.md). It is 0 for Fractions. Grant functions and what they read are
+kernel text (:mod:`ioopt.compiled.memory`).
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
-from ioopt.compiled import Box, boxes
 from ioopt.decisions.ordering import FIT_TOLERANCE, Number, sort_places
 from ioopt.problems.batch_io import IoRequest, Machine
 from ioopt.units import exact
 
-if TYPE_CHECKING:
-    from ioopt.compiled import Floats, Ints
+RequestId = Annotated[int | str, ctypes.c_int64]
+"""In a simulation the rank of a job's id among all ids; live the id itself."""
 
 
-class Limits(NamedTuple):
+@dataclass(slots=True, frozen=True)
+class Limits:
     """The constants of the machine that a policy needs.
 
     ``node_rate`` is b, the rate of one node, and ``storage`` is BW_max, the rate of the
@@ -52,23 +53,22 @@ class Limits(NamedTuple):
     @classmethod
     def of(cls, machine: Machine, use_exact: bool = False) -> Limits:
         """Return the limits of *machine*, as Fractions if *use_exact*."""
-        number = exact if use_exact else float
         rate, storage, units = _fractions(
             machine.node_bytes_per_second,
             machine.storage_bytes_per_second,
             machine.unit_nodes,
         )
         return cls(
-            node_rate=rate if use_exact else float(rate),
-            storage=storage if use_exact else float(storage),
+            node_rate=number(rate, use_exact),
+            storage=number(storage, use_exact),
             unit_nodes=machine.unit_nodes,
             capacity_units=math.floor(units),
             saturating_units=math.ceil(units),
             eps=0 if use_exact else FIT_TOLERANCE,
             slack=1 if use_exact else 1 + FIT_TOLERANCE,
             exact=use_exact,
-            interference=number(machine.interference),
-            zero=number(0),
+            interference=number(machine.interference, use_exact),
+            zero=number(0, use_exact),
         )
 
     def peak(self, nodes: int, own: float | None = None) -> Number:
@@ -93,9 +93,20 @@ class Limits(NamedTuple):
 
     def number(self, value: float | int | Fraction) -> Number:
         """Return *value* in the arithmetic of these limits (float or Fraction)."""
-        if self.exact:
-            return exact(value)
-        return float(value)
+        return number(value, self.exact)
+
+    def with_own_peaks(self) -> Limits:
+        """Return these limits for requests of which some have peak rates below those
+        of their nodes (rule 24).
+        """
+        return replace(self, own_peaks=True)
+
+
+def number(value: float | Fraction, use_exact: bool) -> Number:
+    """Return *value* as a Fraction if *use_exact*, else as a float."""
+    if use_exact:
+        return cast("Number", exact(value))
+    return float(value)
 
 
 @lru_cache(maxsize=16)  # cached: services ask about the same machine repeatedly
@@ -110,6 +121,7 @@ def _fractions(
     return rate, most, most / (rate * unit_nodes)
 
 
+@dataclass(slots=True, eq=False)
 class Request:
     """One outstanding request; policies read it, and the caller of the policy updates
     it.
@@ -123,42 +135,47 @@ class Request:
     each request.
     """
 
-    __slots__ = (
-        "compute_so_far",
-        "id",
-        "ideal_so_far",
-        "iteration",
-        "left",
-        "moved",
-        "nodes",
-        "peak",
-        "requested",
-        "start",
-        "units",
-        "weight",
-    )
+    id: RequestId
+    nodes: int
+    units: int
+    peak: Number
+    requested: Number
+    left: Number
+    moved: Number
+    start: Number
+    compute_so_far: Number
+    ideal_so_far: Number
+    iteration: Number
+    weight: Number
 
-    def __init__(
-        self,
-        id: Any,
+    @classmethod
+    def made(
+        cls,
+        id: RequestId,
         nodes: int,
         limits: Limits,
         requested: Number,
         left: Number,
         own: float | None = None,
-    ) -> None:
-        self.id = id
-        self.nodes = nodes
-        self.units = nodes // limits.unit_nodes
-        self.peak = limits.peak(nodes, own)
-        self.requested = requested
-        self.left = left
-        self.moved: Number = 0
-        self.start = requested
-        self.compute_so_far: Number = 0
-        self.ideal_so_far: Number = 0
-        self.iteration: Number = left / self.peak
-        self.weight: Number = 0
+    ) -> Request:
+        """Return a request on *nodes* nodes that has moved nothing yet; *own* is its
+        own peak rate, if it has one.
+        """
+        peak = limits.peak(nodes, own)
+        return cls(
+            id=id,
+            nodes=nodes,
+            units=nodes // limits.unit_nodes,
+            peak=peak,
+            requested=requested,
+            left=left,
+            moved=0,
+            start=requested,
+            compute_so_far=0,
+            ideal_so_far=0,
+            iteration=left / peak,
+            weight=0,
+        )
 
     @classmethod
     def of(cls, item: IoRequest, machine: Machine, limits: Limits) -> Request:
@@ -167,7 +184,7 @@ class Request:
         """
         nodes = machine.allocated_nodes(item.nodes)
         number = limits.number
-        made = cls(
+        made = cls.made(
             item.id,
             nodes,
             limits,
@@ -187,7 +204,7 @@ class Request:
         return made
 
     @property
-    def key(self) -> tuple[Number, Any]:
+    def key(self) -> tuple[Number, RequestId]:
         """Return the sort key that orders requests first come, first served (rule
         10).
         """
@@ -208,80 +225,71 @@ Rates = list[Number]
 DecideFunction = Callable[[View], Rates]
 
 
-class KernelView(NamedTuple):
+@dataclass(slots=True)
+class KernelView:
     """The outstanding requests at a decision, and work space for the policy.
 
-    The requests in FCFS order are ``jobs[out[k]]`` for k < ``size``; they have the
-    fields of :class:`Request` except ``key``. If ``top``, the rate that is left over
-    goes to the requests that were skipped (rule 11). ``power`` is an integer parameter
-    of the policy. The other fields are work space. ``keys``, ``depths``, ``sizes`` and
-    ``finishes`` hold numbers, and ``order`` holds indices. ``bits`` is a table of bits
-    with one row more than there are requests, in words of ``width`` bits. ``loads``,
-    ``values`` and ``rows`` hold the states of rule 26.
+    The requests in FCFS order are ``jobs[out[k]]`` for k < ``size``. If ``top``, the
+    rate that is left over goes to the requests that were skipped (rule 11). ``power``
+    is an integer parameter of the policy. The other fields are work space. ``keys``,
+    ``depths``, ``sizes`` and ``finishes`` hold numbers, and ``order`` holds indices.
+    ``bits`` is a table of bits with one row more than there are requests; a row has
+    ``words`` words of ``width`` bits. ``loads``, ``values`` and ``rows`` hold the
+    states of rule 26.
     """
 
-    jobs: Sequence[Request]
-    out: Ints
+    limits: Limits
+    jobs: list[Request]
+    out: list[int]
     size: int
     now: Number
-    limits: Limits
     top: bool
     power: int
-    keys: Floats
-    order: Ints
-    depths: Floats
-    sizes: Floats
-    finishes: Floats
-    bits: Ints
+    keys: list[Number]
+    order: list[int]
+    depths: list[Number]
+    sizes: list[Number]
+    finishes: list[Number]
+    bits: list[int]
     width: int
-    loads: Floats
-    values: Ints
-    rows: Ints
+    words: int
+    loads: list[Number]
+    values: list[int]
+    rows: list[int]
 
     @classmethod
-    def of(
-        cls,
-        policy: IoPolicy,
-        jobs: Sequence[Request],
-        limits: Limits,
-        knapsack: Knapsack,
-        box: Callable[..., Box],
-    ) -> KernelView:
-        """Return an empty view with work space for all *jobs*.
-
-        *box* is a function that :func:`ioopt.compiled.boxes` returns; it makes lists or
-        arrays.
+    def plain(cls, policy: IoPolicy, jobs: list[Request], limits: Limits) -> KernelView:
+        """Return a view of no requests, with work space for all *jobs*, for plain
+        Python.
         """
-        most = len(jobs)
-
-        def real() -> Box:
-            return box([limits.zero] * (most + 1), real=True)
-
+        most = len(jobs) + 2
         return cls(
-            jobs,
-            box(range(most + 2)),
-            0,
-            limits.zero,
-            limits,
-            policy.top,
-            policy.power if limits.exact else 1,
-            real(),
-            box([0] * (most + 2)),
-            real(),
-            real(),
-            real(),
-            *knapsack,
-            box([0] * (most + 2)),
+            limits=limits,
+            jobs=jobs,
+            out=list(range(most)),
+            size=0,
+            now=limits.zero,
+            top=policy.top,
+            power=policy.power if limits.exact else 1,
+            keys=[limits.zero] * most,
+            order=[0] * most,
+            depths=[limits.zero] * most,
+            sizes=[limits.zero] * most,
+            finishes=[limits.zero] * most,
+            bits=[0] * most,
+            # One whole number holds the bits of all units.
+            width=limits.capacity_units + 1,
+            words=1,
+            loads=Growing(),
+            values=Growing(),
+            rows=[0] * most,
         )
 
 
-Knapsack = tuple[Box, int, Box, Box]
-"""Types of the fields ``bits``, ``width``, ``loads`` and ``values`` of a
-:class:`KernelView`.
-"""
+NumberT = TypeVar("NumberT", int, float)
 
 
-class Growing(list[Number]):
+class Growing(list[NumberT]):
     """A list that grows by one when the position after its end is written."""
 
     def __setitem__(self, k: Any, value: Any) -> None:
@@ -291,19 +299,7 @@ class Growing(list[Number]):
             super().__setitem__(k, value)
 
 
-def plain_knapsack(limits: Limits, requests: int) -> Knapsack:
-    """Return the knapsack tables for plain Python, where one word holds the bits of all
-    units.
-    """
-    return (
-        [[0] for _ in range(requests + 1)],
-        limits.capacity_units + 1,
-        Growing(),
-        Growing(),
-    )
-
-
-GrantFunction = Callable[[KernelView, Box], None]
+GrantFunction = Callable[[KernelView, list[Number]], None]
 
 
 @dataclass(frozen=True)
@@ -311,12 +307,11 @@ class IoPolicy:
     """An I/O policy: ``grant(view, rates)`` writes the bytes per second of each
     request.
 
-    All *rates* are zero when ``grant`` is called. Simulators, services and compiled
-    code use the same ``grant``. For this it must be a function at module level that
-    numba can compile. It must work on lists or arrays and on floats or Fractions, and
-    must allocate no memory. Other functions, such as closures, run in plain Python
-    only. If ``grant`` is None, every request
-    always has its peak rate.
+    All *rates* are zero when ``grant`` is called. Simulators and services use the same
+    ``grant``. Those of ioopt are kernel text, which is compiled when ioopt is
+    installed: they work on floats or Fractions and allocate no memory. Any other
+    function runs in plain Python. If ``grant`` is None, every request always has its
+    peak rate.
 
     ``full_when_fits`` says that the policy grants all peak rates whenever they fit
     together; it is then not called. The view passes ``top`` and ``power`` to the policy
@@ -342,7 +337,7 @@ class IoPolicy:
         *decide* returns.
         """
 
-        def grant(view: KernelView, rates: Box) -> None:
+        def grant(view: KernelView, rates: list[Number]) -> None:
             requests = [view.jobs[view.out[k]] for k in range(view.size)]
             found = decide(View(view.limits, view.now, requests))
             if len(found) != view.size:
@@ -357,12 +352,11 @@ class IoPolicy:
         return self.grant is None
 
     @property
-    def compilable(self) -> bool:
-        """Return whether numba can import the policy's grant function by its name."""
-        if self.grant is None:
-            return True
-        name = getattr(self.grant, "__name__", "")
-        return getattr(import_module(self.grant.__module__), name, None) is self.grant
+    def is_text(self) -> bool:
+        """Return whether the policy is kernel text, not a function that :meth:`of`
+        calls.
+        """
+        return "<locals>" not in getattr(self.grant, "__qualname__", "")
 
     def by_clock(self, limits: Limits) -> bool:
         """Return whether a virtual clock can simulate the policy.
@@ -386,10 +380,10 @@ class IoPolicy:
             for request in requests:
                 request.weight = self.weigh(request.nodes, request.iteration)
         rates: Rates = [limits.zero] * size
-        room = KernelView.of(
-            self, requests, limits, plain_knapsack(limits, size), boxes(False)
-        )
-        self.grant(room._replace(size=size, now=view.now), rates)
+        kernel_view = KernelView.plain(self, list(requests), limits)
+        kernel_view.size = size
+        kernel_view.now = view.now
+        self.grant(kernel_view, rates)
         return rates
 
 
@@ -410,7 +404,7 @@ def place_by_level(view: KernelView, size: int, k: int, weight: Number) -> int:
     return size
 
 
-def share_out(view: KernelView, rates: Box, size: int, left: Number) -> None:
+def share_out(view: KernelView, rates: list[Number], size: int, left: Number) -> None:
     """Divide the rate *left* among the first *size* requests in ``order``, in
     proportion to their weights (rule 25).
 
@@ -429,7 +423,7 @@ def share_out(view: KernelView, rates: Box, size: int, left: Number) -> None:
             whole -= weight
 
 
-def share_by_nodes(view: KernelView, rates: Box) -> None:
+def share_by_nodes(view: KernelView, rates: list[Number]) -> None:
     """Divide the rate of the storage among the requests in proportion to their nodes
     (rules 7, 16, 25).
 
@@ -468,7 +462,7 @@ def as_they_came(view: KernelView) -> None:
         view.order[k] = k
 
 
-def first_fit(view: KernelView, rates: Box) -> None:
+def first_fit(view: KernelView, rates: list[Number]) -> None:
     """Go through the requests in order; grant the peak rate of each for which enough of
     the storage's rate is left.
 
@@ -485,7 +479,7 @@ def first_fit(view: KernelView, rates: Box) -> None:
         top_up(view, rates, left)
 
 
-def top_up(view: KernelView, rates: Box, left: Number) -> None:
+def top_up(view: KernelView, rates: list[Number], left: Number) -> None:
     """Give the rate *left* to the requests without a rate, in order.
 
     Stop when what remains is no more than a rounding error.
@@ -499,7 +493,9 @@ def top_up(view: KernelView, rates: Box, left: Number) -> None:
             left -= rates[k]
 
 
-def slow_down(rates: Box, count: int, storage: Number, interference: Number) -> None:
+def slow_down(
+    rates: list[Number], count: int, storage: Number, interference: Number
+) -> None:
     """Lower the *rates* of *count* requests by the interference between them (rule
     29).
     """

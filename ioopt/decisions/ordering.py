@@ -1,24 +1,19 @@
 """Compare numbers as the rules define it: which times are the same instant, which keys
 are equal to nine digits, and in which order items come.
 
-Some functions have another version for compiled code in
-:mod:`~ioopt.decisions.ordering_compiled`. These are the functions that CPython
-implements in C (:func:`sort_places`, :func:`sort_by`, :func:`least`), and those that
-numba lacks or rounds differently.
+The code is kernel text (:mod:`ioopt.compiled.memory`). Four functions use Python's own
+sorting and searching; C takes another function of this module in their place
+(:func:`~ioopt.compiled.text.in_c`).
 """
 
+import bisect
 import math
-from bisect import bisect_right as bisect_right
 from collections.abc import Sequence
-from math import ulp
-from typing import Any
 
-from ioopt.compiled import Box
+from ioopt.compiled.text import in_c
 
-COMPILED_AS = "ioopt.decisions.ordering_compiled"
-
-Number = Any
-"""A float, or a Fraction in exact runs."""
+Number = float
+"""A float; in exact runs a Fraction takes its place, which has the same operators."""
 
 FIT_TOLERANCE = 1e-12
 """Relative tolerance of a test whether something fits (rule 2 of batch I/O)."""
@@ -36,7 +31,7 @@ def time_tolerance(now: float) -> float:
     absolute tolerance alone, events of the same instant would repeat forever after 97
     simulated days.
     """
-    return TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(now)
+    return TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * math.ulp(now)
 
 
 def nine_digits(value: float) -> float:
@@ -108,22 +103,106 @@ def close(one: float, other: float) -> bool:
     return one != other and not one * NEAR < other and not other * NEAR < one
 
 
-def sort_places(keys: Box, order: Box, count: int, use_exact: bool) -> None:
+def insert_by_digits(
+    keys: list[Number], order: list[int], count: int, use_exact: bool
+) -> None:
+    """Do what :func:`sort_places` does for floats, by insertion."""
+    for k in range(count):
+        at = k
+        while at > 0 and below(keys[k], keys[order[at - 1]]):
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = k
+
+
+@in_c(insert_by_digits)
+def sort_places(
+    keys: list[Number], order: list[int], count: int, use_exact: bool
+) -> None:
     """Write the indices 0 to *count* - 1 into *order*, sorted as :func:`ascending`
     sorts *keys*.
     """
     order[:count] = ascending(keys[:count], use_exact)
 
 
-def sort_by(keys: Box, items: Box, first: int, last: int) -> None:
+def precedes(keys: list[Number], one: int, other: int) -> bool:
+    """Return whether item *one* comes before item *other*: by key, then by item
+    number.
+    """
+    if keys[one] == keys[other]:
+        return one < other
+    return keys[one] < keys[other]
+
+
+def shell_sort(keys: list[Number], items: list[int], first: int, last: int) -> None:
+    """Do what :func:`sort_by` does, by Shell sort."""
+    step = last - first
+    while step > 1:
+        step = max(1, 4 * step // 9)
+        for place in range(first + step, last):
+            item = items[place]
+            at = place
+            while at - step >= first and precedes(keys, item, items[at - step]):
+                items[at] = items[at - step]
+                at -= step
+            items[at] = item
+
+
+@in_c(shell_sort)
+def sort_by(keys: list[Number], items: list[int], first: int, last: int) -> None:
     """Sort the items at positions *first* to *last* - 1 by their key, then by item
     number.
     """
     items[first:last] = sorted(items[first:last], key=lambda item: (keys[item], item))
 
 
-def least(values: Box, first: int, count: int) -> Number:
+def scan(values: list[Number], first: int, count: int) -> Number:
+    """Do what :func:`least` does, by a loop.
+
+    Four values are compared at a time, since no comparison waits for the others.
+    """
+    last = first + count
+    one = math.inf
+    two = math.inf
+    three = math.inf
+    four = math.inf
+    k = first
+    while k + 4 <= last:
+        one = min(one, values[k])
+        two = min(two, values[k + 1])
+        three = min(three, values[k + 2])
+        four = min(four, values[k + 3])
+        k += 4
+    while k < last:
+        one = min(one, values[k])
+        k += 1
+    return min(one, two, three, four)
+
+
+@in_c(scan)
+def least(values: list[Number], first: int, count: int) -> Number:
     """Return the least of *count* values from position *first* on; infinity if *count*
     is 0.
     """
     return min(values[first : first + count], default=math.inf)
+
+
+def search(values: list[Number], value: Number, place: int, end: int) -> int:
+    """Do what :func:`bisect_right` does, by halving."""
+    while place < end:
+        middle = (place + end) // 2
+        if value < values[middle]:
+            end = middle
+        else:
+            place = middle + 1
+    return place
+
+
+@in_c(search)
+def bisect_right(values: list[Number], value: Number, place: int, end: int) -> int:
+    """Return the index after those *values* that are at most *value*.
+
+    Only the values from *place* to *end* - 1 are searched; they must be in ascending
+    order.
+    """
+    return bisect.bisect_right(values, value, place, end)

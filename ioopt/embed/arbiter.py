@@ -84,7 +84,7 @@ class IoArbiter:
         self._policy = policy
         self.policy = policy.name
         self._limits = Limits.of(self.machine)
-        self._own_limits = self._limits._replace(own_peaks=True)
+        self._own_limits = self._limits.with_own_peaks()
         self._own: set[int | str] = set()
         self._requests: list[Request] = []
         self._by_id: dict[int | str, Request] = {}

@@ -15,6 +15,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ioopt import arguments
+from ioopt.compiled.memory import Plain
 from ioopt.decisions.batch_io import IoPolicy, Limits
 from ioopt.errors import UsageError
 from ioopt.formats.native import validate
@@ -22,7 +23,15 @@ from ioopt.problems.base import LARGEST
 from ioopt.problems.batch_io import Machine, QueueOptions
 from ioopt.sim.batch_io.agenda import take_slot
 from ioopt.sim.batch_io.engine import run_queue
-from ioopt.sim.batch_io.state import COMPUTING, NOBODY, WORD, Clock, Tables, tables_of
+from ioopt.sim.batch_io.state import (
+    COMPUTING,
+    NOBODY,
+    WORD,
+    Clock,
+    System,
+    clock_of,
+    system_of,
+)
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.sim.batch_io.waiting import arrive, occupy
 from ioopt.units import counted
@@ -167,25 +176,23 @@ class BatchCluster:
         # Units out of service are entered as if jobs that never end occupied them.
         for unit in sorted(self._down - used):
             jobs.append(_Known(None, 1, now, math.inf, now, [unit]))
-        tables, clock = self._tables(jobs, now)
+        system, clock = self._system(jobs, now)
         free = sorted(set(range(self.machine.units)) - used - self._down)
         running = clock.num_running
         started = []
-        run_queue(tables, clock)
-        for k in tables.running[running : clock.num_running]:
+        run_queue(system, clock)
+        for k in system.agenda.running[running : clock.num_running]:
             job = jobs[k]
             job.start = now
-            job.units = _chosen_units(tables, k, free)
+            job.units = _chosen_units(system, k, free)
             free = [unit for unit in free if unit not in set(job.units)]
             assert job.name is not None
             started.append((job.name, self._nodes_of(job)))
-        self._freed = bool(clock.freed)
-        for job, record in zip(jobs, tables.jobs):
+        self._freed = clock.freed
+        for job, record in zip(jobs, system.jobs):
             job.box = (record.box_start, record.box_end)
             job.block = record.block
-            job.chosen = []
-            if tables.chosen:
-                job.chosen = list(tables.chosen[record.job])
+            job.chosen = _set_of(system, record.number)
         return started
 
     def _nodes_of(self, job: _Known) -> list[int]:
@@ -198,8 +205,8 @@ class BatchCluster:
             nodes += range(unit * wide, (unit + 1) * wide)
         return nodes[: job.nodes]
 
-    def _tables(self, jobs: list[_Known], now: float) -> tuple[Tables, Clock]:
-        """Return the simulator's tables and clock for *jobs* at time *now*.
+    def _system(self, jobs: list[_Known], now: float) -> tuple[System, Clock]:
+        """Return the simulator's state for *jobs* at time *now*.
 
         Each job gets a single phase that never ends, since a live queue does not know
         the job's phases.
@@ -223,38 +230,48 @@ class BatchCluster:
             offset=range(len(jobs) + 1),
             pieces=[(math.inf, 0.0, 1)] * len(jobs),
         )
-        tables = tables_of(trace, IoPolicy("queue", None))
-        clock = Clock()
+        make = Plain()
+        system = system_of(make, trace, IoPolicy("queue", None))
+        clock = clock_of(make, trace.limits, machine.units)
         clock.now = now
         clock.until = now
-        clock.free = machine.units
-        clock.freed = int(self._freed)
-        numbered = tables.numbered and not tables.partition
-        for job, record in zip(jobs, tables.jobs):
+        clock.freed = self._freed
+        words = system.units.words
+        chosen = system.units.chosen
+        for job, record in zip(jobs, system.jobs):
+            own = record.number * words
             if not job.units:
-                arrive(tables, clock, record)
+                arrive(system, clock, record)
                 record.box_start, record.box_end = job.box
                 record.block = job.block
                 if job.chosen:
-                    tables.chosen[record.job] = job.chosen
+                    chosen[own : own + words] = job.chosen
                 continue
-            if numbered:
+            if chosen:
                 for unit in job.units:
-                    tables.chosen[record.job][unit // WORD] |= 1 << unit % WORD
+                    chosen[own + unit // WORD] |= 1 << unit % WORD
             record.start = job.start
             record.status = COMPUTING
-            occupy(tables, clock, record, job.units[0])
-            take_slot(tables, clock.num_running, record)
+            occupy(system, clock, record, job.units[0])
+            take_slot(system, clock.num_running, record)
             clock.num_running += 1
-        return tables, clock
+        return system, clock
 
 
-def _chosen_units(tables: Tables, k: int, free: list[int]) -> list[int]:
+def _set_of(system: System, k: int) -> list[int]:
+    """Return the set of the units of job *k*, as words of bits; it is empty where units
+    are not numbered or have partitions.
+    """
+    words = system.units.words
+    return system.units.chosen[k * words : (k + 1) * words]
+
+
+def _chosen_units(system: System, k: int, free: list[int]) -> list[int]:
     """Return the units on which job *k* starts, taken from the units *free*."""
-    record = tables.jobs[k]
-    if tables.partition:
+    record = system.jobs[k]
+    if system.rules.partition:
         return list(range(record.block, record.block + record.units))
-    if tables.numbered:
-        row = tables.chosen[k]
+    if system.rules.numbered:
+        row = _set_of(system, k)
         return [unit for unit in free if row[unit // WORD] >> unit % WORD & 1]
     return free[: record.units]

@@ -414,7 +414,7 @@ def steps(grant: GrantFunction, count: int) -> int:
     for k in range(count):
         nodes = 512 << k % 4
         left_bytes = 1e12 * (1 + k * 37 % 101)
-        requests.append(Request(k, nodes, limits, float(k % 7), left_bytes))
+        requests.append(Request.made(k, nodes, limits, float(k % 7), left_bytes))
     view = View(limits, 100.0, sorted(requests, key=lambda request: request.key))
 
     def counted(frame: Any, event: str, _: Any) -> Any:

@@ -7,8 +7,10 @@ After writing it, install ioopt again to compile it.
 """
 
 import argparse
+import ast
 import hashlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from ctext.source import TextError
@@ -33,13 +35,29 @@ ENTRIES = (
     LABORATORY + "barrier",
     LABORATORY + "msg",
     LABORATORY + "run_program",
+    "ioopt.sim.batch_io.engine:advance",
+    "ioopt.sim.batch_io.engine:never_asked",
+    "ioopt.decisions.batch_io:share_by_nodes",
 )
-"""Functions that Python calls."""
+"""Functions that Python calls, beside those of :func:`grants`."""
+POLICIES = "ioopt.solvers.batch_io"
+
+
+def grants() -> Iterator[str]:
+    """Yield the functions by which I/O policies grant rates: in the modules of
+    ``POLICIES``, those of a view and rates.
+    """
+    for path in sorted(ROOT.joinpath(*POLICIES.split(".")).glob("*.py")):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.FunctionDef):
+                names = [argument.arg for argument in node.args.args]
+                if names == ["view", "rates"]:
+                    yield f"{POLICIES}.{path.stem}:{node.name}"
 
 
 def written() -> str:
     """Return the whole C file. The first line and a function state its digest."""
-    text = translate(ROOT, ENTRIES)
+    text = translate(ROOT, (*ENTRIES, *grants()))
     digest = hashlib.sha256(text.encode()).hexdigest()
     return (
         f"/* text {digest} */\n{text}\n"

@@ -15,11 +15,8 @@ event. :func:`share_chosen` is faster, but every peak rate must be the rate of t
 nodes.
 """
 
-from bisect import bisect_right
-
-from ioopt.compiled import Box
 from ioopt.decisions.batch_io import IoPolicy, KernelView, place_by_level, share_out
-from ioopt.decisions.ordering import Number
+from ioopt.decisions.ordering import Number, bisect_right
 from ioopt.solvers.batch_io.settings import Settings
 
 PAYS = 1 - 1e-9
@@ -28,7 +25,7 @@ PAYS = 1 - 1e-9
 """
 
 
-def adaptive(view: KernelView, rates: Box) -> None:
+def adaptive(view: KernelView, rates: list[Number]) -> None:
     """Grant by Algorithm 1.
 
     It takes O(|S|) per request, or O(|S|^2) if requests have peak rates of their own.
@@ -39,7 +36,7 @@ def adaptive(view: KernelView, rates: Box) -> None:
         share_chosen(view, rates)
 
 
-def share_chosen(view: KernelView, rates: Box) -> None:
+def share_chosen(view: KernelView, rates: list[Number]) -> None:
     """Choose the set S in FCFS order and let it share the storage.
 
     All nodes transfer at one rate, so the members of S finish in ascending order of d =
@@ -99,7 +96,7 @@ def share_chosen(view: KernelView, rates: Box) -> None:
                 rates[k] = rho * view.jobs[view.out[k]].nodes
 
 
-def insert_at(values: Box, place: int, size: int, value: Number) -> None:
+def insert_at(values: list[Number], place: int, size: int, value: Number) -> None:
     """Insert *value* at *place* into *values*, whose first *size* entries are in
     use.
     """
@@ -108,7 +105,7 @@ def insert_at(values: Box, place: int, size: int, value: Number) -> None:
     values[place] = value
 
 
-def sum_of_finishes(view: KernelView, size: int, nodes: int, full: Number) -> Number:
+def sum_of_finishes(view: KernelView, size: int, nodes: Number, full: Number) -> Number:
     """Write ``finishes`` of the set S and return their sum.
 
     The set has *size* members in finish order, with *nodes* nodes together.
@@ -134,7 +131,7 @@ def sum_of_finishes(view: KernelView, size: int, nodes: int, full: Number) -> Nu
 def sum_with(
     view: KernelView,
     size: int,
-    nodes: int,
+    nodes: Number,
     full: Number,
     own: int,
     joining: Number,
@@ -182,7 +179,9 @@ def sum_with(
     return total
 
 
-def members_to_wait_for(sizes: Box, size: int, nodes: int, room: Number) -> int:
+def members_to_wait_for(
+    sizes: list[Number], size: int, nodes: Number, room: Number
+) -> int:
     """Return how many members of S must finish before at most *room* nodes are in use.
 
     *nodes* is the number of nodes in use at first.
@@ -194,7 +193,7 @@ def members_to_wait_for(sizes: Box, size: int, nodes: int, room: Number) -> int:
     return k
 
 
-def share_played(view: KernelView, rates: Box) -> None:
+def share_played(view: KernelView, rates: list[Number]) -> None:
     """Run Algorithm 1 as printed, for peak rates of any kind (rule 25).
 
     Every set is simulated to its end. Tests compare :func:`share_chosen` with this

@@ -5,7 +5,6 @@ Zhou et al. describe BASE_LINE twice. Section III.A.4 shares the storage per nod
 applications"; two readings of these words are settings (rule 27).
 """
 
-from ioopt.compiled import Box
 from ioopt.decisions.batch_io import (
     IoPolicy,
     KernelView,
@@ -13,10 +12,11 @@ from ioopt.decisions.batch_io import (
     share_by_nodes,
     share_out,
 )
+from ioopt.decisions.ordering import Number
 from ioopt.solvers.batch_io.settings import Settings, SharingSettings
 
 
-def per_application(view: KernelView, rates: Box) -> None:
+def per_application(view: KernelView, rates: list[Number]) -> None:
     """Share the storage evenly among applications, up to their peak rates
     (Section IV.D).
     """
@@ -25,7 +25,7 @@ def per_application(view: KernelView, rates: Box) -> None:
     share_out(view, rates, view.size, view.limits.storage)
 
 
-def even_split(view: KernelView, rates: Box) -> None:
+def even_split(view: KernelView, rates: list[Number]) -> None:
     """Give each application the same part of the storage (rule 27).
 
     What an application cannot use is not given to others. This takes Section IV.D

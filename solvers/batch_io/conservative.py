@@ -9,7 +9,6 @@ peak rate.
 
 import math
 
-from ioopt.compiled import Box
 from ioopt.decisions.batch_io import (
     GrantFunction,
     IoPolicy,
@@ -27,13 +26,13 @@ from ioopt.solvers.batch_io.settings import (
 )
 
 
-def cons_fcfs(view: KernelView, rates: Box) -> None:
+def cons_fcfs(view: KernelView, rates: list[Number]) -> None:
     """Grant by Cons-FCFS: in order of request time, then job id (rule 10)."""
     as_they_came(view)
     first_fit(view, rates)
 
 
-def kept_fcfs(view: KernelView, rates: Box) -> None:
+def kept_fcfs(view: KernelView, rates: list[Number]) -> None:
     """Grant by Cons-FCFS with ``preempt=no``: a transfer that has begun continues
     (rule 53).
     """
@@ -45,7 +44,7 @@ def kept_fcfs(view: KernelView, rates: Box) -> None:
     first_fit(view, rates)
 
 
-def cons_min_inst_sld(view: KernelView, rates: Box) -> None:
+def cons_min_inst_sld(view: KernelView, rates: list[Number]) -> None:
     """Grant by Cons-MinInstSld: the request with the least instantaneous slowdown first
     (rule 13).
 
@@ -59,7 +58,7 @@ def cons_min_inst_sld(view: KernelView, rates: Box) -> None:
     first_fit(view, rates)
 
 
-def most_inst_sld(view: KernelView, rates: Box) -> None:
+def most_inst_sld(view: KernelView, rates: list[Number]) -> None:
     """Grant like Cons-MinInstSld, but the request with the largest slowdown first
     (rules 13 and 52).
     """
@@ -68,7 +67,7 @@ def most_inst_sld(view: KernelView, rates: Box) -> None:
     first_fit(view, rates)
 
 
-def cons_min_aggr_sld(view: KernelView, rates: Box) -> None:
+def cons_min_aggr_sld(view: KernelView, rates: list[Number]) -> None:
     """Grant by Cons-MinAggrSld: the job with the least aggregate slowdown first
     (rule 14).
     """
@@ -77,7 +76,7 @@ def cons_min_aggr_sld(view: KernelView, rates: Box) -> None:
     first_fit(view, rates)
 
 
-def most_aggr_sld(view: KernelView, rates: Box) -> None:
+def most_aggr_sld(view: KernelView, rates: list[Number]) -> None:
     """Grant like Cons-MinAggrSld, but the job with the largest slowdown first (rules 14
     and 52).
     """

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from ioopt.decisions.batch_io import IoPolicy, Rates, View
+from ioopt.decisions.batch_io import IoPolicy, Rates, RequestId, View
 from ioopt.decisions.ordering import nine_digits
 from ioopt.errors import NotApplicableError
 from ioopt.models.batch_io.bounds import WORK, chains_of, mean_response_bound
@@ -184,12 +184,10 @@ def replay(rows: Rows) -> IoPolicy:
     A set of requests is recognised by its jobs and their I/O so far. FILL decides for
     sets that are not in *rows*; they occur only through rounding.
     """
-    table = {
-        frozenset((rank, nine_digits(so_far)) for rank, so_far, _ in row): {
-            rank: rate for rank, _, rate in row
-        }
-        for row in rows
-    }
+    table: dict[frozenset[tuple[RequestId, float]], dict[RequestId, float]] = {}
+    for row in rows:
+        here = frozenset((rank, nine_digits(so_far)) for rank, so_far, _ in row)
+        table[here] = {rank: rate for rank, _, rate in row}
     otherwise = fill.made("fill", 0.0)
 
     def decide(view: View) -> Rates:

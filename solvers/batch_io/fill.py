@@ -10,8 +10,7 @@ from fractions import Fraction
 
 from pydantic import Field
 
-from ioopt.compiled import Box
-from ioopt.decisions.batch_io import IoPolicy, KernelView, by_key
+from ioopt.decisions.batch_io import IoPolicy, KernelView, by_key, number
 from ioopt.decisions.ordering import Number
 from ioopt.solvers.batch_io.settings import Settings
 
@@ -24,7 +23,7 @@ class FillSettings(Settings):
     alpha: float = Field(0.5, ge=0)
 
 
-def fill(view: KernelView, rates: Box) -> None:
+def fill(view: KernelView, rates: list[Number]) -> None:
     """Grant by FILL; the ``weight`` of a request is N_i^alpha.
 
     In exact runs that weight would be irrational. With alpha = p / q these runs compare
@@ -57,7 +56,7 @@ def made(name: str, alpha: float) -> IoPolicy:
 
     def weigh(nodes: int, iteration: Number) -> Number:
         if isinstance(iteration, Fraction):
-            return Fraction(nodes) ** ratio.numerator
+            return number(Fraction(nodes) ** ratio.numerator, True)
         return float(nodes**power)
 
     return IoPolicy(name, fill, power=ratio.denominator, weigh=weigh)

@@ -12,7 +12,6 @@ checks both.
 
 from functools import partial
 
-from ioopt.compiled import Box
 from ioopt.decisions.batch_io import (
     IoPolicy,
     KernelView,
@@ -33,7 +32,7 @@ class MaxUtilSettings(Settings):
     knapsack: Knapsack = "bitset"
 
 
-def cons_max_util(view: KernelView, rates: Box) -> None:
+def cons_max_util(view: KernelView, rates: list[Number]) -> None:
     """Grant by Cons-MaxUtil; with ``top`` also grant what is left, in FCFS order."""
     if view.limits.own_peaks:
         mark_by_value(view, rates, view.limits.storage * view.limits.slack)
@@ -47,7 +46,7 @@ def cons_max_util(view: KernelView, rates: Box) -> None:
         top_up(view, rates, left)
 
 
-def mark_by_value(view: KernelView, rates: Box, room: Number) -> None:
+def mark_by_value(view: KernelView, rates: list[Number], room: Number) -> None:
     """Grant the subset of requests with the most units whose peak rates fit into *room*
     (rule 26).
 
@@ -126,7 +125,7 @@ def add_states(
     rows[j + 2] = at
 
 
-def mark_best(view: KernelView, rates: Box) -> None:
+def mark_best(view: KernelView, rates: list[Number]) -> None:
     """Grant the better of two: the fullest subset, or the largest saturating request.
 
     If both have the same value, the one with the earlier request in FCFS order is
@@ -155,7 +154,7 @@ def mark_best(view: KernelView, rates: Box) -> None:
         rates[alone] = view.jobs[view.out[alone]].peak
 
 
-def mark_subset(view: KernelView, rates: Box, total: int) -> None:
+def mark_subset(view: KernelView, rates: list[Number], total: int) -> None:
     """Grant the fullest subset of the requests that do not saturate the storage.
 
     These have *total* units together. Of equal subsets the lexicographically first is
@@ -184,30 +183,32 @@ def reaches(view: KernelView, k: int, units: int) -> bool:
     """Return whether some subset of the requests from *k* on has exactly *units*
     units.
     """
-    return (view.bits[k][units // view.width] >> (units % view.width)) & 1 == 1
+    word = view.bits[k * view.words + units // view.width]
+    return (word >> (units % view.width)) & 1 == 1
 
 
 def subset_sums(view: KernelView) -> None:
     """Fill the table of :func:`mark_subset` from the last request to the first."""
+    bits = view.bits
     width = view.width
-    words = view.limits.capacity_units // width + 1
     mask = (1 << width) - 1
-    for word in range(words):
-        view.bits[view.size][word] = 0
-    view.bits[view.size][0] = 1
+    before = view.size * view.words
+    for word in range(view.words):
+        bits[before + word] = 0
+    bits[before] = 1
     for k in range(view.size - 1, -1, -1):
         units = view.jobs[view.out[k]].units
-        before = view.bits[k + 1]
-        row = view.bits[k]
+        before = (k + 1) * view.words
+        row = k * view.words
         jump = units // width
         shift = units % width
-        for word in range(words):
-            bits = before[word]
+        for word in range(view.words):
+            sums = bits[before + word]
             if units < view.limits.saturating_units and word >= jump:
-                bits |= (before[word - jump] << shift) & mask
+                sums |= (bits[before + word - jump] << shift) & mask
                 if shift > 0 and word > jump:
-                    bits |= before[word - jump - 1] >> (width - shift)
-            row[word] = bits
+                    sums |= bits[before + word - jump - 1] >> (width - shift)
+            bits[row + word] = sums
 
 
 def by_program(view: View, top: bool) -> Rates:
@@ -217,8 +218,7 @@ def by_program(view: View, top: bool) -> Rates:
     Raise UsageError if requests have peak rates of their own that are not whole
     numbers, and BackendFailureError if CP-SAT finds no answer.
     """
-    # Imported here, because the cache key of compiled kernels includes a module's
-    # imports.
+    # Imported here, because CP-SAT takes long to import.
     from ioopt.models.batch_io.max_util import MaxUtilModel
     from ioopt.solvers.backends.answer import BackendLimits
     from ioopt.solvers.backends.cpsat_program import solve_by_cpsat

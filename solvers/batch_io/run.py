@@ -2,9 +2,10 @@
 
 from typing import Literal
 
-from ioopt.compiled.choice import use_machine_code
+from ioopt.compiled.library import maker, why_plain
+from ioopt.compiled.memory import Maker, Plain
 from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View, slow_down
-from ioopt.errors import InstanceError, OutOfTime, UsageError
+from ioopt.errors import BackendMissingError, InstanceError, OutOfTime, UsageError
 from ioopt.models.batch_io.bounds import delay_bounds, mean_response_bound, most_granted
 from ioopt.options import Deadline
 from ioopt.problems.batch_io import (
@@ -80,7 +81,6 @@ def solve(
                 arithmetic=settings.arithmetic,
                 engine=settings.engine,
                 rates="no" if request.trials else settings.rates,
-                trials=request.trials,
                 deadline=request.deadline,
                 drawn=False,
             )
@@ -117,7 +117,6 @@ def simulate(
     arithmetic: Literal["float", "exact"] = "float",
     engine: Engine = "auto",
     rates: Recording = "auto",
-    trials: int = 0,
     deadline: Deadline | None = None,
     drawn: bool = True,
 ) -> Simulation:
@@ -133,7 +132,7 @@ def simulate(
     if rates == "auto":
         record = phases <= _most_recorded(deadline)
     until = _end_of_run(deadline, record, phases)
-    run = run_trace(trace, policy, plan.loop, engine, record, until, trials)
+    run = run_trace(trace, policy, plan.loop, engine, record, until)
     metrics: dict[str, float | None] = {}
     for name, value in metrics_of(trace, run).items():
         metrics[name] = None if value is None else float(value)
@@ -181,33 +180,50 @@ def run_trace(
     engine: Engine = "auto",
     record_rates: bool = False,
     deadline: Deadline | None = None,
-    trials: int = 0,
     starts: Starts | None = None,
 ) -> Run:
     """Simulate *trace* under *policy* on the chosen engine.
 
     *starts* fixes when and where jobs start. Raise UsageError if the compiled engine is
-    asked for something that it cannot do, and OutOfTime if the deadline passes.
+    asked for something that it cannot do, BackendMissingError if there is none, and
+    OutOfTime if the deadline passes.
     """
-    unable = _not_compiled(trace, policy, loop)
-    if engine == "compiled" and unable:
-        raise UsageError(f"engine=compiled cannot run with {unable}; use engine=python")
-    if engine == "auto" and unable:
-        engine = "python"
-    if loop == "open":
-        free = _run(trace, NO_CONGESTION, engine, False, None, deadline, trials)
-        starts = free.start, free.block
-        run = _run(trace, policy, engine, record_rates, starts, deadline, trials)
-        run.units = free.units
-        return run
-    return _run(trace, policy, engine, record_rates, starts, deadline, trials)
+    deadline = deadline or Deadline(None)
+    make = _maker(trace, policy, loop, engine)
+    if loop == "closed":
+        return _run(trace, policy, make, record_rates, starts, deadline)
+    free = _run(trace, NO_CONGESTION, make, False, None, deadline)
+    starts = free.start, free.block
+    run = _run(trace, policy, make, record_rates, starts, deadline)
+    run.units = free.units
+    return run
 
 
-def _not_compiled(trace: Trace, policy: IoPolicy, loop: Loop) -> str:
-    """Return why the compiled engine cannot run *trace*; an empty string if it can."""
+def _maker(trace: Trace, policy: IoPolicy, loop: Loop, engine: Engine) -> Maker:
+    """Return what makes and runs the kernels for *trace*: compiled ones if there are
+    any that can run it, unless *engine* asks for plain Python.
+    """
+    if engine == "python":
+        return Plain()
+    # The largest number is the square of a job's nodes, or the nodes of all jobs.
+    most = max([sum(trace.allocated), *(nodes * nodes for nodes in trace.allocated)])
+    make = maker(most)
+    unable = _not_compiled(trace, policy, loop, make)
+    if engine == "compiled":
+        if unable:
+            raise UsageError(
+                f"engine=compiled cannot run with {unable}; use engine=python"
+            )
+        if not make.compiled:
+            raise BackendMissingError(f"engine=compiled: {why_plain()}")
+    return Plain() if unable else make
+
+
+def _not_compiled(trace: Trace, policy: IoPolicy, loop: Loop, make: Maker) -> str:
+    """Return why *make* cannot run *trace* compiled; an empty string if it can."""
     if trace.limits.exact:
         return "arithmetic=exact"
-    if not policy.compilable:
+    if policy.grant is not None and not (policy.is_text and make.has(policy.grant)):
         return f"policy={policy.name}"
     states = 0
     if trace.limits.own_peaks and policy.tabulates:
@@ -220,24 +236,17 @@ def _not_compiled(trace: Trace, policy: IoPolicy, loop: Loop) -> str:
 def _run(
     trace: Trace,
     policy: IoPolicy,
-    engine: Engine,
+    make: Maker,
     record_rates: bool,
     starts: Starts | None,
-    deadline: Deadline | None,
-    trials: int,
+    deadline: Deadline,
 ) -> Run:
-    deadline = deadline or Deadline(None)
     seconds = (
         PLAIN_SECONDS_PER_JOB * len(trace) + PLAIN_SECONDS_PER_PHASE * trace.num_phases
     )
-    if engine == "auto" and use_machine_code(
-        "batch I/O", deadline, seconds * (trials or 1)
-    ):
-        engine = "compiled"
-    pace = Pace(deadline, seconds, policy is BASE_LINE)
-    fast = engine == "compiled"
+    pace = Pace(deadline, seconds / make.times, policy is BASE_LINE)
     return simulate_trace(
-        trace, policy, record_rates=record_rates, starts=starts, pace=pace, fast=fast
+        trace, policy, make, record_rates=record_rates, starts=starts, pace=pace
     )
 
 
@@ -278,5 +287,5 @@ def view_of(
     requests = [Request.of(item, problem.machine, limits) for item in problem.requests]
     requests.sort(key=lambda request: request.key)
     if any(map(limits.has_own_peak, requests)):
-        limits = limits._replace(own_peaks=True)
+        limits = limits.with_own_peaks()
     return View(limits, limits.number(problem.now_seconds), requests)

@@ -11,8 +11,7 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from ioopt.compiled import Box
-from ioopt.decisions.batch_io import IoPolicy, KernelView
+from ioopt.decisions.batch_io import IoPolicy, KernelView, number
 from ioopt.decisions.ordering import Number
 from ioopt.solvers.batch_io.settings import Settings
 
@@ -50,14 +49,12 @@ def set_of(iteration: Number) -> int:
     return k - 1
 
 
-def _ten(number: Number) -> Number:
-    """Return 10 in the number type of *number*."""
-    if isinstance(number, Fraction):
-        return Fraction(10)
-    return 10.0
+def _ten(value: Number) -> Number:
+    """Return 10 in the number type of *value*."""
+    return number(10, isinstance(value, Fraction))
 
 
-def set_10(view: KernelView, rates: Box) -> None:
+def set_10(view: KernelView, rates: list[Number]) -> None:
     """Grant by Set-10; the ``weight`` of a request is 10^-set.
 
     ``positions`` are the first requests of the sets. ``order`` sorts the sets by peak

@@ -2,16 +2,25 @@
 row in the registry.
 """
 
+import ctypes
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
 from batch_io_traces import by_hand
 from conftest import ROOT
 
+sys.path.insert(0, str(ROOT / "scripts" / "tools"))
+
+from ctext.translate import translate
+
 import ioopt
 import ioopt.solvers.batch_io as policies
 from ioopt import registry
 from ioopt.cli.main import main
+from ioopt.compiled import library
 from ioopt.embed import IoArbiter
 from ioopt.families import batch_io as rows
 
@@ -68,13 +77,37 @@ def test_the_page_s_policy_is_simulated_live_and_on_the_command_line(installed, 
     )
 
 
+@pytest.fixture
+def in_c(installed, tmp_path, monkeypatch):
+    """The engine and the page's policy, put into C and compiled, as after
+    ``scripts/tools/kernels.py`` and an installation.
+    """
+    root = tmp_path / "root"
+    folder = root / "ioopt" / "solvers" / "batch_io"
+    folder.mkdir(parents=True)
+    (folder / "shortest.py").write_text((tmp_path / "shortest.py").read_text())
+    for room in (ROOT / "ioopt").iterdir():
+        if room.name != "solvers":
+            (root / "ioopt" / room.name).symlink_to(room)
+    engine = "ioopt.sim.batch_io.engine:"
+    entries = (f"{engine}advance", "ioopt.solvers.batch_io.shortest:shortest_first")
+    source = tmp_path / "kernels.c"
+    source.write_text(translate(root, entries))
+    built = tmp_path / "kernels.so"
+    flags = ("-w", "-O0", "-fwrapv", "-ffp-contract=off", "-shared", "-fPIC")
+    subprocess.run(["gcc", *flags, "-o", built, source, "-lm"], check=True)
+    monkeypatch.setattr(library, "loaded", lambda: ctypes.CDLL(str(built)))
+    return installed
+
+
 @pytest.mark.slow
-def test_its_machine_code_decides_as_its_function_does(installed):
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not here")
+def test_its_machine_code_decides_as_its_function_does(in_c):
     """On the bundled traces both engines give the same schedule to the bit."""
     for trace in (TRACE, "small-8"):
         plain, compiled = (
             ioopt.solve(
-                trace, installed, settings={"engine": engine}, time_limit=None
+                trace, in_c, settings={"engine": engine}, time_limit=None
             ).schedule
             for engine in ("python", "compiled")
         )

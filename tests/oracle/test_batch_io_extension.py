@@ -4,6 +4,7 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 
 from tests.batch_io_extension_traces import random_extension
+from tests.conftest import needs_kernels
 from tests.oracle.batch_io_compare import differences, policy_of
 
 KINDS = {
@@ -21,6 +22,8 @@ def case(kind: str, seeds: range, engines: tuple[str, ...], slow: bool) -> Param
     """Seeds of a kind, and the engines compared with the reference on each."""
     name = f"{kind}-{seeds.start}-{seeds.stop}-{'-'.join(engines)}"
     marks = [pytest.mark.slow] if slow else []
+    if "compiled" in engines:
+        marks.append(needs_kernels)
     return pytest.param(kind, seeds, engines, marks=marks, id=name)
 
 
@@ -29,7 +32,8 @@ CASES = []
 for kind in KINDS:
     CASES.append(case(kind, range(25), ("python", "exact"), slow=False))
     CASES.append(case(kind, range(25, 40), ("exact",), slow=False))
-    CASES.append(case(kind, range(100), ("compiled",), slow=True))
+    CASES.append(case(kind, range(25), ("compiled",), slow=False))
+    CASES.append(case(kind, range(25, 100), ("compiled",), slow=True))
     last = 2100 if kind == "mixed" else 1100
     for at in range(100, last, BLOCK):
         CASES.append(case(kind, range(at, at + BLOCK), ALL, slow=True))

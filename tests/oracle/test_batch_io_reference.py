@@ -12,11 +12,11 @@ import pytest
 
 import ioopt
 from tests.batch_io_traces import POLICIES, by_hand, random_trace
-from tests.conftest import shared_files, worked_case
+from tests.conftest import needs_kernels, shared_files, worked_case
 from tests.oracle.batch_io_compare import RUNS, differences, differences_of
 from tests.oracle.batch_io_reference import Reference
 
-TOGETHER = [("python", "exact"), pytest.param(("compiled",), marks=pytest.mark.slow)]
+TOGETHER = [("python", "exact"), pytest.param(("compiled",), marks=needs_kernels)]
 """Engines that one run of the reference is compared with."""
 
 

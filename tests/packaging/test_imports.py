@@ -94,7 +94,6 @@ LAYERS = (
         "checking",
         "comparing",
         "pictures",
-        "kernels",
     },
     {"explaining", "building", "library"},
     {"embed", "campaign", "advice", "budget"},

@@ -72,6 +72,14 @@ def real_mod(a: float, b: float) -> float:
     return a % b
 
 
+def plain_ulp(a: float) -> float:
+    return math.log10(0.5 + abs(a)) + math.ulp(a)
+
+
+def digits(a: float) -> float:
+    return math.log10(0.5 + abs(a)) + math.ulp(a) * 10.0 ** math.floor(a)
+
+
 def mixed(a: int, b: float) -> float:
     return a * b - a / 3 + max(a, b) - min(2, a, b)
 
@@ -106,10 +114,14 @@ def test_numbers_are_those_of_python(tmp_path):
     """``-7 // 2`` is -4 and ``-7 % 2`` is 1 in Python, -3 and -1 in C."""
     names = (
         *("floors", "real_floor", "real_mod", "mixed", "powers", "bits", "parts"),
-        "logic",
+        *("logic", "digits", "plain_ulp"),
     )
     python, c = made(tmp_path, NUMBERS, *names)
     assert c.text_floors(-7, 2) == -4 * 1000 + 1 == python.floors(-7, 2)
+    for extreme in (0.0, 5e-324, -5e-324, 1e308, 1.7976931348623157e308):
+        wanted = math.log10(0.5 + abs(extreme)) + math.ulp(extreme)
+        assert c.text_plain_ulp(extreme) == wanted
+    assert c.text_plain_ulp(math.inf) == math.inf
     draw = random.Random(46)
     for _ in range(3000):
         whole = [draw.randint(-50, 50) for _ in range(2)]
@@ -123,6 +135,7 @@ def test_numbers_are_those_of_python(tmp_path):
             ("real_floor", real),
             ("real_mod", real),
             ("powers", real),
+            ("digits", real[:1]),
             ("mixed", [whole[0], real[0]]),
             ("parts", real[:1]),
         ):
@@ -402,6 +415,93 @@ def test_numbers_that_c_cannot_hold_are_refused(tmp_path):
     assert list(copied) == [5, 1, 2] and frozen[0] == 0
 
 
+FUNCTIONS = """
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ioopt.compiled.text import in_c
+
+
+@dataclass(slots=True)
+class Store:
+    size: int
+    order: list[int]
+
+
+Rule = Callable[[Store, list[float]], None]
+
+
+def doubled(store: Store, rates: list[float]) -> None:
+    for k in store.order:
+        rates[k] = 2.0 * store.size
+
+
+def halved(store: Store, rates: list[float]) -> None:
+    for k in range(len(rates)):
+        rates[k] = rates[k] / 2 + k
+
+
+def by_swaps(keys: list[float], order: list[int]) -> None:
+    for place in range(len(order)):
+        at = place
+        while at > 0 and keys[order[at]] < keys[order[at - 1]]:
+            order[at], order[at - 1] = order[at - 1], order[at]
+            at -= 1
+
+
+@in_c(by_swaps)
+def sort(keys: list[float], order: list[int]) -> None:
+    order[:] = sorted(order, key=keys.__getitem__)
+
+
+def decide(store: Store, rates: list[float], rule: Rule, times: int) -> float:
+    for _ in range(times):
+        rule(store, rates)
+    sort(rates, store.order)
+    return rates[store.order[0]]
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("rule", "rates", "order"),
+    [
+        # Twice 7 for two of them, which stay in order.
+        ("doubled", [14.0, 1.0, 14.0], [2, 0]),
+        # 2 -> 1 -> .5; 1 -> 1.5 -> 1.75; 3 -> 3.5 -> 3.75
+        ("halved", [0.5, 1.75, 3.75], [0, 2]),
+    ],
+)
+def test_a_function_can_be_a_parameter_and_be_replaced_in_c(
+    tmp_path, rule, rates, order
+):
+    text, library = made(tmp_path, FUNCTIONS, "decide", "doubled", "halved")
+    for make in (Plain(), Machine(library)):
+        store = make.table(text.Store, size=7, order=make.ints([2, 0]))
+        found = make.floats([2.0, 1.0, 3.0])
+        decide = make.function(text.decide)
+        least = decide(store, found, make.function(getattr(text, rule)), 2)
+        assert (least, list(found), list(store.order)) == (
+            rates[order[0]],
+            rates,
+            order,
+        )
+        # A list can also be passed from Python.
+        make.function(text.halved)(store, found)
+        assert found[0] == rates[0] / 2
+
+
+@needs_compiler
+def test_only_functions_of_ioopt_are_taken_for_compiled(tmp_path):
+    """A function of a user may have the name of one that was compiled."""
+    text, library = made(tmp_path, FUNCTIONS, "doubled")
+    make = Machine(library)
+    assert not make.has(text.doubled) and Plain().has(text.doubled)
+    text.doubled.__module__ = "ioopt.text"
+    assert not make.has(text.doubled)  # in C it is text_doubled
+    assert not make.has(lambda store, rates: None)
+
+
 HEAD = """
 from dataclasses import dataclass
 
@@ -489,6 +589,19 @@ def test_what_has_no_translation_is_refused_with_its_line(tmp_path, body, messag
         ("def f(*a: int) -> int:\n    return 1\n", "parameters that are not plain"),
         ("@other\ndef f(a: int) -> int:\n    return 1\n", "decorator other is not"),
         ("def g(a: int) -> int:\n    return 1\n", "there is no function f"),
+        (
+            "def f(a: Callable[..., int]) -> int:\n    return 1\n",
+            "name the types of the parameters",
+        ),
+        (
+            "def f(a: Callable[[int], int]) -> int:\n    return a(1, 2)\n",
+            "this function takes 1 values in order",
+        ),
+        (
+            "@in_c(other)\ndef g(a: int) -> int:\n    return 1\n\n\n"
+            "def f(a: int) -> int:\n    return g(a)\n",
+            "other is no function of the text",
+        ),
     ],
 )
 def test_a_function_without_types_is_refused(tmp_path, text, message):

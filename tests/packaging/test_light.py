@@ -61,10 +61,6 @@ def test_what_needs_an_extra_names_it(light):
         (("plot", "r.json", "-o", "r.png"), "plot"),
         (("doctor", "--compile"), "fast"),
         (("serve", "--http", "0", "--token-file", "token"), "serve"),
-        (
-            ("solve", "two-writers", "--solver", "fill", "--set", "engine=compiled"),
-            "fast",
-        ),
     ):
         run = light(*words)
         assert run.returncode == 6, (words, run.stderr)

@@ -338,7 +338,7 @@ def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
     starts = [view.start for view in views]
     ends = [view.end for view in views]
     runtimes = [*map(sub, ends, starts)]
-    ideals = [_ideal(view) for view in views]
+    ideals = [view.ideal for view in views]
     delays = [_delay(view) for view in views]
     slowdowns = []
     for run, ideal in zip(runtimes, ideals):
@@ -382,7 +382,7 @@ def limits_of(terms: Terms, views: Sequence[JobView]) -> dict[str, float]:
     The bounds on times are reached if no job waits and every request gets its peak
     rate.
     """
-    least = [_ideal(view) for view in views]
+    least = [view.ideal for view in views]
     if terms.problem.options.kill:
         walltimes = (view.job.walltime_seconds for view in views)
         least = [min(pair) for pair in zip(least, walltimes, strict=True)]
@@ -400,11 +400,6 @@ LEAST_ZERO = (
     "node_weighted_io_delay",
 )
 """Metrics that are at least 0 in every schedule."""
-
-
-def _ideal(view: JobView) -> float:
-    """Return the seconds that a job runs without congestion (rule 22)."""
-    return fsum(seconds + volume / view.peak for seconds, volume in view.phases)
 
 
 def _delay(view: JobView) -> float:
@@ -429,8 +424,7 @@ def _useful(view: JobView, begin: float, end: float) -> tuple[float, float]:
     Useful work is the time that the same work takes without congestion (rule 22).
     """
     if begin <= view.start and view.end <= end and not view.killed:
-        work = _ideal(view)
-        return work, work
+        return view.ideal, view.ideal
     moved = [_moved(record, begin, end) for record in view.requests]
     ends = {record.phase: record.last for record in view.requests}
     computing = []

@@ -94,6 +94,8 @@ class JobView(NamedTuple):
     """Pair (compute seconds, I/O bytes) for each phase, after ``repeat`` and the
     expansion factor were applied.
     """
+    ideal: float
+    """Seconds that the job runs without congestion (rule 22)."""
     start: float
     end: float
     killed: bool
@@ -129,6 +131,7 @@ class JobView(NamedTuple):
             nodes=nodes,
             peak=peak,
             phases=phases,
+            ideal=math.fsum([seconds + volume / peak for seconds, volume in phases]),
             start=start,
             end=end,
             killed=bool(row["killed"]),
@@ -144,13 +147,12 @@ def _numbers(records: Sequence[Json]) -> list[Any]:
     """
     rates = [record["rates"] for record in records if record.get("rates") is not None]
     spans = [*chain.from_iterable(rates)]
-    if any(len(span) != 3 for span in spans):
+    if not set(map(len, spans)) <= {3}:
         raise ValueError("a span is not a triple")
     numbers = [*chain.from_iterable(spans)]
-    for record in records:
-        for name in ("request_seconds", "first_grant_seconds", "finish_seconds"):
-            if record[name] is not None:
-                numbers.append(record[name])
+    for name in ("request_seconds", "first_grant_seconds", "finish_seconds"):
+        times = [record[name] for record in records]
+        numbers += [time for time in times if time is not None]
     return numbers
 
 

@@ -7,14 +7,13 @@ outstanding requests and of waiting jobs, not on the length of the trace.
 
 import math
 
-from ioopt.compiled import apart
-from ioopt.decisions.batch_io import GrantFunction
+from ioopt.decisions.batch_io import GrantFunction, KernelView
 from ioopt.decisions.ordering import Number
 from ioopt.sim.batch_io.agenda import collect, next_time, overdue
 from ioopt.sim.batch_io.boxes import tolerance
 from ioopt.sim.batch_io.jobs import finish, go_on, kill, start
 from ioopt.sim.batch_io.plans import boxed_pass
-from ioopt.sim.batch_io.state import ENDED, TRANSFERRING, Clock, Job, Tables
+from ioopt.sim.batch_io.state import ENDED, TRANSFERRING, Clock, Job, System
 from ioopt.sim.batch_io.storage import apply_decision, set_clock
 from ioopt.sim.batch_io.waiting import (
     arrive,
@@ -31,21 +30,19 @@ from ioopt.sim.batch_io.waiting import (
 )
 
 
-@apart
-def run_queue(run: Tables, clock: Clock) -> None:
+def run_queue(run: System, clock: Clock) -> None:
     """Make a pass over the queue; repeat it while a pass starts a job that ends at once
     (rule 1).
     """
     again = True
-    while again and clock.waiting and (clock.free or run.keeps):
-        if run.boxed:
+    while again and clock.waiting and (clock.free or run.rules.keeps):
+        if run.rules.boxed:
             again = boxed_pass(run, clock)
         else:
             again = batch_pass(run, clock)
 
 
-@apart
-def batch_pass(run: Tables, clock: Clock) -> bool:
+def batch_pass(run: System, clock: Clock) -> bool:
     """Make one pass over the batch queue without boxes (rules 19 and 20).
 
     Return whether a job that the pass started ended at once.
@@ -60,7 +57,7 @@ def batch_pass(run: Tables, clock: Clock) -> bool:
         job = run.jobs[run.line[turn]]
         place = find_place(run, clock, job.units, 0, 0)
         if place < 0:
-            if run.easy:
+            if run.rules.easy:
                 again = backfill(run, clock, turn, least) or again
             break
         again = begin(run, clock, job, place) or again
@@ -69,7 +66,7 @@ def batch_pass(run: Tables, clock: Clock) -> bool:
     return again
 
 
-def begin(run: Tables, clock: Clock, job: Job, place: int) -> bool:
+def begin(run: System, clock: Clock, job: Job, place: int) -> bool:
     """Start *job* in the units from *place* on; return whether the job ended at
     once.
     """
@@ -78,8 +75,7 @@ def begin(run: Tables, clock: Clock, job: Job, place: int) -> bool:
     return job.status == ENDED
 
 
-@apart
-def backfill(run: Tables, clock: Clock, turn: int, least: int) -> bool:
+def backfill(run: System, clock: Clock, turn: int, least: int) -> bool:
     """Start jobs that wait behind position *turn* of the queue and do not delay the
     reservation of the job there (rule 20).
 
@@ -98,9 +94,9 @@ def backfill(run: Tables, clock: Clock, turn: int, least: int) -> bool:
     extra = 0  # units left beside the reservation of a flat machine
     avoid = 0  # first unit of the reserved block, and its length in units
     length = 0
-    no_short = run.total + 1
-    no_long = run.total + 1
-    if run.short_behind:
+    no_short = run.rules.total + 1
+    no_long = run.rules.total + 1
+    if run.rules.short_behind:
         line_up_rest(run, clock, turn + 1)
     while turn + 1 < clock.lined_up and clock.free >= least:
         turn += 1
@@ -110,7 +106,7 @@ def backfill(run: Tables, clock: Clock, turn: int, least: int) -> bool:
             continue
         if not reserved:
             reserved = True
-            if run.partition:
+            if run.rules.partition:
                 until, avoid = reserve_block(run, clock, head.units)
                 length = head.units
             else:
@@ -121,7 +117,7 @@ def backfill(run: Tables, clock: Clock, turn: int, least: int) -> bool:
             continue
         if short:
             place = find_place(run, clock, units, 0, 0)
-        elif run.partition:
+        elif run.rules.partition:
             place = find_place(run, clock, units, avoid, length)
         elif units <= extra:
             place = 0
@@ -139,7 +135,7 @@ def backfill(run: Tables, clock: Clock, turn: int, least: int) -> bool:
     return again
 
 
-def reserve_flat(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
+def reserve_flat(run: System, clock: Clock, units: int) -> tuple[Number, int]:
     """Reserve *units* of a flat machine at the earliest time at which they are
     predicted to be free.
 
@@ -157,7 +153,7 @@ def reserve_flat(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
     return time, free - units
 
 
-def reserve_block(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
+def reserve_block(run: System, clock: Clock, units: int) -> tuple[Number, int]:
     """Reserve a block of *units* at the earliest time at which such a block is
     predicted to be free.
 
@@ -168,7 +164,8 @@ def reserve_block(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
     best = clock.now
     best_place = 0
     sooner = math.inf
-    for place in range(0, run.total - units + 1, units):
+    for block in range(run.rules.total // units):
+        place = block * units
         time = max(clock.now, block_free_from(run, clock, place, units))
         if time < sooner:
             best = time
@@ -177,12 +174,12 @@ def reserve_block(run: Tables, clock: Clock, units: int) -> tuple[Number, int]:
     return best, best_place
 
 
-def advance(run: Tables, clock: Clock, decide: GrantFunction, instants: int) -> bool:
+def advance(run: System, clock: Clock, decide: GrantFunction, instants: int) -> bool:
     """Simulate at most *instants* instants; return whether the run is not finished
     yet.
     """
     for _ in range(instants):
-        if run.record and clock.num_spans > run.span_room:
+        if run.rules.record and clock.num_spans > run.spans.room:
             return True
         arrival = run.arrivals[clock.arrived]
         instant = min(next_time(run, clock), arrival)
@@ -190,20 +187,20 @@ def advance(run: Tables, clock: Clock, decide: GrantFunction, instants: int) -> 
             return False
         open_instant(run, clock, instant)
         end_due(run, clock)
-        if run.kill:
+        if run.rules.kill:
             kill_overdue(run, clock)
         if arrival <= clock.now:
             take_arrivals(run, clock)
         if clock.queue_changed:
             look(run, clock)
         if clock.changed:
-            clock.changed = 0
+            clock.changed = False
             clock.decisions += 1
             apply_decision(run, clock, decide)
     return True
 
 
-def open_instant(run: Tables, clock: Clock, instant: Number) -> None:
+def open_instant(run: System, clock: Clock, instant: Number) -> None:
     """Set the clock to *instant*, or to the last arrival that counts as the same time
     (rule 2).
 
@@ -219,57 +216,63 @@ def open_instant(run: Tables, clock: Clock, instant: Number) -> None:
     clock.events += 1
 
 
-def end_due(run: Tables, clock: Clock) -> None:
+def end_due(run: System, clock: Clock) -> None:
     """End the requests and the compute phases that are due; if this makes others due,
     end these too.
     """
-    slack = 0.0
-    clock.more = 1
+    slack = run.limits.zero
+    clock.more = True
     while clock.more:
-        clock.more = 0
-        if run.shared:
+        clock.more = False
+        if run.rules.shared:
             set_clock(run, clock)
             slack = clock.rho * (clock.until - clock.now)
         for k in range(collect(run, clock, slack)):
-            job = run.jobs[run.due[k]]
+            job = run.jobs[run.agenda.due[k]]
             if job.status == TRANSFERRING:
                 finish(run, clock, job)
             else:
                 go_on(run, clock, job)
-            if run.event and clock.queue_changed:
+            if run.rules.event and clock.queue_changed:
                 look(run, clock)
 
 
-def kill_overdue(run: Tables, clock: Clock) -> None:
+def kill_overdue(run: System, clock: Clock) -> None:
     """Kill the jobs that have reached their walltime."""
     for k in range(overdue(run, clock)):
-        job = run.jobs[run.due[k]]
+        job = run.jobs[run.agenda.due[k]]
         if job.status != ENDED:
             kill(run, clock, job)
-            if run.event:
+            if run.rules.event:
                 look(run, clock)
 
 
-def take_arrivals(run: Tables, clock: Clock) -> None:
+def take_arrivals(run: System, clock: Clock) -> None:
     """Put the jobs that arrive now into the queue; in an open-loop run, start them."""
     while run.arrivals[clock.arrived] <= clock.now:
-        job = run.jobs[run.arrival_jobs[int(clock.arrived)]]
+        job = run.jobs[run.arrival_jobs[clock.arrived]]
         clock.arrived += 1
-        clock.queue_changed = 1
-        if run.closed:
+        clock.queue_changed = True
+        if run.rules.closed:
             arrive(run, clock, job)
-            if run.event:
+            if run.rules.event:
                 look(run, clock)
         else:
             start(run, clock, job)
 
 
-def look(run: Tables, clock: Clock) -> None:
+def look(run: System, clock: Clock) -> None:
     """Make a pass over the queue, and record that no further pass is due (rules 1 and
     36).
 
     Jobs that end within the pass do not cause another one.
     """
-    if run.closed:
+    if run.rules.closed:
         run_queue(run, clock)
-    clock.queue_changed = 0
+    clock.queue_changed = False
+
+
+def never_asked(view: KernelView, rates: list[Number]) -> None:
+    """Stand in for the grant function of a policy that always grants peak rates; it is
+    never called.
+    """

@@ -2,20 +2,21 @@
 
 from ioopt.sim.batch_io import state
 from ioopt.sim.batch_io.agenda import leave_slot, take_slot
-from ioopt.sim.batch_io.state import Clock, Job, Tables
+from ioopt.sim.batch_io.state import Clock, Job, System
 from ioopt.sim.batch_io.storage import issue, leave, use
 from ioopt.sim.batch_io.waiting import vacate
 
 
-def start(run: Tables, clock: Clock, job: Job) -> None:
+def start(run: System, clock: Clock, job: Job) -> None:
     """Start *job* now with its first phase."""
     job.start = clock.now
+    run.requests[job.number].start = clock.now
     take_slot(run, clock.num_running, job)
     clock.num_running += 1
     begin_phase(run, clock, job, job.place)
 
 
-def begin_phase(run: Tables, clock: Clock, job: Job, place: int) -> None:
+def begin_phase(run: System, clock: Clock, job: Job, place: int) -> None:
     """Begin the next compute or request of *job*, searching from phase *place* on.
 
     Phases that neither compute nor move bytes are skipped (rule 3). If no phase is
@@ -25,14 +26,15 @@ def begin_phase(run: Tables, clock: Clock, job: Job, place: int) -> None:
     while place < last:
         seconds = run.compute[place]
         if seconds > 0:
-            job.compute_so_far += seconds
+            run.requests[job.number].compute_so_far += seconds
             job.began = clock.now
             job.place = place
             job.status = state.COMPUTING
             end = clock.now + seconds
             if end <= clock.until:
-                clock.more = 1
-            job.due = run.times[job.slot] = end
+                clock.more = True
+            job.due = end
+            run.agenda.times[job.slot] = end
             return
         if run.volume[place] > 0:
             issue(run, clock, job, place)
@@ -41,7 +43,7 @@ def begin_phase(run: Tables, clock: Clock, job: Job, place: int) -> None:
     end_job(run, clock, job)
 
 
-def go_on(run: Tables, clock: Clock, job: Job) -> None:
+def go_on(run: System, clock: Clock, job: Job) -> None:
     """Continue *job* after the compute part of its phase: issue the request of the
     phase, if it has one.
     """
@@ -53,32 +55,32 @@ def go_on(run: Tables, clock: Clock, job: Job) -> None:
         begin_phase(run, clock, job, place + 1)
 
 
-def finish(run: Tables, clock: Clock, job: Job) -> None:
+def finish(run: System, clock: Clock, job: Job) -> None:
     """Continue *job* with its next phase after its request has finished."""
     leave(run, clock, job)
     run.finish[job.place] = clock.now
-    job.ideal_so_far += job.volume / job.peak
+    run.requests[job.number].ideal_so_far += job.volume / job.peak
     begin_phase(run, clock, job, job.place + 1)
 
 
-def kill(run: Tables, clock: Clock, job: Job) -> None:
+def kill(run: System, clock: Clock, job: Job) -> None:
     """End *job* at its walltime (rule 21)."""
     if job.status == state.TRANSFERRING:
         leave(run, clock, job)
     else:
         use(run, clock, job.began, clock.now, job.nodes)
-    job.killed = 1
+    job.killed = True
     end_job(run, clock, job)
 
 
-def end_job(run: Tables, clock: Clock, job: Job) -> None:
+def end_job(run: System, clock: Clock, job: Job) -> None:
     """End *job*: remove it from the running jobs and free its units."""
     job.end = clock.now
     job.status = state.ENDED
     clock.ended += 1
-    clock.queue_changed = 1
-    clock.freed = 1
+    clock.queue_changed = True
+    clock.freed = True
     clock.num_running -= 1
     leave_slot(run, job, clock.num_running)
-    if run.closed:
+    if run.rules.closed:
         vacate(run, clock, job)

@@ -6,7 +6,6 @@ A box reserves a number of units from one time to another
 
 import math
 
-from ioopt.compiled import apart
 from ioopt.decisions.ordering import Number
 from ioopt.sim.batch_io.boxes import (
     blocked_at,
@@ -20,19 +19,18 @@ from ioopt.sim.batch_io.boxes import (
     units_free,
 )
 from ioopt.sim.batch_io.jobs import start
-from ioopt.sim.batch_io.state import ENDED, NOBODY, Clock, Job, Tables
+from ioopt.sim.batch_io.state import ENDED, NOBODY, Clock, Job, System
 from ioopt.sim.batch_io.waiting import close_pass, line_up, line_up_rest, occupy
 
 
-@apart
-def boxed_pass(run: Tables, clock: Clock) -> bool:
+def boxed_pass(run: System, clock: Clock) -> bool:
     """Plan the waiting jobs in boxes in one pass over the queue, and start those that
     can start.
 
     Return whether a job that the pass started ended at once.
     """
     line_up(run, clock)
-    if run.conservative:
+    if run.rules.conservative:
         again = conservative_pass(run, clock)
     else:
         again = numbered_pass(run, clock)
@@ -40,18 +38,16 @@ def boxed_pass(run: Tables, clock: Clock) -> bool:
     return again
 
 
-@apart
-def can_start(run: Tables, clock: Clock, job: Job) -> bool:
+def can_start(run: System, clock: Clock, job: Job) -> bool:
     """Return whether the units of *job* are free at this moment, whatever the boxes say
     (rule 36).
     """
     if job.units > clock.free:
         return False
-    return not run.numbered or units_free(run, job)
+    return not run.rules.numbered or units_free(run, job)
 
 
-@apart
-def begin(run: Tables, clock: Clock, job: Job, length: Number) -> bool:
+def begin(run: System, clock: Clock, job: Job, length: Number) -> bool:
     """Start *job* in its units; return whether the job ended at once.
 
     Until the end of the pass the job has a box of *length* seconds.
@@ -65,14 +61,13 @@ def begin(run: Tables, clock: Clock, job: Job, length: Number) -> bool:
     return False
 
 
-def drop_boxes(run: Tables, clock: Clock) -> None:
+def drop_boxes(run: System, clock: Clock) -> None:
     """Delete the boxes of all waiting jobs."""
     for turn in range(clock.lined_up):
         drop(run.jobs[run.line[turn]])
 
 
-@apart
-def numbered_pass(run: Tables, clock: Clock) -> bool:
+def numbered_pass(run: System, clock: Clock) -> bool:
     """Make one pass of EASY backfilling or of plain FCFS with numbered units (rule 32).
 
     Return whether a job that the pass started ended at once.
@@ -89,18 +84,17 @@ def numbered_pass(run: Tables, clock: Clock) -> bool:
             continue
         if blocked_at(run, clock, job, 0) == NOBODY and can_start(run, clock, job):
             again = begin(run, clock, job, job.walltime) or again
-        elif not run.easy:
+        elif not run.rules.easy:
             break
         elif not reserved:
             reserved = True
             put(run, clock, job, first_fit(run, clock, job), job.length)
-            if run.short_behind:
+            if run.rules.short_behind:
                 line_up_rest(run, clock, turn)
     return again
 
 
-@apart
-def conservative_pass(run: Tables, clock: Clock) -> bool:
+def conservative_pass(run: System, clock: Clock) -> bool:
     """Give every waiting job a box, its old one or a new one (rules 33 and 34).
 
     Return whether a job that the pass started ended at once. If the plan is rebuilt at
@@ -111,11 +105,11 @@ def conservative_pass(run: Tables, clock: Clock) -> bool:
     jobs = run.jobs
     again = False
     every = clock.freed
-    clock.freed = 0
-    if run.rebuild or missed(run, clock):
+    clock.freed = False
+    if run.rules.rebuild or missed(run, clock):
         drop_boxes(run, clock)
     last = startable(run, clock, clock.lined_up)
-    if run.rebuild and not last:
+    if run.rules.rebuild and not last:
         return False
     lay_out(run, clock)
     turn = 0
@@ -129,7 +123,7 @@ def conservative_pass(run: Tables, clock: Clock) -> bool:
         put(run, clock, job, first_fit(run, clock, job), job.length)
         if job.box_start == clock.now and can_start(run, clock, job):
             length = job.walltime
-            if behind and run.rebuild:
+            if behind and run.rules.rebuild:
                 length = job.length
             again = begin(run, clock, job, length) or again
             last = startable(run, clock, last)
@@ -138,21 +132,20 @@ def conservative_pass(run: Tables, clock: Clock) -> bool:
     return again
 
 
-def startable(run: Tables, clock: Clock, last: int) -> int:
+def startable(run: System, clock: Clock, last: int) -> int:
     """Return how many of the first *last* jobs in the queue a pass must examine.
 
     If the plan is kept from pass to pass, the pass must examine all of these jobs. If
     the plan is rebuilt, the pass stops at the last job for which enough units are free
     now.
     """
-    if run.rebuild:
+    if run.rules.rebuild:
         while last > 0 and run.jobs[run.line[last - 1]].units > clock.free:
             last -= 1
     return last
 
 
-@apart
-def missed(run: Tables, clock: Clock) -> bool:
+def missed(run: System, clock: Clock) -> bool:
     """Return whether a waiting job has missed the start of its box, or a running job
     has passed its walltime.
     """
@@ -162,7 +155,7 @@ def missed(run: Tables, clock: Clock) -> bool:
             return True
     limit = passed(run, clock)
     for k in range(clock.num_running):
-        job = run.jobs[run.running[k]]
+        job = run.jobs[run.agenda.running[k]]
         if job.start + job.walltime <= limit:
             return True
     return False

@@ -24,10 +24,7 @@ def schedule_of(trace: Trace, run: Run) -> Json:
     a rate above 0. Exact runs add ``exact``, with rational numbers as text.
     """
     rates = _by_place(run)
-    times: list[Seconds] = [
-        [float(time) if known(time) else None for time in column]
-        for column in (run.request, run.grant, run.finish)
-    ]
+    times = [_seconds(column) for column in (run.request, run.grant, run.finish)]
     jobs: list[Json] = [{}] * len(trace)
     for j, place in enumerate(trace.position):
         jobs[place] = _job(trace, run, rates, times, j)
@@ -41,6 +38,12 @@ def schedule_of(trace: Trace, run: Run) -> Json:
             name: _text(value) for name, value in metrics_of(trace, run).items()
         }
     return schedule
+
+
+def _seconds(column: list[Number]) -> Seconds:
+    """Return the times of *column* as floats; None for those that are not known."""
+    # A time that is not known is NaN, which does not equal itself.
+    return [float(time) if time == time else None for time in column]
 
 
 def _by_place(run: Run) -> Rates | None:
@@ -115,14 +118,14 @@ def _requests(
     return found
 
 
-def _text(value: Number) -> str | None:
+def _text(value: Number | None) -> str | None:
     """Return *value* as the text of a fraction; None if *value* is unknown."""
     if value is None or not known(value):
         return None
     return str(Fraction(value))
 
 
-def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
+def metrics_of(trace: Trace, run: Run) -> dict[str, Number | None]:
     """Return the metrics of rule 22, in the arithmetic of the run (floats or
     fractions).
 
@@ -137,7 +140,7 @@ def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
     delays = _delays(trace, run)
     nodes = trace.allocated
     last = max((run.end[j] for j in jobs), default=zero)
-    metrics: dict[str, Number] = {
+    metrics: dict[str, Number | None] = {
         "mean_wait_seconds": _mean(
             [run.start[j] - trace.submit[j] for j in jobs], zero
         ),
@@ -175,7 +178,7 @@ def _delays(trace: Trace, run: Run) -> list[Number]:
         for request, finish, volume in zip(
             run.request[phases], run.finish[phases], trace.volume[phases]
         ):
-            if known(finish):
+            if finish == finish:  # not NaN
                 total += finish - request - volume / peak
         delays.append(total)
     return delays

@@ -1,33 +1,30 @@
 """Run the batch I/O simulator, either in plain Python (on floats or Fractions) or
 compiled (on floats).
 
-Plain Python and machine code run the same code, that of
-:mod:`ioopt.sim.batch_io.engine`. On floats the times of both are equal to the bit.
+Both run the same code, that of :mod:`ioopt.sim.batch_io.engine`. On floats the times of
+both are equal to the bit.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ioopt.compiled import Box, compiled
-from ioopt.decisions.batch_io import IoPolicy, KernelView
+from ioopt.compiled.memory import Maker, array_of, column_of
+from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import SimulationError
-from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, Phase
 from ioopt.sim.batch_io import engine
 from ioopt.sim.batch_io.state import (
     WORD,
-    Clock,
     Starts,
-    Tables,
-    clock_record,
-    tables_of,
+    System,
+    clock_of,
+    system_of,
 )
-from ioopt.sim.batch_io.storage import view_of
 from ioopt.sim.batch_io.trace import Run, Spans, Trace
 from ioopt.sim.pace import Pace
 
-FAST_INSTANTS = 4_000
+COMPILED_INSTANTS = 4_000
 """Instants of compiled code between two checks of the deadline."""
 PLAIN_INSTANTS = 64
 """Instants of plain Python between two checks of the deadline."""
@@ -36,151 +33,86 @@ PLAIN_INSTANTS = 64
 def simulate_trace(
     trace: Trace,
     policy: IoPolicy,
+    make: Maker,
     *,
     record_rates: bool = False,
     starts: Starts | None = None,
     pace: Pace | None = None,
-    fast: bool = False,
 ) -> Run:
-    """Simulate *trace* under *policy*, as compiled code on floats if *fast*.
+    """Simulate *trace* under *policy* with the kernels of *make*.
 
     *starts* fixes the start time and the first unit of every job (open loop): the batch
     queue is not used, and nodes are not counted. Raises SimulationError if the policy
     never gives some requests any bandwidth, and OutOfTime if *pace* ends the run.
     """
     jobs = len(trace)
+    run = system_of(make, trace, policy, starts, record_rates)
+    clock = clock_of(make, trace.limits, run.rules.total)
+    advance = make.function(engine.advance)
+    grant = make.function(policy.grant or engine.never_asked)
+    instants = COMPILED_INSTANTS
+    if not make.compiled:
+        # A policy that is no kernel text may take long to decide.
+        instants = PLAIN_INSTANTS if policy.is_text else 1
     spans: list[Any] = []
-    tables = tables_of(trace, policy, starts, record_rates, fast)
-    clock = clock_record() if fast else Clock(trace.limits.zero)
-    clock.free = tables.total
-    advance = engine.advance
-    grant = policy.grant or never_asked
-    instants = PLAIN_INSTANTS if policy.compilable else 1
-    if fast:
-        advance, grant = machine_code(grant, tables, clock)
-        instants = FAST_INSTANTS
     more = True
     while more:
-        more = advance(tables, clock, grant, instants)
-        if fast and record_rates:
-            spans.append(tables.spans[:, : clock.num_spans].T.copy())
+        more = advance(run, clock, grant, instants)
+        if clock.num_spans:
+            spans.append(_recorded(run, clock.num_spans))
             clock.num_spans = 0
-        elif record_rates and not more:
-            spans = [*zip(*tables.spans)]
         if more and pace:
-            pace.look(int(clock.arrived), int(clock.ended), jobs)
+            pace.look(clock.arrived, clock.ended, jobs)
     if clock.outstanding:
         raise SimulationError(
             f"{policy.name}: {clock.outstanding} request(s) never get bandwidth"
         )
-    run = Run(
-        **_columns(tables, fast),
-        units=_units(tables) if tables.closed else None,
-        useful=clock.useful if trace.limits.exact else float(clock.useful),
-        events=int(clock.events),
-        decisions=int(clock.decisions),
+    found = Run(
+        start=column_of(run.jobs, "start"),
+        end=column_of(run.jobs, "end"),
+        killed=column_of(run.jobs, "killed"),
+        block=column_of(run.jobs, "block"),
+        request=run.asked[:],
+        grant=run.grant[:],
+        finish=run.finish[:],
+        units=_units(run) if starts is None else None,
+        useful=clock.useful,
+        events=clock.events,
+        decisions=clock.decisions,
     )
     if record_rates:
-        found: Spans = spans
-        if fast:
-            found = np.concatenate(spans)
-        run.rates = _spread(trace, run, found) if tables.shared else found
-    return run
+        rows = np.concatenate(spans) if spans else np.empty((0, 4))
+        found.rates = _spread(trace, found, rows) if run.rules.shared else rows
+    return found
 
 
-def _columns(tables: Tables, fast: bool) -> dict[str, list[Any]]:
-    """Return the times of all requests and the outcome of all jobs, as lists keyed by
-    field name.
-    """
-    columns: dict[str, Box] = {
-        "request": tables.asked,
-        "grant": tables.grant,
-        "finish": tables.finish,
-    }
-    records: Box = tables.jobs
-    for name in ("start", "end", "killed", "block"):
-        if fast:
-            columns[name] = records[name]
-        else:
-            columns[name] = [getattr(job, name) for job in records]
-    if fast:
-        return {name: column.tolist() for name, column in columns.items()}
-    return {name: list(column) for name, column in columns.items()}
+def _recorded(run: System, count: int) -> Any:
+    """Return the first *count* spans as an array of rows; see :class:`Run`."""
+    spans = run.spans
+    columns = (spans.place, spans.since, spans.until, spans.rate)
+    return np.column_stack([array_of(column, count) for column in columns])
 
 
-def never_asked(view: KernelView, rates: Box) -> None:
-    """Stand in for the grant function of a policy that always grants peak rates; it is
-    never called.
-    """
-
-
-def _units(tables: Tables) -> list[Sequence[int]] | None:
+def _units(run: System) -> list[Sequence[int]] | None:
     """Return, for each job, the numbers of its units; None if units are not numbered
     (rule 32).
     """
-    if not tables.boxed or not len(tables.chosen) or not len(tables.chosen[0]):
+    words = run.units.words
+    chosen = run.units.chosen[:]
+    if not chosen:
         return None
-    return [_members(row) for row in tables.chosen]
+    return [
+        _members(chosen[first : first + words])
+        for first in range(0, len(chosen), words)
+    ]
 
 
 def _members(row: Sequence[int]) -> list[int]:
     """Return the numbers of the units in a set that is stored as bits in words."""
     found = []
     for k, word in enumerate(row):
-        bits = int(word)
-        found += [WORD * k + bit for bit in range(WORD) if bits >> bit & 1]
+        found += [WORD * k + bit for bit in range(WORD) if word >> bit & 1]
     return found
-
-
-def machine_code(
-    grant: Callable[..., None], tables: Tables, clock: Clock
-) -> tuple[Any, Any]:
-    """Return the compiled engine and the policy's compiled grant function."""
-    advance: Any = compiled(engine.__name__, "advance", whole=True)
-    kernel: Any = compiled(grant.__module__, grant.__name__)
-    if kernel.signatures and advance.signatures:
-        return advance, kernel
-    from numba import typeof, types
-
-    from ioopt.compiled.references import Reference, handed_on
-
-    kinds = [*map(handed_on, typeof(view_of(tables, clock, tables.out, 0)))]
-    called = types.void(
-        Reference(types.NamedTuple(kinds, KernelView)), typeof(tables.rates)
-    )
-    parts: tuple[tuple[Any, Any], ...] = (
-        (kernel, called),
-        (
-            advance,
-            types.boolean(
-                *map(typeof, (tables, clock)), types.FunctionType(called), types.int64
-            ),
-        ),
-    )
-    for function, signature in parts:
-        if not function.signatures:
-            function.compile(signature)
-            function.disable_compile()
-    return advance, kernel
-
-
-def compile_for(policies: Iterable[IoPolicy]) -> None:
-    """Compile the engine and the grant functions of *policies*, or load their machine
-    code, by running one job under each policy.
-    """
-    machine = Machine(
-        nodes=1,
-        unit_nodes=1,
-        allocation="flat",
-        node_bytes_per_second=1,
-        storage_bytes_per_second=1,
-    )
-    phases = (Phase(compute_seconds=1, io_bytes=1),)
-    job = Job(id=0, submit_seconds=0, nodes=1, walltime_seconds=9, phases=phases)
-    trace = Trace.of(BatchIoProblem(name="one", machine=machine, jobs=(job,)))
-    for policy in policies:
-        if policy.compilable:
-            simulate_trace(trace, policy, fast=True)
 
 
 def _spread(trace: Trace, run: Run, changes: Spans) -> Spans:
@@ -208,7 +140,4 @@ def _spread(trace: Trace, run: Run, changes: Spans) -> Spans:
     until = np.minimum(until[of], times[step + 1])
     rate = rhos[step] * np.array(trace.allocated)[job[of]]
     long = (until > since).astype(bool)
-    rows = np.column_stack([place[of][long], since[long], until[long], rate[long]])
-    if trace.limits.exact:
-        return [*map(tuple, rows)]
-    return rows
+    return np.column_stack([place[of][long], since[long], until[long], rate[long]])

@@ -1,34 +1,24 @@
-"""Define the state of a batch I/O run: its jobs, clock, settings and work arrays.
+"""Define the state of a batch I/O run: its jobs, clock, settings and work space.
 
 The rules of the simulation (:mod:`~ioopt.sim.batch_io.engine`,
-:mod:`~ioopt.sim.batch_io.storage`) are written once. In plain Python they work on these
-objects and on lists of floats or Fractions. Compiled by numba they work on records and
-arrays with the same field names. The rules allocate no memory.
+:mod:`~ioopt.sim.batch_io.storage`) are kernel text (:mod:`ioopt.compiled.memory`): they
+run as plain Python, on floats or Fractions, and compiled, on floats. They allocate no
+memory.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, fields
 
-from ioopt.compiled import Box, boxes
-from ioopt.decisions.batch_io import (
-    Growing,
-    IoPolicy,
-    KernelView,
-    Knapsack,
-    Limits,
-    Request,
-    plain_knapsack,
-)
+import numpy as np
+
+from ioopt.compiled.memory import Maker
+from ioopt.decisions.batch_io import IoPolicy, KernelView, Limits, Request
 from ioopt.decisions.ordering import Number
-from ioopt.problems.base import Json
 from ioopt.problems.batch_io import Machine, QueueOptions
 from ioopt.sim.batch_io.trace import Trace
-
-if TYPE_CHECKING:
-    from ioopt.compiled import Floats, Ints
 
 # States of a job. Of jobs with an event at the same instant, the higher state goes
 # first (rule 1).
@@ -39,219 +29,120 @@ ENDED = 3
 
 NOBODY = -1
 """Index that stands for "no job" or "no unit"."""
-JOB_NUMBERS = (
-    "job",
-    "id",
-    "status",
-    "place",
-    "last_place",
-    "granted",
-    "units",
-    "nodes",
-    "asked_nodes",
-    "block",
-    "killed",
-    "slot",
-)
-"""Integer fields of a job."""
-JOB_AMOUNTS = (
-    "base",
-    "rate",
-    "anchor",
-    "peak",
-    "left",
-    "moved",
-    "volume",
-    "due",
-    "requested",
-    "began",
-    "compute_so_far",
-    "ideal_so_far",
-    "start",
-    "weight",
-    "submit",
-    "walltime",
-    "end",
-    "iteration",
-    "length",
-    "box_start",
-    "box_end",
-)
-"""Fields of a job that hold times, bytes, rates or weights."""
-CLOCK_NUMBERS = (
-    "arrived",
-    "ended",
-    "waiting",
-    "free",
-    "outstanding",
-    "load",
-    "num_fresh",
-    "nodes",
-    "changed",
-    "queue_changed",
-    "crowded",
-    "more",
-    "events",
-    "decisions",
-    "num_running",
-    "num_spans",
-    "lined_up",
-    "freed",
-    "steps",
-)
-CLOCK_AMOUNTS = (
-    "now",
-    "until",
-    "useful",
-    "turned",
-    "since",
-    "rho",
-    "weight",
-)
-BEGINNING = {
-    "block": NOBODY,
-    "start": math.nan,
-    "end": math.nan,
-    "requested": math.nan,
-    "anchor": math.nan,
-    "began": math.nan,
-    "due": math.nan,
-    "box_start": -math.inf,
-    "box_end": -math.inf,
-}
-"""Initial values of the fields that do not begin at 0."""
-
-
-class Job(Request):
-    """Represent a job of a run; while its status is TRANSFERRING, also its request.
-
-    At time ``anchor`` the request had ``base`` bytes left. Its ``rate`` has been
-    constant since then, so that it finishes at time ``due``. ``place`` is the index of
-    the current phase in the trace, and ``last_place`` is the index after the job's last
-    phase. ``began`` is the time at which the job last began to compute. ``slot`` is the
-    job's index in ``running``. ``asked_nodes`` is the number of nodes that the user
-    requested. ``block`` is the first unit of the job's partition (-1 on flat machines).
-    The job's box (:mod:`~ioopt.sim.batch_io.boxes`) has ``length`` seconds and lasts
-    from ``box_start`` to ``box_end``.
-    """
-
-    __slots__ = tuple(
-        name for name in (*JOB_NUMBERS, *JOB_AMOUNTS) if name not in Request.__slots__
-    )
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Number: ...
-        def __setattr__(self, name: str, value: Number) -> None: ...
-
-    def __init__(self, **values: Number) -> None:
-        for name in (*JOB_NUMBERS, *JOB_AMOUNTS):
-            setattr(self, name, values.get(name, BEGINNING.get(name, 0)))
-
-
-class Clock:
-    """Store the counters and times that change from instant to instant; all are 0 at
-    first.
-
-    Times from ``now`` to ``until`` count as one instant. ``turned`` (bytes moved by
-    each node), ``since``, ``rho``, ``weight`` and ``nodes`` belong to the virtual clock
-    of shared storage (:mod:`~ioopt.sim.batch_io.storage`). The jobs of the
-    ``outstanding`` requests use ``load`` units together. ``freed`` is 1 if a job has
-    ended since the last pass over the queue.
-    """
-
-    __slots__ = (*CLOCK_NUMBERS, *CLOCK_AMOUNTS)
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Number: ...
-        def __setattr__(self, name: str, value: Number) -> None: ...
-
-    def __init__(self, zero: Number = 0.0) -> None:
-        for name in CLOCK_NUMBERS:
-            setattr(self, name, 0)
-        for name in CLOCK_AMOUNTS:
-            setattr(self, name, zero)
-
-
-Starts = tuple[Sequence[Number], Sequence[int]]
-"""Two sequences with one item for each job: start times in seconds, and first units."""
-
-
-def _columns(
-    trace: Trace, policy: IoPolicy, starts: Starts | None
-) -> dict[str, Sequence[Number]]:
-    """Return the initial values of the job fields that differ between jobs, as a column
-    for each field.
-    """
-    count = len(trace)
-    zeros = [trace.limits.zero] * count
-    columns: dict[str, Sequence[Number]] = {
-        "job": range(count),
-        "id": trace.rank,
-        "units": trace.units,
-        "nodes": trace.allocated,
-        "asked_nodes": trace.nodes,
-        "peak": trace.peak,
-        "submit": trace.submit,
-        "walltime": trace.walltime,
-        "iteration": trace.iteration,
-        "length": trace.length,
-        "place": trace.offset[:-1],
-        "last_place": trace.offset[1:],
-        "block": [NOBODY] * count if starts is None else starts[1],
-        "rate": zeros,
-        "base": zeros,
-        "volume": zeros,
-    }
-    if policy.weigh:
-        columns["weight"] = [*map(policy.weigh, columns["nodes"], columns["iteration"])]
-    return columns
-
-
-def _held(columns: dict[str, Sequence[Number]], fast: bool) -> Box:
-    """Return the jobs described by *columns*: a list of objects, or an array of records
-    if *fast*.
-    """
-    if not fast:
-        return [Job(**dict(zip(columns, row))) for row in zip(*columns.values())]
-    records = _records(len(columns["job"]), JOB_NUMBERS, JOB_AMOUNTS)
-    for name, values in (BEGINNING | columns).items():
-        records[name] = values
-    return records
-
-
-def clock_record() -> Clock:
-    """Return a clock at time 0 as an array record, for compiled code."""
-    import numpy as np
-
-    return _records(1, CLOCK_NUMBERS, CLOCK_AMOUNTS).view(np.recarray)[0]
-
-
-def _records(count: int, numbers: Sequence[str], amounts: Sequence[str]) -> Box:
-    import numpy as np
-
-    fields = [(name, "i8") for name in numbers]
-    fields += [(name, "f8") for name in amounts]
-    return np.zeros(count, np.dtype(fields, align=True))
-
-
 WORD = 62
 """Number of units in one word of a set of units; the sign bit stays unused."""
 
 
-class Tables(NamedTuple):
-    """Store the settings of machine, queue and policy, and the work arrays of a run.
+@dataclass(slots=True, eq=False)
+class Job:
+    """A job of a run. ``number`` is its index, and ``id`` the rank of its id.
 
-    ``total`` is the number of units of the machine. If ``boxed``, passes over the queue
-    plan waiting jobs in boxes. If ``numbered``, boxes name their units. If
-    ``overlaps``, boxes may overlap: a job planned for less than its walltime has a
-    longer box once it runs. If ``keeps``, boxes stay from pass to pass.
+    ``place`` is the index of the current phase in the trace, and ``last_place`` is the
+    index after the job's last phase. ``began`` is the time at which the job last began
+    to compute. ``slot`` is the job's index in ``Agenda.running``. ``asked_nodes`` is
+    the number of nodes that the user requested. ``block`` is the first unit of the
+    job's partition (-1 on flat machines). The job's box
+    (:mod:`~ioopt.sim.batch_io.boxes`) has ``length`` seconds and lasts from
+    ``box_start`` to ``box_end``.
+
+    While the status is TRANSFERRING, the job has a request of ``volume`` bytes. At time
+    ``anchor`` it had ``base`` bytes left. Its ``rate`` has been constant since then, so
+    that it finishes at time ``due``. ``granted`` says whether it ever had a rate above
+    0. What policies read of it is in the :class:`~ioopt.decisions.batch_io.Request` of
+    the same number.
     """
 
-    limits: Limits
+    number: int
+    id: int
+    status: int
+    place: int
+    last_place: int
+    slot: int
+    block: int
+    units: int
+    nodes: int
+    asked_nodes: int
+    granted: bool
+    killed: bool
+    peak: Number
+    volume: Number
+    base: Number
+    rate: Number
+    anchor: Number
+    due: Number
+    began: Number
+    submit: Number
+    start: Number
+    walltime: Number
+    end: Number
+    length: Number
+    box_start: Number
+    box_end: Number
+
+
+@dataclass(slots=True)
+class Clock:
+    """The counters and times that change from instant to instant; all are 0 at first.
+
+    Times from ``now`` to ``until`` count as one instant. ``arrived`` and ``ended``
+    count jobs; ``waiting`` jobs are in the queue, of which the present pass has put
+    ``lined_up`` in order; ``num_running`` jobs run. ``free`` units have no job.
+    ``freed`` says whether a job has ended since the last pass. ``changed`` and
+    ``queue_changed`` say whether a decision and a pass are due, and ``more`` whether
+    another event belongs to this instant.
+
+    The jobs of the ``outstanding`` requests use ``load`` units together; ``num_fresh``
+    of them were issued since the last decision. ``crowded`` says whether the last
+    decision was made by the policy. ``turned`` (bytes moved by each node), ``since``,
+    ``rho``, ``weight`` and ``nodes`` belong to the virtual clock of shared storage
+    (:mod:`~ioopt.sim.batch_io.storage`). ``useful`` is work of rule 22 in node-seconds.
+    ``steps`` and ``num_spans`` count entries of :class:`Profile` and :class:`Spans`.
+    """
+
+    arrived: int
+    ended: int
+    waiting: int
+    lined_up: int
+    num_running: int
+    free: int
+    freed: bool
+    changed: bool
+    queue_changed: bool
+    more: bool
+    outstanding: int
+    load: int
+    num_fresh: int
+    crowded: bool
+    nodes: int
+    steps: int
+    num_spans: int
+    events: int
+    decisions: int
+    now: Number
+    until: Number
+    useful: Number
+    turned: Number
+    since: Number
+    rho: Number
+    weight: Number
+
+
+@dataclass(slots=True)
+class Rules:
+    """The settings of the machine, the queue and the policy.
+
+    ``total`` is the number of units of the machine. In a ``closed`` run jobs wait in
+    the queue; else their starts are given. If ``boxed``, passes over the queue plan
+    waiting jobs in boxes. If ``numbered``, boxes name their units. If ``overlaps``,
+    boxes may overlap: a job planned for less than its walltime has a longer box once it
+    runs. If ``keeps``, boxes stay from pass to pass. If ``shared``, the virtual clock
+    simulates the storage. If ``record``, all rates are recorded. Useful work is
+    measured from ``window_first`` to ``window_last``.
+    """
+
     total: int
     partition: bool
+    closed: bool
     kill: bool
     easy: bool
     wfp: bool
@@ -264,176 +155,376 @@ class Tables(NamedTuple):
     conservative: bool
     rebuild: bool
     keeps: bool
-    jobs: Sequence[Job]
-    compute: Floats
-    volume: Floats
-    asked: Floats
-    grant: Floats
-    finish: Floats
-    closed: bool
-    arrival_jobs: Ints
-    arrivals: Floats
-    window_first: Number
-    window_last: Number
     ignores_limit: bool
     full_when_fits: bool
     shared: bool
     record: bool
-    span_room: int
-    spans: Box
-    # Running jobs by slot, and the time of the next event of each: module agenda.
-    running: Ints
-    times: Floats
-    targets: Floats
-    due: Ints
-    # Requests, and the work space of their view, which also sorts the queue.
-    out: Ints
-    fresh: Ints
-    rates: Floats
-    room: KernelView
-    # The queue and the units: module waiting.
-    line: Ints
-    busy: Ints
-    free_from: Floats
-    # Boxes: module boxes.
-    marks: Ints
-    mark_times: Floats
-    step_times: Floats
-    step_free: Ints
-    taken: Ints
-    in_use: Ints
-    chosen: Ints
+    window_first: Number
+    window_last: Number
 
 
-PLACES_OF_JOBS = ("running", "due", "out", "fresh", "line")
-"""Names of the tables with one entry for each job."""
+@dataclass(slots=True)
+class Agenda:
+    """The running jobs by slot, and the time of the next event of each
+    (:mod:`~ioopt.sim.batch_io.agenda`). ``due`` lists the jobs of one instant.
+    """
+
+    running: list[int]
+    times: list[Number]
+    targets: list[Number]
+    due: list[int]
 
 
-def tables_of(
+@dataclass(slots=True)
+class Units:
+    """Which units have a job (:mod:`~ioopt.sim.batch_io.waiting`).
+
+    ``busy`` is 1 for each such unit of a machine with partitions, and ``free_from`` the
+    time at which it is predicted to be free. On flat machines whose units are numbered,
+    a set of units has ``words`` words of ``WORD`` bits: ``in_use`` is the set of the
+    units that have a job, ``taken`` a set that is being made, and the words of
+    ``chosen`` from ``number * words`` on are the set of a job.
+    """
+
+    words: int
+    busy: list[int]
+    free_from: list[Number]
+    in_use: list[int]
+    taken: list[int]
+    chosen: list[int]
+
+
+@dataclass(slots=True)
+class Profile:
+    """The free units over time, and the starts and ends of boxes of which it is made
+    (:mod:`~ioopt.sim.batch_io.boxes`).
+    """
+
+    marks: list[int]
+    mark_times: list[Number]
+    step_times: list[Number]
+    step_free: list[int]
+
+
+@dataclass(slots=True)
+class Spans:
+    """Time spans in which a request moved at a constant rate: the phase of the request,
+    from, until, and bytes per second.
+
+    No instant begins while there are more than ``room``.
+    """
+
+    room: int
+    place: list[int]
+    since: list[Number]
+    until: list[Number]
+    rate: list[Number]
+
+
+@dataclass(slots=True)
+class System:
+    """A machine, its queue, its storage and the jobs of a run.
+
+    ``compute`` (seconds) and ``volume`` (bytes) describe each phase of the trace;
+    ``asked``, ``grant`` and ``finish`` are the times of its request. ``arrivals`` are
+    the times at which the jobs ``arrival_jobs`` arrive, followed by infinity. ``line``
+    is the queue, and ``keys`` and ``order`` are its work space. ``view`` is what the
+    policy sees, ``rates`` is what it grants, and ``fresh`` lists the requests that were
+    issued since the last decision.
+    """
+
+    limits: Limits
+    rules: Rules
+    jobs: list[Job]
+    requests: list[Request]
+    compute: list[Number]
+    volume: list[Number]
+    asked: list[Number]
+    grant: list[Number]
+    finish: list[Number]
+    arrival_jobs: list[int]
+    arrivals: list[Number]
+    agenda: Agenda
+    line: list[int]
+    keys: list[Number]
+    order: list[int]
+    units: Units
+    profile: Profile
+    view: KernelView
+    rates: list[Number]
+    fresh: list[int]
+    spans: Spans
+
+
+Starts = tuple[Sequence[Number], Sequence[int]]
+"""Two sequences with one item for each job: start times in seconds, and first units."""
+
+SPANS = 1 << 12
+"""Number of time spans that are recorded between two looks at their room."""
+
+
+def system_of(
+    make: Maker,
     trace: Trace,
     policy: IoPolicy,
     starts: Starts | None = None,
     record: bool = False,
-    fast: bool = False,
-) -> Tables:
-    """Return the settings and work arrays of a run at time 0, as arrays if *fast*, else
-    as lists.
+) -> System:
+    """Return a run at time 0, made by *make*.
 
     *record* asks for a record of all rates; *starts* fixes the start of every job.
     """
-    limits = trace.limits
-    machine = trace.machine
-    box = boxes(fast)
-    held = _held(_columns(trace, policy, starts), fast)
-    terms = _terms(machine, trace.options)
-    records = len(held)
-    places = trace.num_phases
-    closed = starts is None
-    zero = limits.zero
-    units = machine.units if terms["partition"] else 0
-    boxed = len(trace) if terms["boxed"] else 0
-    words = -(-machine.units // WORD) if terms["numbered"] else 0
-    spans = 1 << 60
-    if fast:
-        import numpy as np
-
-        spans = 1
-        if record:
-            spans = max(1 << 16, 8 * records) + 4096
-
-    def whole(count: int) -> Box:
-        return box([0] * count)
-
-    def real(count: int, value: Number = zero) -> Box:
-        return box([value] * count, real=True)
-
-    def rows(count: int, length: int, value: Number) -> Box:
-        if fast:
-            return np.full((count, length), value)
-        return [[value] * length for _ in range(count)]
-
-    # Each job marks at most two ends, and opens one more step when it is fitted and one
-    # when it starts.
-    steps = 4 * boxed + 8
+    jobs = len(trace)
+    zero = trace.limits.zero
+    phases = trace.num_phases
+    limits = make.records(Limits, 1, **_columns(trace.limits))[0]
+    rules = _rules(make, trace, policy, starts is None, record)
+    requests = _requests(make, trace, policy)
     order, arrivals = _arrivals(trace, starts)
-    knapsack = _knapsack(trace, policy, closed, fast)
-    return Tables(
+
+    def wholes(count: int) -> list[int]:
+        # numpy arrays are shared with C, while a list would be copied.
+        if make.compiled:
+            return make.ints(np.zeros(count, np.int64))
+        return make.ints([0] * count)
+
+    def reals(count: int, value: Number = zero) -> list[Number]:
+        if make.compiled:
+            return make.floats(np.full(count, value))
+        return make.floats([value] * count)
+
+    # At an instant each job ends at most two spans: one when it leaves, one by a
+    # decision.
+    each = 4 * (jobs + 64)
+    spans = SPANS + each if record else 1
+    return make.table(
+        System,
         limits=limits,
-        total=machine.units,
-        **terms,
-        jobs=held,
-        compute=box(trace.compute, real=True),
-        volume=box(trace.volume, real=True),
-        asked=real(places, math.nan),
-        grant=real(places, math.nan),
-        finish=real(places, math.nan),
-        closed=closed,
-        arrival_jobs=box(order),
-        arrivals=box(arrivals, real=True),
-        window_first=limits.number(trace.window[0]),
-        window_last=limits.number(trace.window[1]),
-        ignores_limit=policy.ignores_limit,
-        full_when_fits=policy.full_when_fits,
-        shared=policy.by_clock(limits),
-        record=record,
-        # At an instant each job ends at most two spans: one when it leaves, one by a
-        # decision.
-        span_room=spans - 4 * (records + 64) if record else 1,
-        spans=np.empty((4, spans)) if fast else [Growing() for _ in range(4)],
-        times=real(records + 1, math.inf),
-        targets=real(records + 1, math.inf),
-        **{name: whole(records + 2) for name in PLACES_OF_JOBS},
-        rates=real(records + 1),
-        room=KernelView.of(policy, held, limits, knapsack, box),
-        busy=whole(units),
-        free_from=real(units),
-        marks=whole(2 * boxed + 2),
-        mark_times=real(2 * boxed + 2),
-        step_times=real(steps),
-        step_free=whole(steps),
-        taken=whole(words),
-        in_use=whole(words),
-        chosen=rows(boxed, 0 if terms["partition"] else words, 0),
+        rules=rules,
+        jobs=_jobs(make, trace, starts),
+        requests=requests,
+        compute=make.floats(trace.compute),
+        volume=make.floats(trace.volume),
+        asked=reals(phases, math.nan),
+        grant=reals(phases, math.nan),
+        finish=reals(phases, math.nan),
+        arrival_jobs=make.ints(order),
+        arrivals=make.floats(arrivals),
+        agenda=make.table(
+            Agenda,
+            running=wholes(jobs + 2),
+            times=reals(jobs + 1, math.inf),
+            targets=reals(jobs + 1, math.inf),
+            due=wholes(jobs + 2),
+        ),
+        line=wholes(jobs + 2),
+        keys=reals(jobs + 1),
+        order=wholes(jobs + 2),
+        units=_units(make, trace, rules),
+        profile=_profile(make, jobs if rules.boxed else 0, zero),
+        view=_view(make, trace, policy, requests, limits, starts is None),
+        rates=reals(jobs + 1),
+        fresh=wholes(jobs + 2),
+        spans=make.table(
+            Spans,
+            room=spans - each,
+            place=wholes(spans),
+            since=reals(spans),
+            until=reals(spans),
+            rate=reals(spans),
+        ),
     )
 
 
-def _knapsack(trace: Trace, policy: IoPolicy, closed: bool, fast: bool) -> Knapsack:
-    """Return the work space for the knapsack problems of rules 12 and 26."""
-    limits = trace.limits
-    most, most_units = trace.most_at_once(closed)
-    if not fast:
-        return plain_knapsack(limits, most)
-    import numpy as np
+def clock_of(make: Maker, limits: Limits, free: int) -> Clock:
+    """Return a clock at time 0, when *free* units have no job."""
+    zero = [limits.zero]
+    return make.records(
+        Clock,
+        1,
+        free=free,
+        now=zero,
+        until=zero,
+        useful=zero,
+        turned=zero,
+        since=zero,
+        rho=zero,
+        weight=zero,
+    )[0]
 
-    states = 0
-    if policy.tabulates and limits.own_peaks:
-        states = trace.most_states(closed)
-    # The system allocates memory at the first write, and few runs have that many
-    # requests at once.
-    parts = min(most_units, limits.capacity_units) // WORD + 1
-    bits = np.empty((most + 1, parts), np.int64)
-    return bits, WORD, np.empty(states), np.empty(states, np.int64)
+
+def _columns(limits: Limits) -> dict[str, Sequence[Number]]:
+    """Return the fields of *limits* as columns of one row."""
+    return {field.name: [getattr(limits, field.name)] for field in fields(limits)}
 
 
-def _terms(machine: Machine, options: QueueOptions) -> Json:
+def _jobs(make: Maker, trace: Trace, starts: Starts | None) -> list[Job]:
+    """Return the jobs of *trace* before they arrive."""
+    count = len(trace)
+    zeros = [trace.limits.zero] * count
+    return make.records(
+        Job,
+        count,
+        number=range(count),
+        id=trace.rank,
+        status=WAITING,
+        place=trace.offset[:-1],
+        last_place=trace.offset[1:],
+        block=NOBODY if starts is None else starts[1],
+        units=trace.units,
+        nodes=trace.allocated,
+        asked_nodes=trace.nodes,
+        peak=trace.peak,
+        volume=zeros,
+        base=zeros,
+        rate=zeros,
+        anchor=math.nan,
+        due=math.nan,
+        began=math.nan,
+        submit=trace.submit,
+        start=math.nan,
+        walltime=trace.walltime,
+        end=math.nan,
+        length=trace.length,
+        box_start=-math.inf,
+        box_end=-math.inf,
+    )
+
+
+def _requests(make: Maker, trace: Trace, policy: IoPolicy) -> list[Request]:
+    """Return what policies read of the requests of each job of *trace*."""
+    count = len(trace)
+    zeros = [trace.limits.zero] * count
+    iteration = trace.iteration
+    weights = zeros
+    if policy.weigh:
+        weights = [*map(policy.weigh, trace.allocated, iteration)]
+    return make.records(
+        Request,
+        count,
+        id=trace.rank,
+        nodes=trace.allocated,
+        units=trace.units,
+        peak=trace.peak,
+        requested=math.nan,
+        left=zeros,
+        moved=zeros,
+        start=math.nan,
+        compute_so_far=zeros,
+        ideal_so_far=zeros,
+        iteration=iteration,
+        weight=weights,
+    )
+
+
+def _rules(
+    make: Maker, trace: Trace, policy: IoPolicy, closed: bool, record: bool
+) -> Rules:
+    """Return the settings of the machine, the queue and the policy."""
+    machine: Machine = trace.machine
+    options: QueueOptions = trace.options
     partition = machine.allocation == "partition"
     conservative = options.backfill == "conservative"
     nodes = options.reservation == "nodes" and not partition
-    return {
-        "partition": partition,
-        "kill": options.kill,
-        "easy": options.backfill == "easy",
-        "wfp": options.queue == "wfp",
-        "short_first": options.queue == "sjf",
-        "short_behind": options.backfill_order == "sjf",
-        "event": options.pass_ == "event",
-        "boxed": conservative or nodes,
-        "numbered": nodes or (partition and conservative),
-        "overlaps": options.estimate == "uncongested",
-        "conservative": conservative,
-        "rebuild": options.plan == "rebuild",
-        "keeps": conservative and options.plan == "keep",
-    }
+    return make.records(
+        Rules,
+        1,
+        total=machine.units,
+        partition=partition,
+        closed=closed,
+        kill=options.kill,
+        easy=options.backfill == "easy",
+        wfp=options.queue == "wfp",
+        short_first=options.queue == "sjf",
+        short_behind=options.backfill_order == "sjf",
+        event=options.pass_ == "event",
+        boxed=conservative or nodes,
+        numbered=nodes or (partition and conservative),
+        overlaps=options.estimate == "uncongested",
+        conservative=conservative,
+        rebuild=options.plan == "rebuild",
+        keeps=conservative and options.plan == "keep",
+        ignores_limit=policy.ignores_limit,
+        full_when_fits=policy.full_when_fits,
+        shared=policy.by_clock(trace.limits),
+        record=record,
+        window_first=[trace.window[0]],
+        window_last=[trace.window[1]],
+    )[0]
+
+
+def _units(make: Maker, trace: Trace, rules: Rules) -> Units:
+    """Return the units of the machine, all free."""
+    blocks = trace.machine.units if rules.partition else 0
+    words = -(-trace.machine.units // WORD) if rules.numbered else 0
+    sets = 0
+    if rules.boxed and not rules.partition:
+        sets = len(trace)
+    return make.table(
+        Units,
+        words=words,
+        busy=make.ints([0] * blocks),
+        free_from=make.floats([trace.limits.zero] * blocks),
+        in_use=make.ints([0] * words),
+        taken=make.ints([0] * words),
+        chosen=make.ints([0] * (sets * words)),
+    )
+
+
+def _profile(make: Maker, jobs: int, zero: Number) -> Profile:
+    """Return work space for the boxes of *jobs*.
+
+    Each job marks at most two ends, and opens one more step when it is fitted and one
+    when it starts.
+    """
+    return make.table(
+        Profile,
+        marks=make.ints([0] * (2 * jobs + 2)),
+        mark_times=make.floats([zero] * (2 * jobs + 2)),
+        step_times=make.floats([zero] * (4 * jobs + 8)),
+        step_free=make.ints([0] * (4 * jobs + 8)),
+    )
+
+
+def _view(
+    make: Maker,
+    trace: Trace,
+    policy: IoPolicy,
+    requests: list[Request],
+    limits: Limits,
+    closed: bool,
+) -> KernelView:
+    """Return a view of no requests, with work space for those of all jobs."""
+    if not make.compiled:
+        return KernelView.plain(policy, requests, limits)
+    most, most_units = trace.most_at_once(closed)
+    states = 0
+    if policy.tabulates and limits.own_peaks:
+        states = trace.most_states(closed)
+    places = len(requests) + 2
+    # Few runs have that many requests at once. The system allocates this memory when it
+    # is written first.
+    words = min(most_units, limits.capacity_units) // WORD + 1
+    bits = np.empty((most + 1) * words, np.int64)
+    return make.table(
+        KernelView,
+        limits=limits,
+        jobs=requests,
+        out=make.ints(range(places)),
+        top=policy.top,
+        power=1,
+        keys=make.floats([0.0] * places),
+        order=make.ints([0] * places),
+        depths=make.floats([0.0] * places),
+        sizes=make.floats([0.0] * places),
+        finishes=make.floats([0.0] * places),
+        bits=make.ints(bits),
+        width=WORD,
+        words=words,
+        loads=make.floats(np.empty(states)),
+        values=make.ints(np.empty(states, np.int64)),
+        rows=make.ints([0] * places),
+    )
 
 
 def _arrivals(

@@ -14,20 +14,19 @@ concerned.
 
 import math
 
-from ioopt.compiled import Box, by_reference
-from ioopt.decisions.batch_io import GrantFunction, KernelView, slow_down
+from ioopt.decisions.batch_io import GrantFunction, slow_down
 from ioopt.decisions.ordering import Number
-from ioopt.sim.batch_io.state import NOBODY, TRANSFERRING, Clock, Job, Tables
+from ioopt.sim.batch_io.state import NOBODY, TRANSFERRING, Clock, Job, System
 
 
-def use(run: Tables, clock: Clock, since: Number, until: Number, nodes: Number) -> None:
+def use(run: System, clock: Clock, since: Number, until: Number, nodes: Number) -> None:
     """Add to the metrics the useful work of *nodes* nodes from *since* to *until*, in
     node-seconds (rule 22).
 
     During slowed I/O, *nodes* is the matching fraction of the job's nodes.
     """
-    first = run.window_first
-    last = run.window_last
+    first = run.rules.window_first
+    last = run.rules.window_last
     if until > last:
         until = last
     if since < first:
@@ -37,7 +36,7 @@ def use(run: Tables, clock: Clock, since: Number, until: Number, nodes: Number) 
         clock.useful += span * nodes
 
 
-def issue(run: Tables, clock: Clock, job: Job, place: int) -> None:
+def issue(run: System, clock: Clock, job: Job, place: int) -> None:
     """Issue the request of the phase *place* of *job*."""
     now = clock.now
     volume = run.volume[place]
@@ -45,32 +44,36 @@ def issue(run: Tables, clock: Clock, job: Job, place: int) -> None:
     job.volume = volume
     job.place = place
     run.asked[place] = now
-    run.fresh[clock.num_fresh] = job.job
+    run.fresh[clock.num_fresh] = job.number
     clock.num_fresh += 1
     clock.outstanding += 1
-    clock.changed = 1
-    if run.shared:
+    clock.changed = True
+    if run.rules.shared:
         nodes = job.nodes
         clock.nodes += nodes
         clock.weight += nodes * nodes / job.peak
-        run.targets[job.slot] = clock.turned + volume / nodes
+        run.agenda.targets[job.slot] = clock.turned + volume / nodes
         return
-    job.requested = job.anchor = now
-    job.base = job.left = volume
-    job.moved = job.rate = 0
-    job.granted = 0
+    job.anchor = now
+    job.base = volume
+    job.rate = 0
+    job.granted = False
+    request = run.requests[job.number]
+    request.requested = now
+    request.left = volume
+    request.moved = 0
     clock.load += job.units
     enter(run, clock.outstanding - 1, job)
 
 
-def leave(run: Tables, clock: Clock, job: Job) -> None:
+def leave(run: System, clock: Clock, job: Job) -> None:
     """Remove the request of *job* from the outstanding ones: it has finished or the job
     was killed.
 
     When the storage becomes idle, reset its sums to exactly 0.
     """
-    clock.changed = 1
-    if run.shared:
+    clock.changed = True
+    if run.rules.shared:
         clock.outstanding -= 1
         nodes = job.nodes
         clock.nodes -= nodes
@@ -85,20 +88,20 @@ def leave(run: Tables, clock: Clock, job: Job) -> None:
     clock.outstanding -= 1
 
 
-def apply_decision(run: Tables, clock: Clock, decide: GrantFunction) -> None:
+def apply_decision(run: System, clock: Clock, decide: GrantFunction) -> None:
     """Make one decision: set the rates of the outstanding requests (rule 9)."""
-    if run.shared:
+    if run.rules.shared:
         set_rho(run, clock)
-    elif run.ignores_limit or (run.full_when_fits and all_fit(run, clock)):
+    elif run.rules.ignores_limit or (run.rules.full_when_fits and all_fit(run, clock)):
         grant_peaks(run, clock)
     else:
-        clock.crowded = 1
+        clock.crowded = True
         update_progress(run, clock)
         ask_and_set(run, clock, decide)
     clock.num_fresh = 0
 
 
-def all_fit(run: Tables, clock: Clock) -> bool:
+def all_fit(run: System, clock: Clock) -> bool:
     """Return whether the storage can serve all outstanding requests at their peak
     rates.
     """
@@ -110,18 +113,19 @@ def all_fit(run: Tables, clock: Clock) -> bool:
         return clock.load <= run.limits.capacity_units
     total = run.limits.zero
     for k in range(clock.outstanding):
-        total += run.jobs[run.out[k]].peak
+        total += run.jobs[run.view.out[k]].peak
     return total <= run.limits.storage * run.limits.slack
 
 
-def grant_peaks(run: Tables, clock: Clock) -> None:
+def grant_peaks(run: System, clock: Clock) -> None:
     """Give every request its peak rate without calling the policy."""
     jobs = run.jobs
+    out = run.view.out
     now = clock.now
     if clock.crowded:
-        clock.crowded = 0
+        clock.crowded = False
         for k in range(clock.outstanding):
-            job = jobs[run.out[k]]
+            job = jobs[out[k]]
             if job.rate != job.peak:
                 change(run, clock, job, job.peak)
         return
@@ -130,36 +134,41 @@ def grant_peaks(run: Tables, clock: Clock) -> None:
         if job.status == TRANSFERRING:
             # A request issued at this instant has moved nothing yet.
             job.rate = job.peak
-            job.granted = 1
+            job.granted = True
+            job.due = now + job.base / job.peak
             run.grant[job.place] = now
-            job.due = run.times[job.slot] = now + job.base / job.peak
+            run.agenda.times[job.slot] = job.due
 
 
-def update_progress(run: Tables, clock: Clock) -> None:
+def update_progress(run: System, clock: Clock) -> None:
     """Update, for every outstanding request, the bytes left and moved, which the policy
     may read.
     """
-    jobs = run.jobs
+    out = run.view.out
     now = clock.now
     for k in range(clock.outstanding):
-        job = jobs[run.out[k]]
+        job = run.jobs[out[k]]
         if job.rate > 0:
+            request = run.requests[job.number]
             left = job.base - job.rate * (now - job.anchor)
-            job.left = left if left > 0 else 0
-            job.moved = job.volume - job.left
+            request.left = left if left > 0 else 0
+            request.moved = job.volume - request.left
 
 
-def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction) -> None:
+def ask_and_set(run: System, clock: Clock, decide: GrantFunction) -> None:
     """Ask the policy for the rates of all requests, lower them by interference (rule
     29), and set them.
     """
     jobs = run.jobs
-    out = run.out
+    view = run.view
+    out = view.out
     rates = run.rates
     count = clock.outstanding
     for k in range(count):
         rates[k] = run.limits.zero
-    decide(by_reference(view_of(run, clock, out, count)), rates)
+    view.size = count
+    view.now = clock.now
+    decide(view, rates)
     if run.limits.interference > 0:
         slow_down(rates, count, run.limits.storage, run.limits.interference)
     for k in range(count):
@@ -168,7 +177,7 @@ def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction) -> None:
             change(run, clock, job, rates[k])
 
 
-def change(run: Tables, clock: Clock, job: Job, rate: Number) -> None:
+def change(run: System, clock: Clock, job: Job, rate: Number) -> None:
     """Let *job* transfer at *rate* bytes/s from now on, and set the time ``due`` at
     which its request ends.
     """
@@ -177,29 +186,31 @@ def change(run: Tables, clock: Clock, job: Job, rate: Number) -> None:
     if rate > 0:
         job.due = clock.now + job.base / rate
         if not job.granted:
-            job.granted = 1
+            job.granted = True
             run.grant[job.place] = clock.now
     else:
         job.due = math.inf
-    run.times[job.slot] = job.due
+    run.agenda.times[job.slot] = job.due
 
 
-def settle(run: Tables, clock: Clock, job: Job) -> None:
+def settle(run: System, clock: Clock, job: Job) -> None:
     """Account for the bytes that *job* has moved since its rate last changed."""
     rate = job.rate
     since = job.anchor
     now = clock.now
     if rate > 0 and now > since:
         left = job.base - rate * (now - since)
-        job.base = job.left = left if left > 0 else 0
-        job.moved = job.volume - job.base
-        if run.record:
+        job.base = left if left > 0 else 0
+        request = run.requests[job.number]
+        request.left = job.base
+        request.moved = job.volume - job.base
+        if run.rules.record:
             note_span(run, clock, job.place, since, now, rate)
         use(run, clock, since, now, rate / job.peak * job.nodes)
     job.anchor = now
 
 
-def set_clock(run: Tables, clock: Clock) -> None:
+def set_clock(run: System, clock: Clock) -> None:
     """Advance the virtual clock of shared storage to the present time.
 
     The virtual clock counts the bytes that each node has moved. ``weight`` is the sum
@@ -216,7 +227,7 @@ def set_clock(run: Tables, clock: Clock) -> None:
     clock.since = now
 
 
-def set_rho(run: Tables, clock: Clock) -> None:
+def set_rho(run: System, clock: Clock) -> None:
     """Set the rate per node and record first grants (rule 7).
 
     The rate per node is rho = min(b, BW_max / N_S): b is the rate of one node, BW_max
@@ -236,62 +247,40 @@ def set_rho(run: Tables, clock: Clock) -> None:
             rho = run.limits.storage / nodes
     if rho != before:
         clock.rho = rho
-        if run.record:
+        if run.rules.record:
             note_span(run, clock, NOBODY, now, now, rho)
 
 
-def enter(run: Tables, count: int, job: Job) -> None:
+def enter(run: System, count: int, job: Job) -> None:
     """Insert *job* into the list ``out`` of *count* outstanding requests, in FCFS order
     (rule 10).
     """
+    out = run.view.out
+    asked = run.requests[job.number].requested
     while count > 0:
-        other = run.jobs[run.out[count - 1]]
-        if other.requested < job.requested:
+        j = out[count - 1]
+        requested = run.requests[j].requested
+        if requested < asked:
             break
-        if other.requested == job.requested and other.id < job.id:
+        if requested == asked and run.jobs[j].id < job.id:
             break
-        run.out[count] = other.job
+        out[count] = j
         count -= 1
-    run.out[count] = job.job
+    out[count] = job.number
 
 
-def remove(run: Tables, count: int, job: Job) -> None:
+def remove(run: System, count: int, job: Job) -> None:
     """Remove *job* from the list ``out`` of *count* outstanding requests."""
+    out = run.view.out
     k = 0
-    while run.out[k] != job.job:
+    while out[k] != job.number:
         k += 1
     for place in range(k, count - 1):
-        run.out[place] = run.out[place + 1]
-
-
-def view_of(run: Tables, clock: Clock, out: Box, count: int) -> KernelView:
-    """Return the policy's view of the first *count* requests of *out*, together with
-    its work space.
-    """
-    room = run.room
-    return KernelView(
-        run.jobs,
-        out,
-        count,
-        clock.now,
-        run.limits,
-        room.top,
-        room.power,
-        room.keys,
-        room.order,
-        room.depths,
-        room.sizes,
-        room.finishes,
-        room.bits,
-        room.width,
-        room.loads,
-        room.values,
-        room.rows,
-    )
+        out[place] = out[place + 1]
 
 
 def note_span(
-    run: Tables, clock: Clock, place: int, since: Number, until: Number, rate: Number
+    run: System, clock: Clock, place: int, since: Number, until: Number, rate: Number
 ) -> None:
     """Record that request *place* moved at *rate* from *since* to *until*.
 
@@ -300,8 +289,8 @@ def note_span(
     """
     spans = run.spans
     k = clock.num_spans
-    spans[0][k] = place
-    spans[1][k] = since
-    spans[2][k] = until
-    spans[3][k] = rate
+    spans.place[k] = place
+    spans.since[k] = since
+    spans.until[k] = until
+    spans.rate[k] = rate
     clock.num_spans += 1

@@ -76,7 +76,7 @@ class Trace:
         return cls(
             machine=machine,
             options=problem.options,
-            limits=limits._replace(own_peaks=own_peaks),
+            limits=limits.with_own_peaks() if own_peaks else limits,
             ids=[ids[k] for k in position],
             position=position,
             rank=[rank_of[k] for k in position],

@@ -15,8 +15,10 @@ from ctext.types import BOOL, FLOAT, INT, NOTHING, Type
 
 MATHS = {
     "log": ("log", FLOAT),
+    "log10": ("log10", FLOAT),
     "exp": ("exp", FLOAT),
     "sqrt": ("sqrt", FLOAT),
+    "ulp": ("ulp", FLOAT),
     "floor": ("(int64_t)floor", INT),
     "ceil": ("(int64_t)ceil", INT),
     "isinf": ("0 != isinf", BOOL),
@@ -340,6 +342,9 @@ class Expressions:
         source = self.module.imported.get(owner or name)
         if source == ("math", None) or (not owner and source == ("math", name)):
             return self._of_math(node, last)
+        called = self.function.parameters.get(name)
+        if called is not None and called.is_function:
+            return self._pointer_call(node, called)
         module = self.module
         if owner:
             found = self.library.module_called(self.module, owner)
@@ -392,6 +397,14 @@ class Expressions:
             value = self._constant(ast.Constant(number), number)
             texts.append(self._converted(node, value, kind))
         return Value(f"{made.name}({', '.join(texts)})", made.result)
+
+    def _pointer_call(self, node: ast.Call, called: Type) -> Value:
+        """Return the call of a parameter that is a function."""
+        *kinds, result = called.items
+        if len(node.args) != len(kinds) or node.keywords:
+            raise self._error(node, f"this function takes {len(kinds)} values in order")
+        texts = self._of_kinds(node.args, kinds)
+        return Value(f"{ast.unparse(node.func)}({', '.join(texts)})", result)
 
     def _of_math(self, node: ast.Call, name: str) -> Value:
         """Return the call of a function of ``math``."""

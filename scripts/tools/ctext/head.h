@@ -70,3 +70,11 @@ static inline int64_t max_int(int64_t a, int64_t b) { return b > a ? b : a; }
 static inline double min_float(double a, double b) { return b < a ? b : a; }
 static inline double max_float(double a, double b) { return b > a ? b : a; }
 static inline int64_t abs_int(int64_t a) { return a < 0 ? -a : a; }
+/* The distance from |a| to the next larger double, as math.ulp has it. */
+static inline double ulp(double a) {
+  double next;
+  a = fabs(a);
+  if (isnan(a) || isinf(a)) return a;
+  next = nextafter(a, INFINITY);
+  return isinf(next) ? a - nextafter(a, 0.0) : next - a;
+}

@@ -30,7 +30,7 @@ class Function:
     @property
     def c_result(self) -> str:
         """Return the C type of the result."""
-        return "void" if self.result == NOTHING else c_type(self.result)
+        return c_result(self.result)
 
     @property
     def head(self) -> str:
@@ -41,19 +41,28 @@ class Function:
         return f"{self.c_result} {self.name}({words or 'void'})"
 
 
+REPLACED = "in_c"
+"""The decorator of a function in whose place C takes the function that it names."""
+
+
 @dataclass
 class Program:
     """What is translated: functions in the order in which they were needed, and the
-    constants, lists and tuples that they use.
+    constants, tuples and types of functions that they use.
     """
 
     library: Library
     functions: dict[tuple[str, str], Function] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
     tuples: dict[str, Type] = field(default_factory=dict)
+    pointers: dict[str, Type] = field(default_factory=dict)
 
     def function(self, module: Module, name: str) -> Function:
-        """Return function *name* of *module*, which will be translated too."""
+        """Return function *name* of *module*, which will be translated too.
+
+        It is the function that replaces it in C, if there is one.
+        """
+        module, name = self._replaced(module, name)
         key = (module.name, name)
         if key not in self.functions:
             node = module.functions[name]
@@ -76,6 +85,19 @@ class Program:
             )
         return self.functions[key]
 
+    def _replaced(self, module: Module, name: str) -> tuple[Module, str]:
+        """Return the function that C takes in place of *name* of *module*."""
+        for mark in module.functions[name].decorator_list:
+            if isinstance(mark, ast.Call) and ast.unparse(mark.func) == REPLACED:
+                (text,) = mark.args
+                found = self.library.find(module, ast.unparse(text))
+                if found is None or found[1] not in found[0].functions:
+                    raise module.place(mark).error(
+                        f"{ast.unparse(text)} is no function of the text"
+                    )
+                return found
+        return module, name
+
     def _annotated(
         self, module: Module, function: ast.FunctionDef, annotation: ast.expr | None
     ) -> Type:
@@ -88,7 +110,14 @@ class Program:
         found = self.library.type_of(module, annotation)
         if found.name == "tuple":
             self.tuples[c_type(found)] = found
+        if found.is_function:
+            self.pointers[c_type(found)] = found
         return found
+
+
+def c_result(kind: Type) -> str:
+    """Return the C type of a result of *kind*."""
+    return "void" if kind == NOTHING else c_type(kind)
 
 
 def c_name(name: str) -> str:
@@ -106,4 +135,13 @@ def c_type(kind: Type) -> str:
         return f"list_{C_NUMBERS.get(kind.item) or kind.item.name}"
     if kind.name == "tuple":
         return "tuple_" + "_".join(item.name for item in kind.items)
+    if kind.is_function:
+        return "function_" + "_".join(map(_word, kind.items))
     return f"{kind.name} *"
+
+
+def _word(kind: Type) -> str:
+    """Return a word for *kind* that can be part of a name in C."""
+    if kind.is_list:
+        return f"list_{kind.item.name}"
+    return kind.name

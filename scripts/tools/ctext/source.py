@@ -58,12 +58,14 @@ KNOWN_NAMES = {
     "Int32": INT32,
     "Int8": INT8,
     "Number": FLOAT,
+    "RequestId": INT,
     "Ints": list_of(INT),
     "Floats": list_of(FLOAT),
 }
 """Names in annotations that stand for types of numbers and lists in every module.
 
-``Number`` is a float, or in plain Python also an exact fraction.
+``Number`` is a float, or in plain Python also an exact fraction. ``RequestId`` is a
+whole number, or in plain Python also a text.
 """
 LISTS = ("list", "Sequence")
 _ARITHMETIC: dict[type, Callable[[Number, Number], Number]] = {
@@ -186,6 +188,8 @@ class Library:
             return NOTHING
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return self.type_of(module, ast.parse(node.value, mode="eval").body)
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Callable":
+            return self._function_type(module, node.slice)
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             parts = (
                 node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -201,10 +205,23 @@ class Library:
             found = self.find(module, node.id)
             if found is not None and found[1] in found[0].classes:
                 return Type(self.class_of(*found).name)
+            if found is not None and found[1] in found[0].assigned:
+                return self.type_of(found[0], found[0].assigned[found[1]])
         raise module.place(node).error(
             f"{ast.unparse(node)} is no type of kernel text; take int, float, bool, a "
             "class of numbers and lists, list[...] or tuple[...]"
         )
+
+    def _function_type(self, module: Module, node: ast.expr) -> Type:
+        """Return the type ``Callable[node]``."""
+        if not isinstance(node, ast.Tuple) or not isinstance(node.elts[0], ast.List):
+            raise module.place(node).error(
+                "name the types of the parameters: Callable[[A, B], C]"
+            )
+        parameters, result = node.elts
+        assert isinstance(parameters, ast.List)
+        parts = [*parameters.elts, result]
+        return Type("function", tuple(self.type_of(module, part) for part in parts))
 
     def class_of(self, module: Module, name: str) -> Class:
         """Return class *name* of *module* with its fields."""

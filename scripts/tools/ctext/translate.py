@@ -1,17 +1,19 @@
 """Translate functions of kernel text into C.
 
 A function has annotations for all parameters and for what it returns. Parameters,
-fields and results are numbers, records, tables, lists of numbers or of records, and
-tuples of numbers as results (:mod:`ctext.types`). A local variable has the type of its
-first assignment, or of its annotation; an int may be assigned to a float.
+fields and results are numbers, records, tables, lists of numbers or of records, tuples
+of numbers as results, and functions as parameters (:mod:`ctext.types`). A local
+variable has the type of its first assignment, or of its annotation; an int may be
+assigned to a float. A function with the decorator ``in_c(other)`` is replaced by
+``other``.
 
 Statements: assignment (also to several names at once, and augmented), ``if``,
 ``while``, ``for`` over ``range`` or over a list, ``break``, ``continue``, ``pass``,
 ``return``, and calls. Expressions: numbers, constants of modules, names, fields, items
 of lists, ``+ - * / // % ** << >> & | ^``, ``not``, ``and`` and ``or`` of conditions,
 comparisons, ``x if c else y``, calls of functions of the text, ``len``, ``min``,
-``max``, ``abs``, ``int``, ``float``, ``bool``, and ``log``, ``exp``, ``sqrt``,
-``floor``, ``ceil``, ``isinf``, ``isnan`` of :mod:`math`.
+``max``, ``abs``, ``int``, ``float``, ``bool``, and ``log``, ``log10``, ``exp``,
+``sqrt``, ``ulp``, ``floor``, ``ceil``, ``isinf``, ``isnan`` of :mod:`math`.
 
 The C gives the same numbers as Python as long as whole numbers stay within 64 bits, no
 index is negative or too large, and nothing is divided by 0: Python would raise an error
@@ -26,7 +28,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ctext.expressions import Expressions, Value
-from ctext.program import Function, Program, c_name, c_type
+from ctext.program import Function, Program, c_name, c_result, c_type
 from ctext.source import Library, Number, TextError
 from ctext.types import C_NUMBERS, INT, INT8, INT32, NOTHING, Class, Type
 
@@ -105,6 +107,10 @@ def _types(program: Program) -> Iterator[str]:
     for name, kind in sorted(program.tuples.items()):
         fields = " ".join(f"{c_type(item)} v{k};" for k, item in enumerate(kind.items))
         yield f"typedef struct {{ {fields} }} {name};"
+    for name, kind in sorted(program.pointers.items()):
+        *parameters, result = kind.items
+        words = ", ".join(map(c_type, parameters))
+        yield f"typedef {c_result(result)} (*{name})({words or 'void'});"
 
 
 def _struct(found: Class) -> str:
@@ -125,6 +131,8 @@ def _kinds_of(program: Program, classes: Iterable[Class]) -> Iterator[Type]:
         yield from found.fields.values()
     for made in program.functions.values():
         yield from made.parameters.values()
+    for pointer in program.pointers.values():
+        yield from pointer.items
 
 
 class Body(Expressions):

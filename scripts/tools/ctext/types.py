@@ -4,7 +4,7 @@ A number is ``int``, ``float`` or ``bool``. Fields of records may also be ``Int3
 ``Int8``: numbers that Python keeps as ``int`` and C in 4 bytes or 1 byte. A *record* is
 a class whose fields are all numbers; C stores a list of records as an array of structs.
 A *table* is a class that also has lists, records or tables as fields; C stores their
-addresses.
+addresses. A *function* is a parameter that the text calls; C gets its address.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Type:
-    """A type: a number, a class, a list of *items*, a tuple of *items*, or nothing."""
+    """A type: a number, a class, a list of *items*, a tuple of *items*, a function, or
+    nothing. The *items* of a function are the types of its parameters and its result.
+    """
 
     name: str
     items: tuple[Type, ...] = ()
@@ -29,6 +31,11 @@ class Type:
     def is_list(self) -> bool:
         """Return whether values of this type are lists."""
         return self.name == "list"
+
+    @property
+    def is_function(self) -> bool:
+        """Return whether values of this type can be called."""
+        return self.name == "function"
 
     @property
     def item(self) -> Type:

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 from batch_io_traces import FLAT, by_hand, random_trace, view
-from conftest import ENGINES
+from conftest import C_ENGINES
 
 import ioopt
 from ioopt.decisions.batch_io import IoPolicy, View
@@ -79,7 +79,7 @@ def test_min_aggr_sld_counts_the_whole_job() -> None:
     assert policy("cons-min-aggr-sld").decide(state) == [0, 6]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", C_ENGINES)
 @pytest.mark.parametrize(
     ("order", "ends"), [("ascending", [5, 4]), ("descending", [3, 5])]
 )
@@ -113,7 +113,7 @@ def test_adaptive_chooses_what_playing_the_sets_to_their_ends_chooses() -> None:
         rows = [(rng.choice((1, 1, 2, 4, 8)), k, rng.randint(1, 60)) for k in range(20)]
         state = view(*rows, storage=rng.choice([4, 10, 15, 33]), exact=number % 40 == 0)
         quick = policy("adaptive").decide(state)
-        limits = state.limits._replace(own_peaks=True)  # every set is played to its end
+        limits = state.limits.with_own_peaks()  # every set is played to its end
         played = policy("adaptive").decide(View(limits, state.now, state.requests))
         assert quick == pytest.approx(played), rows
         granted = [request.peak for request, rate in zip(state.requests, quick) if rate]

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,7 @@ from ioopt.embed import IoArbiter
 from ioopt.errors import InstanceError, UsageError
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.set10 import set_of
-from tests.conftest import ENGINES
+from tests.conftest import C_ENGINES
 from tests.oracle.batch_io_rates import fullest
 
 
@@ -111,7 +112,7 @@ def test_knapsack_equals_enumeration() -> None:
             (rng.randint(1, 16), rng.choice(own), 1.0) for _ in range(rng.randint(1, 8))
         ]
         state = view(*rows, exact=number % 2 == 0)
-        limits = state.limits._replace(own_peaks=number % 3 > 0)
+        limits = replace(state.limits, own_peaks=number % 3 > 0)
         state = View(limits, state.now, state.requests)
         queue = [
             {"peak": request.peak, "n": request.nodes} for request in state.requests
@@ -158,7 +159,7 @@ def test_sets_end_at_half_powers() -> None:
         ("base-line", 1, [12, 12, 12]),
     ],
 )
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", C_ENGINES)
 def test_interference(
     name: str, interference: float, wanted: list[float], engine: str
 ) -> None:

@@ -24,14 +24,12 @@ def test_the_stamp_sees_a_change_that_keeps_size_and_time(tmp_path: Path) -> Non
 
 
 def test_kernels_carry_the_stamp_of_the_folder() -> None:
-    """The folders, and what kernels take from elsewhere."""
     pytest.importorskip("numba")
-    from ioopt import units
-    from ioopt.sim.batch_io import engine
+    from ioopt.sim.gang import clock
 
-    wanted = compiled.source_stamp(*compiled.KERNEL_ROOMS, Path(str(units.__file__)))
-    advance = compiled.compiled(engine.__name__, "advance", whole=True)
-    assert advance._cache._cache_file._source_stamp == wanted
+    wanted = compiled.source_stamp(*compiled.KERNEL_ROOMS)
+    simulate = compiled.compiled(clock.__name__, "simulate", whole=True)
+    assert simulate._cache._cache_file._source_stamp == wanted
 
 
 def test_nothing_else_keeps_machine_code() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from batch_io_traces import FLAT
-from conftest import first
+from conftest import first, needs_kernels
 
 import ioopt
 from ioopt import registry
@@ -22,9 +22,9 @@ from ioopt.errors import OutOfTime, UsageError
 from ioopt.generate.gang.generate import generate
 from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import SolveRequest
+from ioopt.sim.batch_io import simulate
 from ioopt.sim.gang.simulate import STEPS_PER_LOOK, GangSimulation
 from ioopt.sim.pace import Pace
-from ioopt.solvers.batch_io import run as batch_io
 from ioopt.solvers.gang import run as gang
 from ioopt.solvers.gang.policy import GS as POLICY
 
@@ -123,25 +123,18 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
         found.append((name, plain_seconds))
         return True
 
-    for module in (batch_io, gang):
-        monkeypatch.setattr(module, "use_machine_code", take)
+    monkeypatch.setattr(gang, "use_machine_code", take)
     return found
 
 
-@pytest.mark.slow
+@needs_kernels
 @pytest.mark.parametrize(
     "solver", ["fill", "base-line", "adaptive", "cons-max-util", "set-10"]
 )
-def test_batch_io_on_either_engine_is_the_same_to_the_bit(
-    asked: Asked, solver: str
-) -> None:
-    pytest.importorskip("numba")
+def test_batch_io_on_either_engine_is_the_same_to_the_bit(solver: str) -> None:
     path = resolve("mira-day")
     plain = ioopt.solve(path, solver, settings={"engine": "python"})
-    assert not asked
-    found = ioopt.solve(path, solver)
-    # 100 jobs of .45 ms, 1654 phases of 30 us; asked once.
-    assert asked == [("batch I/O", pytest.approx(0.045 + 0.04962))]
+    found = ioopt.solve(path, solver, settings={"engine": "compiled"})
     assert (found.schedule, found.metrics) == (plain.schedule, plain.metrics)
 
 
@@ -158,6 +151,12 @@ def test_gangs_on_either_engine_are_the_same_to_the_bit(asked: Asked) -> None:
     assert asked == 2 * [("gangs", pytest.approx(0.04))]
 
 
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code looks at the clock as often as plain Python."""
+    monkeypatch.setattr(simulate, "COMPILED_INSTANTS", simulate.PLAIN_INSTANTS)
+
+
 def late_but(cheapest: bool) -> Callable[..., None]:
     """A look that ends every run, but where *cheapest* those of the cheapest policy."""
 
@@ -171,6 +170,7 @@ def late_but(cheapest: bool) -> Callable[..., None]:
     return look
 
 
+@pytest.mark.usefixtures("looks")
 @pytest.mark.parametrize(
     ("instance", "solver", "cheapest"),
     [
@@ -195,6 +195,7 @@ def test_the_cheapest_policy_answers_where_time_is_short(
     assert ioopt.solve(resolve(instance), cheapest).objective == result.objective
 
 
+@pytest.mark.usefixtures("looks")
 @pytest.mark.parametrize(
     ("instance", "solver", "ran"),
     [
