@@ -91,8 +91,15 @@ class Plain:
         self, kind: type[ItemT], count: int, /, **columns: Column
     ) -> list[ItemT]:
         """Return *count* records as a list of objects."""
-        whole = _columns(kind, count, columns)
-        return [kind(*values) for values in zip(*whole.values(), strict=True)]
+        whole: list[Sequence[int | float]] = []
+        for name, column in _columns(kind, columns).items():
+            values = [column] * count
+            if not isinstance(column, (int, float)):
+                values = [*column]
+            if len(values) != count:
+                raise ValueError(f"{kind.__name__}.{name}: not {count} values")
+            whole.append(values)
+        return list(map(kind, *whole))
 
     def ints(self, values: Iterable[int]) -> list[int]:
         """Return a list of whole numbers."""
@@ -138,9 +145,22 @@ class Machine:
         """
         key: Any = kind
         struct = struct_of(key)
-        rows = zip(*_columns(kind, count, columns).values(), strict=True)
-        made = (struct * count)(*map(partial(_checked, struct), rows))
-        return cast("list[ItemT]", made)
+        laid = np.zeros(count, np.dtype(struct))
+        for name, column in _columns(kind, columns).items():
+            field = f"{kind.__name__}.{name}"
+            given = column
+            if isinstance(column, Iterable) and not isinstance(column, np.ndarray):
+                given = list(column)
+            values = np.asarray(given)
+            if values.shape not in ((), (count,)):
+                raise ValueError(f"{field}: not {count} values")
+            laid[name] = values.astype(laid.dtype[name])
+            if laid.dtype[name].kind == "f":
+                continue
+            wrong = np.broadcast_to(values, count)[laid[name] != values]
+            if wrong.size:
+                raise OverflowError(f"{field}: {wrong[0]} is too large")
+        return cast("list[ItemT]", (struct * count).from_buffer(laid))
 
     def ints(self, values: Iterable[int]) -> list[int]:
         """Return an array of whole numbers; it has the items and the length of a list,
@@ -253,6 +273,16 @@ def _checked(struct: Any, values: Sequence[Any]) -> Any:
     return made
 
 
+def column(records: Sequence[object], name: str) -> list[Any]:
+    """Return field *name* of *records*, which a maker made, as a list of numbers."""
+    if isinstance(records, list):
+        return [getattr(record, name) for record in records]
+    stored: Any = records
+    laid = np.frombuffer(stored, np.dtype(stored._type_))
+    values: list[Any] = laid[name].tolist()
+    return values
+
+
 def array_of(values: list[int] | list[float], count: int) -> Any:
     """Return the first *count* of *values*, which a maker made, as a numpy array."""
     if isinstance(values, list):
@@ -340,31 +370,31 @@ def struct_of(kind: Any) -> Any:
     return type(kind.__name__, (ctypes.Structure,), {"_fields_": laid})
 
 
-def _columns(
-    kind: type, count: int, given: Mapping[str, Column]
-) -> dict[str, Iterable[int | float]]:
-    """Return the values of each field for *count* records."""
+def _columns(kind: type, given: Mapping[str, Column]) -> dict[str, Column]:
+    """Return the values of each field of a record, 0 for a field that is missing."""
     known = fields_of(kind)
     if unknown := set(given) - set(known):
         raise TypeError(f"{kind.__name__} has no field {min(unknown)}")
-    columns: dict[str, Iterable[int | float]] = {}
+    columns: dict[str, Column] = {}
     for name, field in known.items():
         assert isinstance(field, NumberField), f"{kind.__name__} is no record"
-        column = given.get(name, field.zero)
-        if isinstance(column, (int, float)):
-            column = [column] * count
-        columns[name] = column
+        columns[name] = given.get(name, field.zero)
     return columns
 
 
 def _with_zeros(kind: type, given: Mapping[str, object]) -> dict[str, object]:
     """Return *given* with 0 for each number of a table that is missing."""
-    whole: dict[str, object] = {
+    return {**_zeros(kind), **given}
+
+
+@cache
+def _zeros(kind: type) -> Mapping[str, object]:
+    """Return 0 for each number of a table."""
+    return {
         name: field.zero
         for name, field in fields_of(kind).items()
         if isinstance(field, NumberField)
     }
-    return {**whole, **given}
 
 
 def _passed(hint: Any) -> Any:

@@ -17,11 +17,18 @@ from ctext.translate import translate
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "ioopt" / "compiled" / "kernels.c"
 SEARCH = "ioopt.solvers.replication.search."
+GANG = "ioopt.sim.gang."
 LABORATORY = "ioopt.measure.perturbation_kernel:"
 ENTRIES = (
     "ioopt.solvers.replication.exact.enumeration_kernel:search",
     SEARCH + "anneal_kernel:run",
     "ioopt.measure.io_kernel:serve",
+    GANG + "clock:simulate",
+    GANG + "phases:clean",
+    GANG + "phases:migrate",
+    GANG + "phases:compact",
+    GANG + "phases:schedule",
+    GANG + "phases:fill",
     LABORATORY + "workpile",
     LABORATORY + "barrier",
     LABORATORY + "msg",
