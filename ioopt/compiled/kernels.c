@@ -1,4 +1,4 @@
-/* text 2e9e1d5b781849c06d6f842639b0938cbedba79215a1196b49a299ca061aead1 */
+/* text 66bbe42ddab93383d37d53c7d636445fb0869df7131d9e35021959fc5042947b */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -1069,14 +1069,14 @@ static void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t
 }
 
 static int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t j, int64_t words) {
+  int64_t differing = 0;
   int64_t w = 0;
+  differing = 0LL;
   for (int64_t t_1 = (j * words), end_t_1 = ((j + 1LL) * words); t_1 < end_t_1; t_1 += 1) {
     w = t_1;
-    if ((AT(sets, w) != AT(others, w))) {
-      return 0;
-    }
+    differing = (differing | (AT(sets, w) ^ AT(others, w)));
   }
-  return 1;
+  return (differing == 0LL);
 }
 
 static void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t every, list_int64_t layers) {
@@ -1116,7 +1116,6 @@ static int64_t gang_nodes_first_free_but_own(list_int64_t rows, list_int64_t set
   int64_t wanted = 0;
   int64_t row = 0;
   int64_t taken = 0;
-  int64_t free = 0;
   int64_t w = 0;
   if ((words == 1LL)) {
     wanted = AT(sets, j);
@@ -1134,19 +1133,16 @@ static int64_t gang_nodes_first_free_but_own(list_int64_t rows, list_int64_t set
   }
   for (int64_t t_2 = 0, end_t_2 = floor_int(rows.length, words); t_2 < end_t_2; t_2 += 1) {
     row = t_2;
-    free = 1;
+    taken = 0LL;
     for (int64_t t_3 = 0, end_t_3 = words; t_3 < end_t_3; t_3 += 1) {
       w = t_3;
       wanted = AT(sets, ((j * words) + w));
       if ((row == home)) {
         wanted = (wanted & (~AT(own, ((j * words) + w))));
       }
-      if (((AT(rows, ((row * words) + w)) & wanted) != 0LL)) {
-        free = 0;
-        break;
-      }
+      taken = (taken | (AT(rows, ((row * words) + w)) & wanted));
     }
-    if (free) {
+    if ((taken == 0LL)) {
       return row;
     }
   }
@@ -1158,13 +1154,11 @@ static int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t s
   if ((words == 1LL)) {
     return ((AT(rows, row) & AT(sets, j)) == 0LL);
   }
-  for (int64_t t_1 = 0, end_t_1 = words; t_1 < end_t_1; t_1 += 1) {
-    w = t_1;
-    if (((AT(rows, ((row * words) + w)) & AT(sets, ((j * words) + w))) != 0LL)) {
-      return 0;
-    }
+  w = 0LL;
+  while (((w < words)) && (((AT(rows, ((row * words) + w)) & AT(sets, ((j * words) + w))) == 0LL))) {
+    w = (w + 1LL);
   }
-  return 1;
+  return (w == words);
 }
 
 static int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, int64_t j, int64_t words) {
@@ -2385,4 +2379,4 @@ static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, se
   }
 }
 
-EXPORTED const char *text_digest(void) { return "2e9e1d5b781849c06d6f842639b0938cbedba79215a1196b49a299ca061aead1"; }
+EXPORTED const char *text_digest(void) { return "66bbe42ddab93383d37d53c7d636445fb0869df7131d9e35021959fc5042947b"; }

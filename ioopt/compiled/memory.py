@@ -19,7 +19,7 @@ Node(speed=2.0, tasks=0)
 import ctypes
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache, partial, wraps
+from functools import cache, wraps
 from typing import (
     Annotated,
     Any,
@@ -93,8 +93,10 @@ class Plain:
         """Return *count* records as a list of objects."""
         whole: list[Sequence[int | float]] = []
         for name, column in _columns(kind, columns).items():
-            values = [column] * count
-            if not isinstance(column, (int, float)):
+            values: Sequence[int | float]
+            if isinstance(column, (int, float)):
+                values = [column] * count
+            else:
                 values = [*column]
             if len(values) != count:
                 raise ValueError(f"{kind.__name__}.{name}: not {count} values")

@@ -5,8 +5,8 @@ literal reference on cells.
 from fractions import Fraction
 
 import pytest
-from gang_reference import Reference, RefJob
 from conftest import both_makers
+from gang_reference import Reference, RefJob
 from gang_tools import POLICIES, needs_kernels, random_workload
 
 import ioopt

@@ -27,10 +27,10 @@ def assign(sets: list[int], j: int, source: list[int], words: int) -> None:
 
 def equal(sets: list[int], others: list[int], j: int, words: int) -> bool:
     """Return whether set *j* is the same in *sets* and in *others*."""
+    differing = 0
     for w in range(j * words, (j + 1) * words):
-        if sets[w] != others[w]:
-            return False
-    return True
+        differing |= sets[w] ^ others[w]
+    return differing == 0
 
 
 def num_outside(sets: list[int], others: list[int], j: int, words: int) -> int:
@@ -46,10 +46,10 @@ def is_free(rows: list[int], row: int, sets: list[int], j: int, words: int) -> b
     """Return whether *row* holds none of the nodes of set *j*."""
     if words == 1:
         return rows[row] & sets[j] == 0
-    for w in range(words):
-        if rows[row * words + w] & sets[j * words + w] != 0:
-            return False
-    return True
+    w = 0
+    while w < words and rows[row * words + w] & sets[j * words + w] == 0:
+        w += 1
+    return w == words
 
 
 def add_where_free(
@@ -90,15 +90,13 @@ def first_free_but_own(
                 return row
         return -1
     for row in range(len(rows) // words):
-        free = True
+        taken = 0
         for w in range(words):
             wanted = sets[j * words + w]
             if row == home:
                 wanted &= ~own[j * words + w]
-            if rows[row * words + w] & wanted != 0:
-                free = False
-                break
-        if free:
+            taken |= rows[row * words + w] & wanted
+        if taken == 0:
             return row
     return -1
 

@@ -226,7 +226,9 @@ def sort_rows(rows: list[int], population: list[int], sign: int) -> None:
 
 
 def jobs_at_home(matrix: Matrix, row: int) -> int:
-    """Collect in the group the running jobs whose home is *row*; return their number."""
+    """Collect in the group the running jobs whose home is *row*; return their
+    number.
+    """
     jobs = matrix.jobs
     running = matrix.running
     group = matrix.group

@@ -5,7 +5,6 @@ from itertools import chain, repeat
 from typing import Any
 
 import pytest
-
 from conftest import both_makers
 
 import ioopt
