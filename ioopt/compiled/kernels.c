@@ -1,4 +1,4 @@
-/* text 9dc19ebd6e6bd58ea76f2034481475bb1a74a33b29f41ce1ade4ae27eee4cd38 */
+/* text 26c0f8d88a6799d6a9febaac662ac2a05cace0237c2fa3ac1f5c1bbf25fef1a5 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -79,6 +79,14 @@ static inline double ulp(double a) {
   next = nextafter(a, INFINITY);
   return isinf(next) ? a - nextafter(a, 0.0) : next - a;
 }
+/* The bits that are set in the absolute value, as Python counts them. */
+static inline int64_t bit_count(int64_t a) {
+  uint64_t x = a < 0 ? -(uint64_t)a : (uint64_t)a;
+  x -= x >> 1 & UINT64_C(0x5555555555555555);
+  x = (x & UINT64_C(0x3333333333333333)) + (x >> 2 & UINT64_C(0x3333333333333333));
+  x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+  return (int64_t)(x * UINT64_C(0x0101010101010101) >> 56);
+}
 
 #define batch_io_adaptive_PAYS 0.999999999
 #define batch_io_boxes_OVERDUE_SECONDS 300LL
@@ -106,6 +114,17 @@ static inline double ulp(double a) {
 #define exact_queue_kernel_ENDS 0LL
 #define exact_queue_kernel_FAILS 2LL
 #define exact_queue_kernel_LIMIT 1LL
+#define gang_clock_NEVER 1152921504606846976LL
+#define gang_phases_NO_ROOM (-1LL)
+#define gang_phases_REFUSED (-2LL)
+#define gang_rules_ADAPTIVE 2LL
+#define gang_rules_BEST_FIT 0LL
+#define gang_rules_FILE_NODES 1LL
+#define gang_rules_HDF 3LL
+#define gang_rules_LAS 2LL
+#define gang_rules_LEAST_NEED_SECONDS 50LL
+#define gang_rules_UNLIMITED 4611686018427387904LL
+#define gang_rules_UNWEIGHTED 0LL
 #define measure_perturbation_kernel_ALL_TO_ALL 0LL
 #define measure_perturbation_kernel_PAIRS 2LL
 #define measure_perturbation_kernel_RING 1LL
@@ -284,6 +303,48 @@ typedef struct {
   double bound;
   int64_t row;
 } exact_queue_kernel_Child;
+
+typedef struct {
+  int64_t size;
+  double at_files;
+  double remote;
+  double arrival;
+  uint8_t packed;
+  uint8_t local;
+  int64_t home;
+  int64_t span;
+  int64_t rows;
+  int64_t next_row;
+  int64_t rank;
+  double worth;
+  double need;
+  double attained;
+  double start;
+  double finish;
+} gang_matrix_Job;
+
+typedef struct {
+  int64_t place;
+  uint8_t migrate;
+  uint8_t local_first;
+  int64_t weight;
+  uint8_t free_queue;
+  double age;
+  int64_t limit;
+  double patience;
+  double quantum;
+  int64_t slots;
+} gang_rules_RuleNumbers;
+
+typedef struct {
+  int64_t nodes;
+  int64_t levels;
+  double quantum;
+  double migration;
+  int64_t budget;
+  double tolerance;
+  uint8_t at_boundary;
+} gang_state_Timing;
 
 typedef struct {
   int64_t io;
@@ -511,6 +572,11 @@ typedef struct {
 } list_exact_queue_kernel_Child;
 
 typedef struct {
+  gang_matrix_Job *at;
+  int64_t length;
+} list_gang_matrix_Job;
+
+typedef struct {
   int64_t *at;
   int64_t length;
 } list_int64_t;
@@ -646,6 +712,8 @@ typedef struct exact_queue_bound_Path exact_queue_bound_Path;
 typedef struct exact_queue_kernel_States exact_queue_kernel_States;
 
 typedef struct exact_queue_kernel_Tree exact_queue_kernel_Tree;
+
+typedef struct gang_matrix_Matrix gang_matrix_Matrix;
 
 typedef struct measure_io_kernel_Server measure_io_kernel_Server;
 
@@ -819,6 +887,46 @@ struct exact_queue_kernel_Tree {
   list_int64_t below;
   list_int64_t fits;
   list_int64_t best;
+};
+
+struct gang_matrix_Matrix {
+  int64_t nodes;
+  int64_t levels;
+  int64_t words;
+  list_int64_t every;
+  list_gang_matrix_Job jobs;
+  list_int64_t files;
+  list_int64_t columns;
+  list_int64_t homes;
+  list_int64_t filled;
+  list_int64_t population;
+  list_int64_t running;
+  list_int64_t order;
+  list_int64_t queue;
+  list_int64_t moved;
+  list_int64_t gone;
+  list_int64_t ascending;
+  list_int64_t descending;
+  list_int64_t group;
+  list_int64_t layers;
+  int64_t num_running;
+  int64_t num_before;
+  int64_t num_started;
+  int64_t queue_head;
+  int64_t queue_tail;
+  int64_t num_moved;
+  int64_t num_gone;
+  int64_t num_left;
+  int64_t num_done;
+  double now;
+  int64_t slice_number;
+  int64_t slots;
+  double slot_seconds;
+  int64_t budget_slice;
+  int64_t tasks_left;
+  int64_t tasks_moved;
+  int64_t updates;
+  int64_t update_due;
 };
 
 struct measure_io_kernel_Server {
@@ -1155,6 +1263,52 @@ static void exact_queue_kernel_save(replication_world_World * w, exact_queue_ker
 EXPORTED int64_t exact_queue_kernel_search(replication_world_World * w, exact_queue_kernel_Tree * tree, exact_queue_bound_Path * path, int64_t limit);
 static int64_t exact_queue_kernel_unassigned(replication_world_World * w);
 static int64_t exact_queue_kernel_worth(exact_queue_kernel_Tree * tree, double bound);
+static int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing * timing, int64_t steps);
+static void gang_clock_close_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing);
+static int64_t gang_clock_in_row(gang_matrix_Matrix * matrix, int64_t row);
+static void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules);
+static double gang_clock_run_row(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double now, int64_t index, double following);
+EXPORTED void gang_clock_simulate(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules, int64_t steps);
+static int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double gap);
+static int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing);
+static void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules);
+static void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
+static int64_t gang_nodes_add_where_free(list_int64_t rows, int64_t first, list_int64_t sets, int64_t j, int64_t words);
+static void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source, int64_t words);
+static void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t every, int64_t size, list_int64_t layers, list_int64_t columns, int64_t j);
+static int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t j, int64_t words);
+static void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t every, list_int64_t layers);
+static int64_t gang_nodes_first_free_but_own(list_int64_t rows, list_int64_t sets, int64_t j, list_int64_t own, int64_t home, int64_t words);
+static int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
+static int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, int64_t j, int64_t words);
+static void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
+static int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64_t sets, int64_t j, int64_t most, int64_t words);
+static void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote);
+static void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+static void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j);
+static int64_t gang_phases_best_fit_row(gang_matrix_Matrix * matrix, int64_t size);
+EXPORTED void gang_phases_clean(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+EXPORTED void gang_phases_compact(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+static void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j);
+static int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j);
+EXPORTED void gang_phases_fill(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+static int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row);
+static int64_t gang_phases_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row);
+EXPORTED void gang_phases_migrate(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+static int64_t gang_phases_move_one(gang_matrix_Matrix * matrix);
+static int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j);
+static int64_t gang_phases_passes(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j, int64_t row);
+static int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j);
+static void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row);
+static int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, gang_matrix_Job * job);
+static int64_t gang_phases_rows_free(gang_matrix_Matrix * matrix, list_int64_t sets, int64_t j);
+EXPORTED void gang_phases_schedule(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+static void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num);
+static void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign);
+static void gang_phases_take_out(gang_matrix_Matrix * matrix, int64_t j);
+static void gang_phases_use_files(gang_matrix_Matrix * matrix, int64_t j);
+static double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules);
+static double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum);
 EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server);
 static int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work);
 EXPORTED int64_t measure_perturbation_kernel_barrier(measure_perturbation_kernel_Table * table, int64_t work, int64_t interval);
@@ -4942,6 +5096,1000 @@ static int64_t exact_queue_kernel_worth(exact_queue_kernel_Tree * tree, double b
   return (bound < (tree->upper * 0.999999999));
 }
 
+static int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing * timing, int64_t steps) {
+  list_gang_matrix_Job jobs = {0};
+  double quantum = 0;
+  double tolerance = 0;
+  int64_t total = 0;
+  double now = 0;
+  int64_t index = 0;
+  int64_t arrived = 0;
+  int64_t due = 0;
+  double following = 0;
+  int64_t jump = 0;
+  double until = 0;
+  int64_t fresh = 0;
+  int64_t held = 0;
+  jobs = matrix->jobs;
+  quantum = timing->quantum;
+  tolerance = timing->tolerance;
+  total = jobs.length;
+  now = matrix->now;
+  index = matrix->slice_number;
+  arrived = matrix->queue_tail;
+  due = 0;
+  while (((steps > 0LL)) && (!(due)) && ((matrix->num_done < total))) {
+    steps = (steps - 1LL);
+    following = ((arrived < total) ? (&AT(jobs, arrived))->arrival : INFINITY);
+    if ((matrix->num_running > 0LL)) {
+      if ((now == (index * quantum))) {
+        index = (index + gang_clock_skip_cycles(matrix, timing, (following - now)));
+        now = (index * quantum);
+      }
+    } else if (((matrix->queue_head == arrived)) && (((now + tolerance) < following)) && ((following < INFINITY))) {
+      jump = gang_clock_slice_of(following, timing);
+      if ((jump > index)) {
+        index = jump;
+        now = (index * quantum);
+      }
+    }
+    if ((following > (now + tolerance))) {
+      until = gang_clock_run_row(matrix, timing, now, index, following);
+      matrix->slot_seconds = (matrix->slot_seconds + (matrix->slots * (until - now)));
+      now = until;
+      if ((until == ((index + 1LL) * quantum))) {
+        index = (index + 1LL);
+      }
+    }
+    fresh = arrived;
+    while (((arrived < total)) && (((&AT(jobs, arrived))->arrival <= (now + tolerance)))) {
+      arrived = (arrived + 1LL);
+    }
+    held = ((timing->at_boundary) && ((now != (index * quantum))));
+    due = ((!(held)) && (((matrix->num_gone > 0LL)) || ((fresh != arrived))));
+  }
+  matrix->now = now;
+  matrix->slice_number = index;
+  matrix->queue_tail = arrived;
+  matrix->update_due = due;
+  return steps;
+}
+
+static void gang_clock_close_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing) {
+  int64_t k = 0;
+  gang_matrix_Job * job = 0;
+  double left = 0;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_moved; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    job = (&AT(matrix->jobs, AT(matrix->moved, k)));
+    left = ((double)(job->need * job->at_files) / (double)job->remote);
+    job->need = (timing->migration + left);
+  }
+  for (int64_t t_2 = matrix->num_before, end_t_2 = matrix->num_running; t_2 < end_t_2; t_2 += 1) {
+    k = t_2;
+    job = (&AT(matrix->jobs, AT(matrix->running, k)));
+    job->start = max_float(matrix->now, job->arrival);
+    if (job->local) {
+      job->need = job->at_files;
+    } else {
+      job->need = job->remote;
+    }
+  }
+  matrix->updates = (matrix->updates + 1LL);
+  matrix->update_due = 0;
+}
+
+static int64_t gang_clock_in_row(gang_matrix_Matrix * matrix, int64_t row) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t running = {0};
+  list_int64_t group = {0};
+  int64_t num = 0;
+  int64_t k = 0;
+  int64_t j = 0;
+  jobs = matrix->jobs;
+  running = matrix->running;
+  group = matrix->group;
+  num = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    j = AT(running, k);
+    if ((((&AT(jobs, j))->span >> row) & 1LL)) {
+      AT(group, num) = j;
+      num = (num + 1LL);
+    }
+  }
+  return num;
+}
+
+static void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules) {
+  int64_t k = 0;
+  int64_t j = 0;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_gone; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    j = AT(matrix->gone, k);
+    gang_phases_take_out(matrix, j);
+    gang_phases_drop(matrix->running, matrix->num_running, j);
+    if ((rules->weight != gang_rules_UNWEIGHTED)) {
+      gang_phases_drop(matrix->order, matrix->num_running, j);
+    }
+    matrix->num_running = (matrix->num_running - 1LL);
+  }
+  matrix->num_left = matrix->num_gone;
+  matrix->num_gone = 0LL;
+  matrix->num_moved = 0LL;
+  matrix->num_before = matrix->num_running;
+  if ((matrix->budget_slice != matrix->slice_number)) {
+    matrix->budget_slice = matrix->slice_number;
+    matrix->tasks_left = timing->budget;
+  }
+}
+
+static double gang_clock_run_row(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double now, int64_t index, double following) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t group = {0};
+  int64_t at_boundary = 0;
+  double tolerance = 0;
+  double end = 0;
+  double until = 0;
+  int64_t active = 0;
+  double first = 0;
+  int64_t k = 0;
+  double passed = 0;
+  int64_t j = 0;
+  gang_matrix_Job * job = 0;
+  double remaining = 0;
+  jobs = matrix->jobs;
+  group = matrix->group;
+  at_boundary = timing->at_boundary;
+  tolerance = timing->tolerance;
+  end = ((index + 1LL) * timing->quantum);
+  until = end;
+  active = gang_clock_in_row(matrix, mod_int(index, timing->levels));
+  if (!(at_boundary)) {
+    if ((following < (until - tolerance))) {
+      until = following;
+    }
+    first = INFINITY;
+    for (int64_t t_1 = 0, end_t_1 = active; t_1 < end_t_1; t_1 += 1) {
+      k = t_1;
+      first = min_float(first, (&AT(jobs, AT(group, k)))->need);
+    }
+    if (((now + first) < (until - tolerance))) {
+      until = (now + first);
+    }
+  }
+  passed = (until - now);
+  for (int64_t t_2 = 0, end_t_2 = active; t_2 < end_t_2; t_2 += 1) {
+    k = t_2;
+    j = AT(group, k);
+    job = (&AT(jobs, j));
+    if ((at_boundary) && ((job->need <= 0LL))) {
+      continue;
+    }
+    job->attained = (job->attained + passed);
+    remaining = (job->need - passed);
+    if ((remaining <= tolerance)) {
+      job->finish = until;
+      if (at_boundary) {
+        job->finish = min_float((now + job->need), end);
+      }
+      remaining = (double)(0LL);
+      AT(matrix->gone, matrix->num_gone) = j;
+      matrix->num_gone = (matrix->num_gone + 1LL);
+      matrix->num_done = (matrix->num_done + 1LL);
+    }
+    job->need = remaining;
+  }
+  return until;
+}
+
+EXPORTED void gang_clock_simulate(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules, int64_t steps) {
+  int64_t total = 0;
+  total = matrix->jobs.length;
+  while (((steps > 0LL)) && ((matrix->num_done < total))) {
+    steps = gang_clock_advance(matrix, timing, steps);
+    if (matrix->update_due) {
+      gang_clock_update(matrix, timing, rules);
+    }
+  }
+}
+
+static int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double gap) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t running = {0};
+  double quantum = 0;
+  double cycle = 0;
+  int64_t cycles = 0;
+  int64_t k = 0;
+  gang_matrix_Job * job = 0;
+  double passed = 0;
+  jobs = matrix->jobs;
+  running = matrix->running;
+  quantum = timing->quantum;
+  cycle = (timing->levels * quantum);
+  cycles = gang_clock_NEVER;
+  if ((gap < INFINITY)) {
+    if ((gap < (3LL * cycle))) {
+      return 0LL;
+    }
+    cycles = (((int64_t)floor(((double)gap / (double)cycle))) - 1LL);
+  }
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    job = (&AT(jobs, AT(running, k)));
+    cycles = min_int(cycles, (((int64_t)floor(((double)job->need / (double)(job->rows * quantum)))) - 1LL));
+    if ((cycles < 1LL)) {
+      return 0LL;
+    }
+  }
+  for (int64_t t_2 = 0, end_t_2 = matrix->num_running; t_2 < end_t_2; t_2 += 1) {
+    k = t_2;
+    job = (&AT(jobs, AT(running, k)));
+    passed = ((cycles * job->rows) * quantum);
+    job->need = (job->need - passed);
+    job->attained = (job->attained + passed);
+  }
+  matrix->slot_seconds = (matrix->slot_seconds + (matrix->slots * (cycles * cycle)));
+  return (cycles * timing->levels);
+}
+
+static int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing) {
+  int64_t index = 0;
+  index = ((int64_t)floor(((double)instant / (double)timing->quantum)));
+  if (((((index + 1LL) * timing->quantum) - instant) <= timing->tolerance)) {
+    index = (index + 1LL);
+  }
+  return index;
+}
+
+static void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules) {
+  gang_clock_open_update(matrix, timing, rules);
+  gang_phases_clean(matrix, rules);
+  if (rules->migrate) {
+    gang_phases_migrate(matrix, rules);
+  }
+  gang_phases_compact(matrix, rules);
+  gang_phases_schedule(matrix, rules);
+  gang_phases_fill(matrix, rules);
+  gang_clock_close_update(matrix, timing);
+}
+
+static void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
+  int64_t w = 0;
+  for (int64_t t_1 = 0, end_t_1 = words; t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    AT(rows, ((row * words) + w)) = (AT(rows, ((row * words) + w)) | AT(sets, ((j * words) + w)));
+  }
+}
+
+static int64_t gang_nodes_add_where_free(list_int64_t rows, int64_t first, list_int64_t sets, int64_t j, int64_t words) {
+  int64_t wanted = 0;
+  int64_t row = 0;
+  if ((words == 1LL)) {
+    wanted = AT(sets, j);
+    for (int64_t t_1 = first, end_t_1 = rows.length; t_1 < end_t_1; t_1 += 1) {
+      row = t_1;
+      if (((AT(rows, row) & wanted) == 0LL)) {
+        AT(rows, row) = (AT(rows, row) | wanted);
+        return row;
+      }
+    }
+    return (-1LL);
+  }
+  for (int64_t t_2 = first, end_t_2 = floor_int(rows.length, words); t_2 < end_t_2; t_2 += 1) {
+    row = t_2;
+    if (gang_nodes_is_free(rows, row, sets, j, words)) {
+      gang_nodes_add(rows, row, sets, j, words);
+      return row;
+    }
+  }
+  return (-1LL);
+}
+
+static void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source, int64_t words) {
+  int64_t w = 0;
+  for (int64_t t_1 = (j * words), end_t_1 = ((j + 1LL) * words); t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    AT(sets, w) = AT(source, w);
+  }
+}
+
+static void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t every, int64_t size, list_int64_t layers, list_int64_t columns, int64_t j) {
+  int64_t words = 0;
+  int64_t w = 0;
+  int64_t k = 0;
+  words = every.length;
+  gang_nodes_find_layers(rows, row, every, layers);
+  for (int64_t t_1 = (j * words), end_t_1 = ((j + 1LL) * words); t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    AT(columns, w) = 0LL;
+  }
+  for (int64_t t_2 = floor_int(rows.length, words), end_t_2 = (-1LL); t_2 > end_t_2; t_2 += -1) {
+    k = t_2;
+    size = (size - gang_nodes_take_lowest(layers, k, columns, j, size, words));
+    if ((size == 0LL)) {
+      break;
+    }
+  }
+}
+
+static int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t j, int64_t words) {
+  int64_t differing = 0;
+  int64_t w = 0;
+  differing = 0LL;
+  for (int64_t t_1 = (j * words), end_t_1 = ((j + 1LL) * words); t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    differing = (differing | (AT(sets, w) ^ AT(others, w)));
+  }
+  return (differing == 0LL);
+}
+
+static void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t every, list_int64_t layers) {
+  int64_t words = 0;
+  int64_t levels = 0;
+  int64_t w = 0;
+  int64_t k = 0;
+  int64_t other = 0;
+  int64_t free = 0;
+  words = every.length;
+  levels = floor_int(rows.length, words);
+  for (int64_t t_1 = 0, end_t_1 = words; t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    AT(layers, w) = (AT(every, w) & (~AT(rows, ((row * words) + w))));
+    for (int64_t t_2 = 1LL, end_t_2 = (levels + 1LL); t_2 < end_t_2; t_2 += 1) {
+      k = t_2;
+      AT(layers, ((k * words) + w)) = 0LL;
+    }
+    if ((AT(layers, w) == 0LL)) {
+      continue;
+    }
+    for (int64_t t_3 = 0, end_t_3 = levels; t_3 < end_t_3; t_3 += 1) {
+      other = t_3;
+      if ((other == row)) {
+        continue;
+      }
+      free = (~AT(rows, ((other * words) + w)));
+      for (int64_t t_4 = other, end_t_4 = (-1LL); t_4 > end_t_4; t_4 += -1) {
+        k = t_4;
+        AT(layers, (((k + 1LL) * words) + w)) = (AT(layers, (((k + 1LL) * words) + w)) | (AT(layers, ((k * words) + w)) & free));
+      }
+    }
+  }
+}
+
+static int64_t gang_nodes_first_free_but_own(list_int64_t rows, list_int64_t sets, int64_t j, list_int64_t own, int64_t home, int64_t words) {
+  int64_t wanted = 0;
+  int64_t row = 0;
+  int64_t taken = 0;
+  int64_t w = 0;
+  if ((words == 1LL)) {
+    wanted = AT(sets, j);
+    for (int64_t t_1 = 0, end_t_1 = rows.length; t_1 < end_t_1; t_1 += 1) {
+      row = t_1;
+      taken = AT(rows, row);
+      if ((row == home)) {
+        taken = (taken & (~AT(own, j)));
+      }
+      if (((taken & wanted) == 0LL)) {
+        return row;
+      }
+    }
+    return (-1LL);
+  }
+  for (int64_t t_2 = 0, end_t_2 = floor_int(rows.length, words); t_2 < end_t_2; t_2 += 1) {
+    row = t_2;
+    taken = 0LL;
+    for (int64_t t_3 = 0, end_t_3 = words; t_3 < end_t_3; t_3 += 1) {
+      w = t_3;
+      wanted = AT(sets, ((j * words) + w));
+      if ((row == home)) {
+        wanted = (wanted & (~AT(own, ((j * words) + w))));
+      }
+      taken = (taken | (AT(rows, ((row * words) + w)) & wanted));
+    }
+    if ((taken == 0LL)) {
+      return row;
+    }
+  }
+  return (-1LL);
+}
+
+static int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
+  int64_t w = 0;
+  if ((words == 1LL)) {
+    return ((AT(rows, row) & AT(sets, j)) == 0LL);
+  }
+  w = 0LL;
+  while (((w < words)) && (((AT(rows, ((row * words) + w)) & AT(sets, ((j * words) + w))) == 0LL))) {
+    w = (w + 1LL);
+  }
+  return (w == words);
+}
+
+static int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, int64_t j, int64_t words) {
+  int64_t count = 0;
+  int64_t w = 0;
+  int64_t outside = 0;
+  count = 0LL;
+  for (int64_t t_1 = (j * words), end_t_1 = ((j + 1LL) * words); t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    outside = (AT(sets, w) & (~AT(others, w)));
+    count = (count + bit_count(outside));
+  }
+  return count;
+}
+
+static void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
+  int64_t w = 0;
+  for (int64_t t_1 = 0, end_t_1 = words; t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    AT(rows, ((row * words) + w)) = (AT(rows, ((row * words) + w)) & (~AT(sets, ((j * words) + w))));
+  }
+}
+
+static int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64_t sets, int64_t j, int64_t most, int64_t words) {
+  int64_t count = 0;
+  int64_t w = 0;
+  int64_t fresh = 0;
+  int64_t here = 0;
+  int64_t rest = 0;
+  count = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = words; t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    fresh = (AT(layers, ((k * words) + w)) & (~AT(sets, ((j * words) + w))));
+    here = bit_count(fresh);
+    if ((here > (most - count))) {
+      here = (most - count);
+      rest = fresh;
+      for (int64_t t_2 = 0, end_t_2 = here; t_2 < end_t_2; t_2 += 1) {
+        rest = (rest & (rest - 1LL));
+      }
+      fresh = (fresh ^ rest);
+    }
+    AT(sets, ((j * words) + w)) = (AT(sets, ((j * words) + w)) | fresh);
+    count = (count + here);
+  }
+  return count;
+}
+
+static void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t filled = {0};
+  list_int64_t columns = {0};
+  list_int64_t group = {0};
+  int64_t words = 0;
+  int64_t num = 0;
+  int64_t k = 0;
+  int64_t j = 0;
+  gang_matrix_Job * job = 0;
+  int64_t found = 0;
+  int64_t row = 0;
+  jobs = matrix->jobs;
+  filled = matrix->filled;
+  columns = matrix->columns;
+  group = matrix->group;
+  words = matrix->words;
+  num = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    j = AT(keys, k);
+    job = (&AT(jobs, j));
+    if (((job->local) && (local)) || ((!(job->local)) && (remote))) {
+      job->next_row = 0LL;
+      AT(group, num) = j;
+      num = (num + 1LL);
+    }
+  }
+  while ((num > 0LL)) {
+    found = 0LL;
+    for (int64_t t_2 = 0, end_t_2 = num; t_2 < end_t_2; t_2 += 1) {
+      k = t_2;
+      j = AT(group, k);
+      job = (&AT(jobs, j));
+      row = gang_nodes_add_where_free(filled, job->next_row, columns, j, words);
+      while ((row >= 0LL)) {
+        job->span = (job->span | (1LL << row));
+        job->rows = (job->rows + 1LL);
+        job->next_row = (row + 1LL);
+        matrix->slots = (matrix->slots + job->size);
+        if (!(at_once)) {
+          AT(group, found) = j;
+          found = (found + 1LL);
+          break;
+        }
+        row = gang_nodes_add_where_free(filled, (row + 1LL), columns, j, words);
+      }
+    }
+    num = found;
+  }
+}
+
+static void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  int64_t weighted = 0;
+  list_int64_t keys = {0};
+  weighted = (rules->weight != gang_rules_UNWEIGHTED);
+  keys = matrix->running;
+  if (weighted) {
+    keys = matrix->order;
+    gang_phases_sort_by_worth(matrix, rules, keys, matrix->num_running);
+  }
+  if (!(rules->local_first)) {
+    gang_phases_add_in_turns(matrix, keys, weighted, 1, 1);
+    return;
+  }
+  gang_phases_add_in_turns(matrix, keys, weighted, 1, 0);
+  gang_phases_add_in_turns(matrix, keys, weighted, 0, 1);
+}
+
+static void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j) {
+  AT(matrix->running, matrix->num_running) = j;
+  AT(matrix->order, matrix->num_running) = j;
+  matrix->num_running = (matrix->num_running + 1LL);
+  (&AT(matrix->jobs, j))->rank = matrix->num_started;
+  matrix->num_started = (matrix->num_started + 1LL);
+}
+
+static int64_t gang_phases_best_fit_row(gang_matrix_Matrix * matrix, int64_t size) {
+  list_int64_t population = {0};
+  int64_t room = 0;
+  int64_t best = 0;
+  int64_t fullest = 0;
+  int64_t row = 0;
+  int64_t taken = 0;
+  population = matrix->population;
+  room = (matrix->nodes - size);
+  best = (-1LL);
+  fullest = (-1LL);
+  for (int64_t t_1 = 0, end_t_1 = matrix->levels; t_1 < end_t_1; t_1 += 1) {
+    row = t_1;
+    taken = AT(population, row);
+    if (((fullest < taken) && (taken <= room))) {
+      best = row;
+      fullest = taken;
+    }
+  }
+  return best;
+}
+
+EXPORTED void gang_phases_clean(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t running = {0};
+  int64_t k = 0;
+  gang_matrix_Job * job = 0;
+  jobs = matrix->jobs;
+  running = matrix->running;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    job = (&AT(jobs, AT(running, k)));
+    job->span = (1LL << job->home);
+    job->rows = 1LL;
+  }
+}
+
+EXPORTED void gang_phases_compact(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  while (gang_phases_move_one(matrix)) {
+  }
+}
+
+static void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j) {
+  int64_t at = 0;
+  int64_t k = 0;
+  at = 0LL;
+  while ((AT(keys, at) != j)) {
+    at = (at + 1LL);
+  }
+  for (int64_t t_1 = at, end_t_1 = (count - 1LL); t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    AT(keys, k) = AT(keys, (k + 1LL));
+  }
+}
+
+static int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j) {
+  list_int64_t population = {0};
+  int64_t room = 0;
+  int64_t best = 0;
+  int64_t fullest = 0;
+  int64_t row = 0;
+  int64_t taken = 0;
+  population = matrix->population;
+  room = (matrix->nodes - (&AT(matrix->jobs, j))->size);
+  best = (-1LL);
+  fullest = (-1LL);
+  for (int64_t t_1 = 0, end_t_1 = matrix->levels; t_1 < end_t_1; t_1 += 1) {
+    row = t_1;
+    taken = AT(population, row);
+    if ((((fullest < taken) && (taken <= room))) && (gang_nodes_is_free(matrix->homes, row, matrix->files, j, matrix->words))) {
+      best = row;
+      fullest = taken;
+    }
+  }
+  return best;
+}
+
+EXPORTED void gang_phases_fill(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  int64_t k = 0;
+  int64_t taken = 0;
+  for (int64_t t_1 = 0, end_t_1 = matrix->homes.length; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    AT(matrix->filled, k) = AT(matrix->homes, k);
+  }
+  matrix->slots = 0LL;
+  for (int64_t t_2 = 0; t_2 < matrix->population.length; t_2 += 1) {
+    taken = AT(matrix->population, t_2);
+    matrix->slots = (matrix->slots + taken);
+  }
+  gang_phases_add_replicas(matrix, rules);
+}
+
+static int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row) {
+  list_int64_t homes = {0};
+  list_int64_t columns = {0};
+  list_int64_t group = {0};
+  int64_t words = 0;
+  int64_t taken = 0;
+  int64_t k = 0;
+  int64_t j = 0;
+  homes = matrix->homes;
+  columns = matrix->columns;
+  group = matrix->group;
+  words = matrix->words;
+  if ((words == 1LL)) {
+    taken = AT(homes, row);
+    for (int64_t t_1 = 0, end_t_1 = num; t_1 < end_t_1; t_1 += 1) {
+      k = t_1;
+      j = AT(group, k);
+      if (((taken & AT(columns, j)) == 0LL)) {
+        return j;
+      }
+    }
+    return (-1LL);
+  }
+  for (int64_t t_2 = 0, end_t_2 = num; t_2 < end_t_2; t_2 += 1) {
+    k = t_2;
+    j = AT(group, k);
+    if (gang_nodes_is_free(homes, row, columns, j, words)) {
+      return j;
+    }
+  }
+  return (-1LL);
+}
+
+static int64_t gang_phases_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t running = {0};
+  list_int64_t group = {0};
+  int64_t num = 0;
+  int64_t k = 0;
+  int64_t j = 0;
+  jobs = matrix->jobs;
+  running = matrix->running;
+  group = matrix->group;
+  num = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    j = AT(running, k);
+    if (((&AT(jobs, j))->home == row)) {
+      AT(group, num) = j;
+      num = (num + 1LL);
+    }
+  }
+  return num;
+}
+
+EXPORTED void gang_phases_migrate(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t group = {0};
+  list_int64_t keys = {0};
+  int64_t num = 0;
+  int64_t k = 0;
+  int64_t j = 0;
+  gang_matrix_Job * job = 0;
+  int64_t changed = 0;
+  if ((matrix->tasks_left <= 0LL)) {
+    return;
+  }
+  jobs = matrix->jobs;
+  group = matrix->group;
+  keys = matrix->running;
+  if ((rules->weight != gang_rules_UNWEIGHTED)) {
+    keys = matrix->order;
+  }
+  num = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    j = AT(keys, k);
+    job = (&AT(jobs, j));
+    if ((!(job->local)) && (!(job->packed))) {
+      AT(group, num) = j;
+      num = (num + 1LL);
+    }
+  }
+  if (((rules->weight != gang_rules_UNWEIGHTED)) && ((num > 1LL))) {
+    gang_phases_sort_by_worth(matrix, rules, group, num);
+  }
+  changed = (num > 0LL);
+  while (changed) {
+    changed = 0;
+    for (int64_t t_2 = 0, end_t_2 = num; t_2 < end_t_2; t_2 += 1) {
+      k = t_2;
+      j = AT(group, k);
+      if ((!((&AT(jobs, j))->local)) && (gang_phases_move_to_files(matrix, j))) {
+        changed = 1;
+      }
+    }
+  }
+}
+
+static int64_t gang_phases_move_one(gang_matrix_Matrix * matrix) {
+  list_int64_t population = {0};
+  int64_t source = 0;
+  int64_t num = 0;
+  int64_t target = 0;
+  int64_t j = 0;
+  population = matrix->population;
+  gang_phases_sort_rows(matrix->ascending, population, 1LL);
+  gang_phases_sort_rows(matrix->descending, population, (-1LL));
+  for (int64_t t_1 = 0; t_1 < matrix->ascending.length; t_1 += 1) {
+    source = AT(matrix->ascending, t_1);
+    if ((AT(population, source) == 0LL)) {
+      continue;
+    }
+    num = (-1LL);
+    for (int64_t t_2 = 0; t_2 < matrix->descending.length; t_2 += 1) {
+      target = AT(matrix->descending, t_2);
+      if ((AT(population, target) < AT(population, source))) {
+        break;
+      }
+      if (((target == source)) || ((AT(population, target) == matrix->nodes))) {
+        continue;
+      }
+      if ((num < 0LL)) {
+        num = gang_phases_jobs_at_home(matrix, source);
+      }
+      j = gang_phases_first_to_fit(matrix, num, target);
+      if ((j >= 0LL)) {
+        gang_phases_take_out(matrix, j);
+        gang_phases_put(matrix, j, target);
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
+
+static int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j) {
+  int64_t cost = 0;
+  int64_t row = 0;
+  cost = gang_nodes_num_outside(matrix->files, matrix->columns, j, matrix->words);
+  if ((cost > matrix->tasks_left)) {
+    return 0;
+  }
+  row = gang_nodes_first_free_but_own(matrix->homes, matrix->files, j, matrix->columns, (&AT(matrix->jobs, j))->home, matrix->words);
+  if ((row < 0LL)) {
+    return 0;
+  }
+  gang_phases_take_out(matrix, j);
+  gang_phases_use_files(matrix, j);
+  gang_phases_put(matrix, j, row);
+  matrix->tasks_left = (matrix->tasks_left - cost);
+  matrix->tasks_moved = (matrix->tasks_moved + cost);
+  AT(matrix->moved, matrix->num_moved) = j;
+  matrix->num_moved = (matrix->num_moved + 1LL);
+  return 1;
+}
+
+static int64_t gang_phases_passes(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j, int64_t row) {
+  if (rules->free_queue) {
+    return (((rules->age <= 0LL)) || (((matrix->now - (&AT(matrix->jobs, j))->arrival) <= rules->age)));
+  }
+  return (((row == gang_phases_REFUSED)) && ((rules->patience < gang_rules_UNLIMITED)));
+}
+
+static int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j) {
+  gang_matrix_Job * job = 0;
+  int64_t row = 0;
+  int64_t other = 0;
+  int64_t at_files = 0;
+  int64_t elsewhere = 0;
+  job = (&AT(matrix->jobs, j));
+  row = gang_phases_NO_ROOM;
+  if ((rules->place != gang_rules_BEST_FIT)) {
+    row = gang_phases_file_row(matrix, j);
+  }
+  if (((rules->place == gang_rules_FILE_NODES)) || (((row >= 0LL)) && (!(job->packed)))) {
+    if ((row >= 0LL)) {
+      gang_phases_use_files(matrix, j);
+    }
+    return row;
+  }
+  other = gang_phases_best_fit_row(matrix, job->size);
+  if ((other < 0LL)) {
+    return gang_phases_NO_ROOM;
+  }
+  if (((rules->place == gang_rules_ADAPTIVE)) && (!(job->packed)) && (gang_phases_refused(matrix, rules, job))) {
+    return gang_phases_REFUSED;
+  }
+  gang_nodes_choose_nodes(matrix->homes, other, matrix->every, job->size, matrix->layers, matrix->columns, j);
+  int64_t t_1 = gang_nodes_equal(matrix->columns, matrix->files, j, matrix->words);
+  job->local = t_1;
+  if ((row >= 0LL)) {
+    at_files = gang_phases_rows_free(matrix, matrix->files, j);
+    elsewhere = gang_phases_rows_free(matrix, matrix->columns, j);
+    if (((at_files * job->remote) >= (elsewhere * job->at_files))) {
+      gang_phases_use_files(matrix, j);
+      return row;
+    }
+  }
+  return other;
+}
+
+static void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row) {
+  gang_matrix_Job * job = 0;
+  job = (&AT(matrix->jobs, j));
+  gang_nodes_add(matrix->homes, row, matrix->columns, j, matrix->words);
+  AT(matrix->population, row) = (AT(matrix->population, row) + job->size);
+  job->home = row;
+  job->span = (1LL << row);
+  job->rows = 1LL;
+}
+
+static int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, gang_matrix_Job * job) {
+  int64_t occupied = 0;
+  int64_t taken = 0;
+  double waited = 0;
+  occupied = job->size;
+  for (int64_t t_1 = 0; t_1 < matrix->population.length; t_1 += 1) {
+    taken = AT(matrix->population, t_1);
+    occupied = (occupied + taken);
+  }
+  if ((occupied <= rules->limit)) {
+    return 0;
+  }
+  if (((occupied * job->remote) <= (rules->slots * job->at_files))) {
+    return 0;
+  }
+  waited = (matrix->now - job->arrival);
+  return (waited < (rules->patience * (job->remote - job->at_files)));
+}
+
+static int64_t gang_phases_rows_free(gang_matrix_Matrix * matrix, list_int64_t sets, int64_t j) {
+  int64_t count = 0;
+  int64_t row = 0;
+  count = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = matrix->levels; t_1 < end_t_1; t_1 += 1) {
+    row = t_1;
+    if (gang_nodes_is_free(matrix->homes, row, sets, j, matrix->words)) {
+      count = (count + 1LL);
+    }
+  }
+  return count;
+}
+
+EXPORTED void gang_phases_schedule(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  list_int64_t queue = {0};
+  int64_t at = 0;
+  int64_t kept = 0;
+  int64_t j = 0;
+  int64_t row = 0;
+  queue = matrix->queue;
+  at = matrix->queue_head;
+  kept = at;
+  while ((at < matrix->queue_tail)) {
+    j = AT(queue, at);
+    row = gang_phases_place(matrix, rules, j);
+    if ((row >= 0LL)) {
+      gang_phases_put(matrix, j, row);
+      gang_phases_begin(matrix, j);
+    } else if (gang_phases_passes(matrix, rules, j, row)) {
+      AT(queue, kept) = j;
+      kept = (kept + 1LL);
+    } else {
+      break;
+    }
+    at = (at + 1LL);
+  }
+  while ((kept > matrix->queue_head)) {
+    kept = (kept - 1LL);
+    at = (at - 1LL);
+    AT(queue, at) = AT(queue, kept);
+  }
+  matrix->queue_head = at;
+}
+
+static void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num) {
+  list_gang_matrix_Job jobs = {0};
+  int64_t k = 0;
+  gang_matrix_Job * job = 0;
+  int64_t j = 0;
+  double worth = 0;
+  int64_t at = 0;
+  gang_matrix_Job * other = 0;
+  jobs = matrix->jobs;
+  for (int64_t t_1 = 0, end_t_1 = num; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    job = (&AT(jobs, AT(keys, k)));
+    double t_2 = gang_phases_worth_of(job, rules);
+    job->worth = t_2;
+  }
+  for (int64_t t_3 = 1LL, end_t_3 = num; t_3 < end_t_3; t_3 += 1) {
+    k = t_3;
+    j = AT(keys, k);
+    job = (&AT(jobs, j));
+    worth = job->worth;
+    at = k;
+    while ((at > 0LL)) {
+      other = (&AT(jobs, AT(keys, (at - 1LL))));
+      if ((other->worth > worth)) {
+        break;
+      }
+      if (((other->worth == worth)) && ((other->rank < job->rank))) {
+        break;
+      }
+      AT(keys, at) = AT(keys, (at - 1LL));
+      at = (at - 1LL);
+    }
+    AT(keys, at) = j;
+  }
+}
+
+static void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign) {
+  int64_t k = 0;
+  int64_t row = 0;
+  int64_t key = 0;
+  int64_t at = 0;
+  int64_t other = 0;
+  int64_t rank = 0;
+  for (int64_t t_1 = 1LL, end_t_1 = rows.length; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    row = AT(rows, k);
+    key = (sign * AT(population, row));
+    at = k;
+    while ((at > 0LL)) {
+      other = AT(rows, (at - 1LL));
+      rank = (sign * AT(population, other));
+      if (((rank < key)) || (((rank == key)) && ((other < row)))) {
+        break;
+      }
+      AT(rows, at) = other;
+      at = (at - 1LL);
+    }
+    AT(rows, at) = row;
+  }
+}
+
+static void gang_phases_take_out(gang_matrix_Matrix * matrix, int64_t j) {
+  gang_matrix_Job * job = 0;
+  job = (&AT(matrix->jobs, j));
+  gang_nodes_remove(matrix->homes, job->home, matrix->columns, j, matrix->words);
+  AT(matrix->population, job->home) = (AT(matrix->population, job->home) - job->size);
+}
+
+static void gang_phases_use_files(gang_matrix_Matrix * matrix, int64_t j) {
+  gang_nodes_assign(matrix->columns, j, matrix->files, matrix->words);
+  (&AT(matrix->jobs, j))->local = 1;
+}
+
+static double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules) {
+  double weight = 0;
+  weight = gang_rules_weight_of(rules->weight, job->at_files, job->attained, job->need, rules->quantum);
+  if (job->local) {
+    return weight;
+  }
+  return ((double)(weight * job->at_files) / (double)job->remote);
+}
+
+static double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum) {
+  double since = 0;
+  if ((weight == gang_rules_LAS)) {
+    since = (attained + quantum);
+    return ((double)1LL / (double)(since * since));
+  }
+  if ((weight == gang_rules_HDF)) {
+    return ((double)1LL / (double)(max_float(local, quantum) * max_float(need, gang_rules_LEAST_NEED_SECONDS)));
+  }
+  return (double)(1LL);
+}
+
 EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server) {
   int64_t cycle = 0;
   list_measure_io_kernel_Window windows = {0};
@@ -7593,4 +8741,4 @@ static int64_t search_line_moves_write_queues(replication_world_World * w, searc
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "9dc19ebd6e6bd58ea76f2034481475bb1a74a33b29f41ce1ade4ae27eee4cd38"; }
+EXPORTED const char *text_digest(void) { return "26c0f8d88a6799d6a9febaac662ac2a05cace0237c2fa3ac1f5c1bbf25fef1a5"; }

@@ -17,11 +17,9 @@ Node(speed=2.0, tasks=0)
 """
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, wraps
-from itertools import repeat
 from typing import (
     Annotated,
     Any,
@@ -99,9 +97,19 @@ class Plain:
         self, kind: type[ItemT], count: int, /, **columns: Column
     ) -> list[ItemT]:
         """Return *count* records as a list of objects."""
-        made = [kind(*row) for row in _rows(kind, count, _given(kind, columns))]
-        assert len(made) == count, f"{count} records of {len(made)} rows"
-        return made
+        whole: list[Sequence[int | float]] = []
+        for name, column in _columns(kind, columns).items():
+            values: Sequence[int | float]
+            if isinstance(column, (int, float)):
+                values = [column] * count
+            elif isinstance(column, np.ndarray):
+                values = column.tolist()
+            else:
+                values = [*column]
+            if len(values) != count:
+                raise ValueError(f"{kind.__name__}.{name}: not {count} values")
+            whole.append(values)
+        return list(map(kind, *whole))
 
     def ints(self, values: Iterable[int]) -> list[int]:
         """Return a list of whole numbers."""
@@ -152,14 +160,20 @@ class Machine:
         key: Any = kind
         struct = struct_of(key)
         laid = np.zeros(count, _dtype_of(key))
-        for name, column in _given(kind, columns).items():
-            if not isinstance(column, (int, float, np.ndarray)):
-                column = list(column)
-            values = np.broadcast_to(np.array(column), count)
-            with suppress(OverflowError):  # Found below, with its number.
-                laid[name] = values
-            for wrong in values[laid[name] != values][:1]:
-                raise OverflowError(f"{kind.__name__}.{name}: {wrong} is too large")
+        for name, column in _columns(kind, columns).items():
+            field = f"{kind.__name__}.{name}"
+            given = column
+            if isinstance(column, Iterable) and not isinstance(column, np.ndarray):
+                given = list(column)
+            values = np.asarray(given)
+            if values.shape not in ((), (count,)):
+                raise ValueError(f"{field}: not {count} values")
+            laid[name] = values.astype(laid.dtype[name])
+            if laid.dtype[name].kind == "f":
+                continue
+            wrong = np.broadcast_to(values, count)[laid[name] != values]
+            if wrong.size:
+                raise OverflowError(f"{field}: {wrong[0]} is too large")
         return cast("list[ItemT]", (struct * count).from_buffer(laid))
 
     def ints(self, values: Iterable[int]) -> list[int]:
@@ -285,6 +299,16 @@ def _checked(struct: Any, values: Sequence[Any]) -> Any:
     return made
 
 
+def column(records: Sequence[object], name: str) -> list[Any]:
+    """Return field *name* of *records*, which a maker made, as a list of numbers."""
+    if isinstance(records, list):
+        return [getattr(record, name) for record in records]
+    stored: Any = records
+    laid = np.frombuffer(stored, np.dtype(stored._type_))
+    values: list[Any] = laid[name].tolist()
+    return values
+
+
 def array_of(values: list[int] | list[float], count: int) -> Any:
     """Return the first *count* of *values*, which a maker made, as a numpy array."""
     if isinstance(values, list):
@@ -387,39 +411,31 @@ def struct_of(kind: Any) -> Any:
     return type(kind.__name__, (ctypes.Structure,), {"_fields_": laid})
 
 
-def _given(kind: type, columns: Mapping[str, Column]) -> Mapping[str, Column]:
-    """Return *columns*, which are fields of the record *kind*."""
-    if unknown := set(columns) - set(fields_of(kind)):
+def _columns(kind: type, given: Mapping[str, Column]) -> dict[str, Column]:
+    """Return the values of each field of a record, 0 for a field that is missing."""
+    known = fields_of(kind)
+    if unknown := set(given) - set(known):
         raise TypeError(f"{kind.__name__} has no field {min(unknown)}")
-    assert is_record(kind), f"{kind.__name__} is no record"
+    columns: dict[str, Column] = {}
+    for name, field in known.items():
+        assert isinstance(field, NumberField), f"{kind.__name__} is no record"
+        columns[name] = given.get(name, field.zero)
     return columns
-
-
-def _rows(
-    kind: type, count: int, given: Mapping[str, Column]
-) -> Iterator[tuple[int | float, ...]]:
-    """Return the values of each of *count* records."""
-    columns: list[Iterable[int | float]] = []
-    for name, field in fields_of(kind).items():
-        assert isinstance(field, NumberField)
-        column = given.get(name, field.zero)
-        if isinstance(column, (int, float)):
-            columns.append(repeat(column, count))
-        elif isinstance(column, np.ndarray):
-            columns.append(column.tolist())
-        else:
-            columns.append(column)
-    return zip(*columns, strict=True)
 
 
 def _with_zeros(kind: type, given: Mapping[str, object]) -> dict[str, object]:
     """Return *given* with 0 for each number of a table that is missing."""
-    whole: dict[str, object] = {
+    return {**_zeros(kind), **given}
+
+
+@cache
+def _zeros(kind: type) -> Mapping[str, object]:
+    """Return 0 for each number of a table."""
+    return {
         name: field.zero
         for name, field in fields_of(kind).items()
         if isinstance(field, NumberField)
     }
-    return {**whole, **given}
 
 
 def _passed(hint: Any) -> Any:

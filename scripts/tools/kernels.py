@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "ioopt" / "compiled" / "kernels.c"
 EXACT = "ioopt.solvers.replication.exact."
 SEARCH = "ioopt.solvers.replication.search."
+GANG = "ioopt.sim.gang."
 LABORATORY = "ioopt.measure.perturbation_kernel:"
 ENTRIES = (
     "ioopt.sim.replication.kernel:begin_or_advance",
@@ -31,6 +32,12 @@ ENTRIES = (
     SEARCH + "line_kernel:score",
     SEARCH + "line_kernel:score_line",
     "ioopt.measure.io_kernel:serve",
+    GANG + "clock:simulate",
+    GANG + "phases:clean",
+    GANG + "phases:migrate",
+    GANG + "phases:compact",
+    GANG + "phases:schedule",
+    GANG + "phases:fill",
     LABORATORY + "workpile",
     LABORATORY + "barrier",
     LABORATORY + "msg",

@@ -148,6 +148,7 @@ class Expressions:
                 owner, _, last = name.rpartition(".")
                 source = self.module.imported.get(owner or name, ("", None))[0]
                 built_in = not owner and hasattr(self, f"_built_in_{last}")
+                built_in = built_in or _counts_bits(part)
                 if source != "math" and not built_in:
                     return True
         return False
@@ -337,6 +338,8 @@ class Expressions:
 
     def _call(self, node: ast.Call) -> Value:
         """Return a call of a function of the text, of Python or of ``math``."""
+        if _counts_bits(node) and isinstance(node.func, ast.Attribute):
+            return Value(f"bit_count({self._of_kind(node.func.value, INT)})", INT)
         name = ast.unparse(node.func)
         owner, _, last = name.rpartition(".")
         source = self.module.imported.get(owner or name)
@@ -477,6 +480,15 @@ class Expressions:
     def _error(self, node: ast.AST, message: str) -> TextError:
         """Return the error that says *message* of *node*."""
         return self.module.place(node).error(message)
+
+
+def _counts_bits(node: ast.Call) -> bool:
+    """Return whether *node* is ``x.bit_count()``, the one method of numbers in kernel
+    text.
+    """
+    if not isinstance(node.func, ast.Attribute) or node.args or node.keywords:
+        return False
+    return node.func.attr == "bit_count"
 
 
 def _common(first: Type, second: Type) -> Type | None:

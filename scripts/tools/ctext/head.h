@@ -78,3 +78,11 @@ static inline double ulp(double a) {
   next = nextafter(a, INFINITY);
   return isinf(next) ? a - nextafter(a, 0.0) : next - a;
 }
+/* The bits that are set in the absolute value, as Python counts them. */
+static inline int64_t bit_count(int64_t a) {
+  uint64_t x = a < 0 ? -(uint64_t)a : (uint64_t)a;
+  x -= x >> 1 & UINT64_C(0x5555555555555555);
+  x = (x & UINT64_C(0x3333333333333333)) + (x >> 2 & UINT64_C(0x3333333333333333));
+  x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+  return (int64_t)(x * UINT64_C(0x0101010101010101) >> 56);
+}

@@ -3,8 +3,7 @@
 from typing import Any
 
 import pytest
-from conftest import ENGINES
-from gang_tools import decision, workload
+from gang_tools import ENGINES, decision, workload
 
 import ioopt
 from ioopt.decisions.gang.state import state_of, weights
