@@ -22,7 +22,7 @@ from hypothesis.internal.conjecture import providers
 
 from ioopt import options
 from ioopt.cli.main import main
-from ioopt.compiled import choice, library
+from ioopt.compiled import library
 from ioopt.compiled.library import Engine
 from ioopt.compiled.memory import Machine, Maker, Plain
 from ioopt.options import Deadline
@@ -58,18 +58,11 @@ settings.load_profile("repeatable")
 
 ROOT = Path(__file__).resolve().parent.parent
 
-ENGINES = ("python", pytest.param("compiled", marks=pytest.mark.slow))
-"""Engines of a simulator.
-
-To compile machine code takes longer than all default tests, so it is a slow test.
-"""
-
-
 needs_kernels = pytest.mark.skipif(
     bool(library.why_plain()), reason=f"plain kernels: {library.why_plain()}"
 )
-C_ENGINES = ("python", pytest.param("compiled", marks=needs_kernels))
-"""Engines of a simulator that is compiled from C when ioopt is installed."""
+ENGINES = ("python", pytest.param("compiled", marks=needs_kernels))
+"""How kernels run; compiled ones only where a compiler was found."""
 
 
 def first(count: int, values: Iterable[Any]) -> list[Any]:
@@ -280,7 +273,6 @@ def to_the_end(run: Callable[..., Any]) -> Callable[..., Any]:
 
 COUNTED: list[tuple[Any, str, Any]] = [
     (options, "now", lambda: next(LOOKS) * LOOK_SECONDS),
-    (choice, "available", lambda: False),
     (cpsat_program, "_configure", by_work(cpsat_program._configure)),
     (mathopt_program, "solve_by_mathopt", to_the_end(mathopt_program.solve_by_mathopt)),
     (pulp_program, "solve_cbc", to_the_end(pulp_program.solve_cbc)),
@@ -311,8 +303,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Make default tests independent of the speed of the machine.
 
     Deadlines count how often they are checked, and backends count deterministic work
-    instead of seconds. Machine code is used only if a test asks for it. Slow tests use
-    the real clock.
+    instead of seconds. Slow tests use the real clock.
     """
     for module, name, found in REAL if item.get_closest_marker("slow") else COUNTED:
         setattr(module, name, found)

@@ -8,9 +8,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from ioopt.compiled import library
 from ioopt.compiled.memory import Maker
 from ioopt.decisions.gang.rules import Rules
 from ioopt.decisions.gang.state import State
@@ -18,10 +15,6 @@ from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, GangProblem
 from ioopt.sim.gang.update import PHASES, updated
 from ioopt.solvers.gang.policy import ADAPTIVE_IOGS, GS, IOGS, MIGRATE_IOGS
 
-needs_kernels = pytest.mark.skipif(
-    library.loaded() is None, reason=f"kernels are plain Python: {library.why_plain()}"
-)
-ENGINES = ("python", pytest.param("compiled", marks=needs_kernels))
 """The simulators of gangs."""
 POLICIES = {policy.name: policy for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS)}
 CASE_NAMES = {

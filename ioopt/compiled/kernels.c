@@ -1,4 +1,4 @@
-/* text 26c0f8d88a6799d6a9febaac662ac2a05cace0237c2fa3ac1f5c1bbf25fef1a5 */
+/* text 5a7433f70dab695fef35a197277344223eb982c6fa573cc27e469d61d498b7a7 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -7,11 +7,6 @@
 #define EXPORTED __declspec(dllexport)
 #else
 #define EXPORTED __attribute__((visibility("default")))
-#endif
-#ifdef __GNUC__
-#define APART __attribute__((noinline))
-#else
-#define APART
 #endif
 
 /* With CHECKED, an index outside its list and a number too large for its field end the
@@ -8741,4 +8736,4 @@ static int64_t search_line_moves_write_queues(replication_world_World * w, searc
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "26c0f8d88a6799d6a9febaac662ac2a05cace0237c2fa3ac1f5c1bbf25fef1a5"; }
+EXPORTED const char *text_digest(void) { return "5a7433f70dab695fef35a197277344223eb982c6fa573cc27e469d61d498b7a7"; }

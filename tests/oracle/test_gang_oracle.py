@@ -5,9 +5,9 @@ literal reference on cells.
 from fractions import Fraction
 
 import pytest
-from conftest import both_makers
+from conftest import both_makers, needs_kernels
 from gang_reference import Reference, RefJob
-from gang_tools import POLICIES, needs_kernels, random_workload
+from gang_tools import POLICIES, random_workload
 
 import ioopt
 from ioopt.compiled import library

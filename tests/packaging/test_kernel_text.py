@@ -146,10 +146,6 @@ def test_numbers_are_those_of_python(tmp_path):
 
 
 LOOPS = """
-def apart(function):
-    return function
-
-
 def turns(a: int, b: int) -> int:
     total = 0
     for k in range(a, b, 3):
@@ -171,7 +167,6 @@ def pair(a: int, b: int) -> tuple[int, float]:
     return a, b / 2
 
 
-@apart
 def swapped(a: int, b: int = 5) -> float:
     first, second = pair(a, b=b)
     first = third = 2

@@ -7,11 +7,6 @@
 #else
 #define EXPORTED __attribute__((visibility("default")))
 #endif
-#ifdef __GNUC__
-#define APART __attribute__((noinline))
-#else
-#define APART
-#endif
 
 /* With CHECKED, an index outside its list and a number too large for its field end the
    process; without, nothing is checked. */

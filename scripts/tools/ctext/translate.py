@@ -28,12 +28,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ctext.expressions import Expressions, Value
-from ctext.program import Function, Program, c_name, c_result, c_type
+from ctext.program import Program, c_name, c_result, c_type
 from ctext.source import Library, Number, TextError
 from ctext.types import C_NUMBERS, INT, INT8, INT32, NOTHING, Class, Type
-
-MARKS = {"apart": "APART "}
-"""Decorator -> what it adds to the function in C."""
 
 
 def translate(root: Path, entries: Iterable[str]) -> str:
@@ -70,24 +67,15 @@ def _written(program: Program, exported: set[str], bodies: dict[str, str]) -> st
     ordered = sorted(program.functions.values(), key=lambda made: made.name)
     heads = {}
     for made in ordered:
-        marks = "".join(MARKS[word] for word in _decorators(made))
+        for mark in made.node.decorator_list:
+            name = ast.unparse(mark)
+            raise made.module.place(mark).error(f"decorator {name} is not known")
         visible = "EXPORTED " if made.name in exported else "static "
-        heads[made.name] = f"{visible}{marks}{made.head}"
+        heads[made.name] = f"{visible}{made.head}"
     parts.append("\n".join(f"{head};" for head in heads.values()))
     for made in ordered:
         parts.append(f"{heads[made.name]} {{\n{bodies[made.name]}\n}}")
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _decorators(made: Function) -> list[str]:
-    """Return the names of a function's decorators. TextError for an unknown one."""
-    names = []
-    for node in made.node.decorator_list:
-        name = node.id if isinstance(node, ast.Name) else ast.unparse(node)
-        if name not in MARKS:
-            raise made.module.place(node).error(f"decorator {name} is not known")
-        names.append(name)
-    return names
 
 
 def _types(program: Program) -> Iterator[str]:

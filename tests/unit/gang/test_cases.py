@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import both_makers, shared_files
+from conftest import ENGINES, both_makers, shared_files
 from gang_tools import (
     CASE_NAMES,
-    ENGINES,
     POLICIES,
     compiled_phase,
     drawn,

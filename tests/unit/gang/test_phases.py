@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from gang_tools import ENGINES, decision, workload
+from conftest import ENGINES
+from gang_tools import decision, workload
 
 import ioopt
 from ioopt.decisions.gang.state import state_of, weights
