@@ -18,6 +18,10 @@ from ioopt.solvers.backends.answer import (
     proven,
     run_interruptibly,
 )
+from ioopt.solvers.backends.cpsat_import import (
+    cp_model_without_pandas,
+    may_import_without_pandas,
+)
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, CpSolverSolutionCallback
@@ -38,6 +42,8 @@ def load_cp_model() -> Any:
     Raise BackendMissingError if OR-Tools is not installed.
     """
     try:
+        if may_import_without_pandas():
+            return cp_model_without_pandas()
         from ortools.sat.python import cp_model
     except ImportError as error:
         raise BackendMissingError(

@@ -73,16 +73,17 @@ class QueueLimits(Record):
 
     *Start*: the link-aware search may use ``start_share`` of the time limit and
     ``start_replays`` replays. For a tiny instance, only the plans of the planners are
-    replayed.
+    replayed, and the search over queues makes the ``start_replays`` replays. In plain
+    Python they take about as long as loading CP-SAT and bounding a tiny instance.
 
     *Engine*: the clock is read every ``plain_piece`` replays in plain Python, and every
     ``compiled_piece`` replays in compiled code. Compiled code is used only after
     ``plain_replays`` replays, which take some seconds.
 
-    *Relaxation*: before the search over queues, CP-SAT may use ``relax_share`` of the
-    time left. If only ``link-aware`` searches, the share ``relax_kept`` of the time
-    limit is kept for CP-SAT. Nothing is kept if this share is less than
-    ``least_relaxed`` seconds, the time in which CP-SAT is loaded.
+    *Relaxation*: after the start, CP-SAT may use ``relax_share`` of the time left. If
+    only ``link-aware`` searches, the share ``relax_kept`` of the time limit is kept for
+    CP-SAT. Nothing is kept if this share is less than ``least_relaxed`` seconds, the
+    time in which CP-SAT is loaded.
 
     *Answer*: ``answer_seconds`` are reserved for writing the plan.
     """
@@ -200,6 +201,10 @@ class _Run:
         self.fast = False
         self.asked = False
         self.relaxed = False
+        self.relaxed_upper = float("inf")
+        self.relax_after = 0
+        if len(problem.tasks) <= TINY_TASKS:
+            self.relax_after = LIMITS.start_replays
 
     def start(self) -> None:
         """Offer the best plan of a short link-aware search, and then the warm start of
@@ -232,11 +237,9 @@ class _Run:
         proven optimal.
 
         Each search starts from the best makespan so far. CP-SAT computes its bound
-        before these searches, which may be cut short. For a tiny instance it does so
-        after them.
+        before a long search, which may be cut short or not be needed. It computes
+        another one at the end if a better plan was found since.
         """
-        if len(self.problem.tasks) > TINY_TASKS:
-            self.relax(LIMITS.relax_share)
         for policy in POLICIES:
             if self.met:
                 break
@@ -261,13 +264,14 @@ class _Run:
         return self.upper <= self.floor * (1 + kernel.CLOSE_ENOUGH)
 
     def relax(self, share: float) -> None:
-        """Compute CP-SAT's bound of all plans, at most once per solve, in *share* of
-        the time left.
+        """Compute CP-SAT's bound of all plans in *share* of the time left, unless the
+        best plan is the one with which this was last done.
         """
         plan = self.plan
         ruled = plan is not None and plan.sources == "lowest" and not plan.carry_out
-        if ruled and not (self.relaxed or self.met or self.deadline.expired()):
-            self.relaxed = True
+        improved = self.upper < self.relaxed_upper
+        if ruled and improved and not (self.met or self.deadline.expired()):
+            self.relaxed_upper = self.upper
             seconds = share * self.deadline.remaining()
             bound = relaxed_seconds(self.problem, self.upper, self.request, seconds)
             self.floor = max(self.floor, bound)
@@ -276,18 +280,25 @@ class _Run:
         """Continue *tree* until it is complete or the best plan is proven optimal;
         return True then.
 
-        Return False if the time, the number of replays or the requested gap ends the
-        search.
+        After the first ``relax_after`` replays CP-SAT computes its bound. Return False
+        if the time, the number of replays or the requested gap ends the search.
         """
         before = self.replays
         last = policy == POLICIES[-1]
         while True:
+            if not self.relaxed and self.replays >= self.relax_after:
+                self.relaxed = True
+                self.relax(LIMITS.relax_share)
+                if self.met:
+                    return True
             if not self.asked and self.replays >= LIMITS.plain_replays:
                 left = self.deadline.remaining()
                 self.asked = True
                 self.fast = use_machine_code("queues", self.deadline, left)
                 tree.fast = self.fast
             piece = LIMITS.compiled_piece if tree.fast else LIMITS.plain_piece
+            if not self.relaxed:
+                piece = min(piece, self.relax_after - self.replays)
             ended = tree.run(max(0, min(piece, self.most - self.replays)))
             self.replays = before + tree.visited
             queues = tree.best_queues()
