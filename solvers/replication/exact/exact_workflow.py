@@ -75,15 +75,16 @@ class QueueLimits(Record):
 
     *Start*: the link-aware search may use ``start_share`` of the time limit and
     ``start_replays`` replays. For a tiny instance, only the plans of the planners are
-    replayed.
+    replayed, and the search over queues makes the ``start_replays`` replays. In plain
+    Python they take about as long as loading CP-SAT and bounding a tiny instance.
 
     *Pieces*: the clock and the gap are looked at every ``piece`` replays. For a tiny
     instance, ``auto`` makes ``tiny_replays`` at most.
 
-    *Relaxation*: before the search over queues, CP-SAT may use ``relax_share`` of the
-    time left. If only ``link-aware`` searches, the share ``relax_kept`` of the time
-    limit is kept for CP-SAT. Nothing is kept if this share is less than
-    ``least_relaxed`` seconds, the time in which CP-SAT is loaded.
+    *Relaxation*: after the start, CP-SAT may use ``relax_share`` of the time left. If
+    only ``link-aware`` searches, the share ``relax_kept`` of the time limit is kept for
+    CP-SAT. Nothing is kept if this share is less than ``least_relaxed`` seconds, the
+    time in which CP-SAT is loaded.
 
     *Answer*: ``answer_seconds`` are reserved for writing the plan.
     """
@@ -198,6 +199,10 @@ class _Run:
         left = request.deadline.remaining()
         self.deadline = request.deadline.within(max(0.0, left - LIMITS.answer_seconds))
         self.relaxed = False
+        self.relaxed_upper = float("inf")
+        self.relax_after = 0
+        if len(problem.tasks) <= TINY_TASKS:
+            self.relax_after = LIMITS.start_replays
 
     def start(self) -> None:
         """Offer the best plan of a short link-aware search, and then the warm start of
@@ -230,11 +235,9 @@ class _Run:
         proven optimal.
 
         Each search starts from the best makespan so far. CP-SAT computes its bound
-        before these searches, which may be cut short. For a tiny instance it does so
-        after them.
+        before a long search, which may be cut short or not be needed. It computes
+        another one at the end if a better plan was found since.
         """
-        if len(self.problem.tasks) > TINY_TASKS:
-            self.relax(LIMITS.relax_share)
         for policy in POLICIES:
             if self.met:
                 break
@@ -259,13 +262,14 @@ class _Run:
         return self.upper <= self.floor * (1 + kernel.CLOSE_ENOUGH)
 
     def relax(self, share: float) -> None:
-        """Compute CP-SAT's bound of all plans, at most once per solve, in *share* of
-        the time left.
+        """Compute CP-SAT's bound of all plans in *share* of the time left, unless the
+        best plan is the one with which this was last done.
         """
         plan = self.plan
         ruled = plan is not None and plan.sources == "lowest" and not plan.carry_out
-        if ruled and not (self.relaxed or self.met or self.deadline.expired()):
-            self.relaxed = True
+        improved = self.upper < self.relaxed_upper
+        if ruled and improved and not (self.met or self.deadline.expired()):
+            self.relaxed_upper = self.upper
             seconds = share * self.deadline.remaining()
             bound = relaxed_seconds(self.problem, self.upper, self.request, seconds)
             self.floor = max(self.floor, bound)
@@ -274,12 +278,20 @@ class _Run:
         """Continue *tree* until it is complete or the best plan is proven optimal;
         return True then.
 
-        Return False if the time, the number of replays or the requested gap ends the
-        search.
+        After the first ``relax_after`` replays CP-SAT computes its bound. Return False
+        if the time, the number of replays or the requested gap ends the search.
         """
         before = self.replays
         while True:
-            ended = tree.run(max(0, min(LIMITS.piece, self.most - self.replays)))
+            if not self.relaxed and self.replays >= self.relax_after:
+                self.relaxed = True
+                self.relax(LIMITS.relax_share)
+                if self.met:
+                    return True
+            piece = min(LIMITS.piece, self.most - self.replays)
+            if not self.relaxed:
+                piece = min(piece, self.relax_after - self.replays)
+            ended = tree.run(max(0, piece))
             self.replays = before + tree.visited
             if tree.upper < self.upper:
                 queues = tree.best_queues()

@@ -18,11 +18,13 @@ from workflow_exhaustive import (
 
 import ioopt
 from ioopt.errors import NotApplicableError
+from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import (
     EvictionPolicy,
     ReplicationPlan,
     ReplicationProblem,
 )
+from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.exact import exact_workflow
 from ioopt.solvers.replication.exact.exact_workflow import LIMITS, QueueSearch
@@ -191,3 +193,50 @@ def test_the_search_meets_every_set_of_queues_and_replays_it(
     met, wrong = astray(instance, policy)
     assert wrong == []
     assert met == sum(1 for _ in all_queues(instance))
+
+
+def relaxations(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The makespans for which CP-SAT is asked for a bound; it answers that any time
+    is possible.
+    """
+    asked: list[float] = []
+
+    def no_bound(problem: object, upper: float, *limits: object) -> float:
+        asked.append(upper)
+        return 0.0
+
+    monkeypatch.setattr(exact_workflow, "relaxed_seconds", no_bound)
+    return asked
+
+
+def test_no_relaxation_where_a_short_search_meets_the_cheap_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = relaxations(monkeypatch)
+    result = ioopt.solve("eight-tasks")
+    assert (result.objective, result.status.value, asked) == (56.0, "optimal", [])
+
+
+def test_the_relaxation_spares_a_tiny_instance_the_long_search() -> None:
+    """All queues of cycle3 take 4,273 partial simulations; CP-SAT proves its first
+    plan.
+    """
+    result = ioopt.solve("cycle3")
+    assert result.status.value == "optimal"
+    assert LIMITS.start_replays <= result.metrics["replays"] < 600
+
+
+def test_the_relaxation_is_repeated_only_for_a_better_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = relaxations(monkeypatch)
+    problem = ioopt.load("eight-tasks")
+    request = SolveRequest[Any, Any](SolveOptions(None), Deadline(None))
+    run = exact_workflow._Run(problem, request)
+    run.start()
+    run.relax_after = 0
+    run.floor = 0.0
+    run.search()
+    assert (asked, run.upper) == ([60.0, 56.0], 56.0)
+    run.relax(1.0)
+    assert asked == [60.0, 56.0]
