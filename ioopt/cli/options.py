@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +18,6 @@ from click.shell_completion import CompletionItem
 from ioopt import registry
 from ioopt.catalog import entries
 from ioopt.cli.lazy import BareOption, F, Seconds, quiet, set_option, together
-from ioopt.compiled import library
 from ioopt.errors import InstanceError, UsageError
 from ioopt.families import THREADS, Kind
 from ioopt.formats.native import check_writable, read_json, shown, validate
@@ -108,9 +107,13 @@ def watching(
     The bar appears after one second, so that quick answers show none, and is removed at
     the end. At that time a note says if kernels are plain Python.
     """
+    # Commands that solve nothing start quickly without it.
+    from ioopt.compiled import library
+
     with ExitStack() as stack:
-        if not quiet() and library.why_plain():
-            stack.enter_context(_after_a_second(_say_that_kernels_are_plain))
+        if not quiet() and (why := library.why_plain()):
+            note = partial(_say_once, f"kernels run as plain Python, slowly: {why}")
+            stack.enter_context(_after_a_second(note))
         if quiet() or not sys.stderr.isatty():
             yield None
             return
@@ -136,9 +139,9 @@ def _after_a_second(action: Callable[[], None]) -> Iterator[None]:
 
 
 @cache
-def _say_that_kernels_are_plain() -> None:
-    """Say, once in a process, why kernels are plain Python and what to do."""
-    say(f"note: kernels run as plain Python, many times slower: {library.why_plain()}")
+def _say_once(note: str) -> None:
+    """Say *note* once in a process."""
+    say(f"note: {note}")
 
 
 @contextmanager
