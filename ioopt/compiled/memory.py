@@ -20,6 +20,7 @@ import ctypes
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, wraps
+from itertools import repeat
 from typing import (
     Annotated,
     Any,
@@ -97,8 +98,15 @@ class Plain:
         self, kind: type[ItemT], count: int, /, **columns: Column
     ) -> list[ItemT]:
         """Return *count* records as a list of objects."""
-        whole = _columns(kind, count, columns)
-        return [kind(*values) for values in zip(*whole.values(), strict=True)]
+        _require_fields(kind, columns)
+        whole: list[Iterable[int | float]] = []
+        for name, field in fields_of(kind).items():
+            assert isinstance(field, NumberField), f"{kind.__name__} is no record"
+            column = columns.get(name, field.zero)
+            whole.append(
+                column if isinstance(column, Iterable) else repeat(column, count)
+            )
+        return [kind(*values) for values in zip(*whole, strict=True)]
 
     def ints(self, values: Iterable[int]) -> list[int]:
         """Return a list of whole numbers."""
@@ -148,10 +156,15 @@ class Machine:
         """
         key: Any = kind
         struct = struct_of(key)
+        _require_fields(kind, columns)
         laid = np.zeros(count, _dtype_of(key))
-        whole = _columns(kind, count, columns)
-        for name in columns:
-            laid[name] = _laid(whole[name], laid.dtype[name], f"{kind.__name__}.{name}")
+        for name, column in columns.items():
+            single = not isinstance(column, Iterable)
+            values = [column] if single else column
+            stored = _laid(values, laid.dtype[name], f"{kind.__name__}.{name}")
+            if not single and len(stored) != count:
+                raise ValueError(f"{name}: {len(stored)} values for {count} records")
+            laid[name] = stored
         return cast("list[ItemT]", (struct * count).from_buffer(laid))
 
     def ints(self, values: Iterable[int]) -> list[int]:
@@ -260,7 +273,8 @@ def _stored(values: Iterable[int] | Iterable[float], kind: Any) -> Any:
     Raises OverflowError for a number that is too large; ctypes would cut it in silence.
     """
     if not isinstance(values, np.ndarray):
-        values = np.array(list(values), np.dtype(kind))
+        given = values if isinstance(values, list) else list(values)
+        values = np.array(given, np.dtype(kind))
     laid = np.require(values, np.dtype(kind), ["C", "W"])
     return (kind * laid.size).from_buffer(laid)
 
@@ -394,21 +408,10 @@ def struct_of(kind: Any) -> Any:
     return type(kind.__name__, (ctypes.Structure,), {"_fields_": laid})
 
 
-def _columns(
-    kind: type, count: int, given: Mapping[str, Column]
-) -> dict[str, Iterable[int | float]]:
-    """Return the values of each field for *count* records."""
-    known = fields_of(kind)
-    if unknown := set(given) - set(known):
+def _require_fields(kind: type, given: Mapping[str, object]) -> None:
+    """Raise TypeError if *given* has a name that is no field of *kind*."""
+    if unknown := set(given) - set(fields_of(kind)):
         raise TypeError(f"{kind.__name__} has no field {min(unknown)}")
-    columns: dict[str, Iterable[int | float]] = {}
-    for name, field in known.items():
-        assert isinstance(field, NumberField), f"{kind.__name__} is no record"
-        column = given.get(name, field.zero)
-        if isinstance(column, (int, float)):
-            column = [column] * count
-        columns[name] = column
-    return columns
 
 
 def _with_zeros(kind: type, given: Mapping[str, object]) -> dict[str, object]:

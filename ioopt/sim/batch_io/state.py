@@ -277,21 +277,11 @@ def system_of(
     jobs = len(trace)
     zero = trace.limits.zero
     phases = trace.num_phases
-    limits = make.records(Limits, 1, **_columns(trace.limits))[0]
+    limits = make.records(Limits, 1, **_values(trace.limits))[0]
     rules = _rules(make, trace, policy, starts is None, record)
     requests = _requests(make, trace, policy)
     order, arrivals = _arrivals(trace, starts)
-
-    def wholes(count: int) -> list[int]:
-        # numpy arrays are shared with C, while a list would be copied.
-        if make.compiled:
-            return make.ints(np.zeros(count, np.int64))
-        return make.ints([0] * count)
-
-    def reals(count: int, value: Number = zero) -> list[Number]:
-        if make.compiled:
-            return make.floats(np.full(count, value))
-        return make.floats([value] * count)
+    compute, volume = _phases(make, trace)
 
     # At an instant each job ends at most two spans: one when it leaves, one by a
     # decision.
@@ -303,42 +293,55 @@ def system_of(
         rules=rules,
         jobs=_jobs(make, trace, starts),
         requests=requests,
-        compute=make.floats(trace.compute),
-        volume=make.floats(trace.volume),
-        asked=reals(phases, math.nan),
-        grant=reals(phases, math.nan),
-        finish=reals(phases, math.nan),
+        compute=compute,
+        volume=volume,
+        asked=_reals(make, phases, math.nan),
+        grant=_reals(make, phases, math.nan),
+        finish=_reals(make, phases, math.nan),
         arrival_jobs=make.ints(order),
         arrivals=make.floats(arrivals),
         agenda=make.table(
             Agenda,
-            running=wholes(jobs + 2),
-            times=reals(jobs + 1, math.inf),
-            targets=reals(jobs + 1, math.inf),
-            due=wholes(jobs + 2),
+            running=_wholes(make, jobs + 2),
+            times=_reals(make, jobs + 1, math.inf),
+            targets=_reals(make, jobs + 1, math.inf),
+            due=_wholes(make, jobs + 2),
         ),
-        line=wholes(jobs + 2),
-        keys=reals(jobs + 1),
-        order=wholes(jobs + 2),
+        line=_wholes(make, jobs + 2),
+        keys=_reals(make, jobs + 1, zero),
+        order=_wholes(make, jobs + 2),
         units=_units(make, trace, rules),
         profile=_profile(make, jobs if rules.boxed else 0, zero),
         view=_view(make, trace, policy, requests, limits, starts is None),
-        rates=reals(jobs + 1),
-        fresh=wholes(jobs + 2),
+        rates=_reals(make, jobs + 1, zero),
+        fresh=_wholes(make, jobs + 2),
         spans=make.table(
             Spans,
             room=spans - each,
-            place=wholes(spans),
-            since=reals(spans),
-            until=reals(spans),
-            rate=reals(spans),
+            place=_wholes(make, spans),
+            since=_reals(make, spans, zero),
+            until=_reals(make, spans, zero),
+            rate=_reals(make, spans, zero),
         ),
     )
 
 
+def _wholes(make: Maker, count: int) -> list[int]:
+    """Return *count* whole numbers, all 0."""
+    # numpy arrays are shared with C, while a list would be copied.
+    return make.ints(np.zeros(count, np.int64) if make.compiled else [0] * count)
+
+
+def _reals(make: Maker, count: int, value: Number) -> list[Number]:
+    """Return *count* numbers, all *value*."""
+    if make.compiled:
+        return make.floats(np.full(count, value, float))
+    return make.floats([value] * count)
+
+
 def clock_of(make: Maker, limits: Limits, free: int) -> Clock:
     """Return a clock at time 0, when *free* units have no job."""
-    zero = [limits.zero]
+    zero = limits.zero
     return make.records(
         Clock,
         1,
@@ -353,15 +356,25 @@ def clock_of(make: Maker, limits: Limits, free: int) -> Clock:
     )[0]
 
 
-def _columns(limits: Limits) -> dict[str, Sequence[Number]]:
-    """Return the fields of *limits* as columns of one row."""
-    return {field.name: [getattr(limits, field.name)] for field in fields(limits)}
+def _values(limits: Limits) -> dict[str, Number]:
+    """Return the fields of *limits* by name."""
+    return {field.name: getattr(limits, field.name) for field in fields(limits)}
+
+
+def _phases(make: Maker, trace: Trace) -> tuple[list[Number], list[Number]]:
+    """Return the compute seconds and the bytes of each phase of *trace*."""
+    if not make.compiled:
+        return make.floats(trace.compute), make.floats(trace.volume)
+    pieces = np.array(trace.pieces, float).reshape(-1, 3)
+    repeat = pieces[:, 2].astype(np.int64)
+    compute, volume = (np.repeat(pieces[:, k], repeat) for k in range(2))
+    return make.floats(compute), make.floats(volume)
 
 
 def _jobs(make: Maker, trace: Trace, starts: Starts | None) -> list[Job]:
     """Return the jobs of *trace* before they arrive."""
     count = len(trace)
-    zeros = [trace.limits.zero] * count
+    zero = trace.limits.zero
     return make.records(
         Job,
         count,
@@ -375,9 +388,9 @@ def _jobs(make: Maker, trace: Trace, starts: Starts | None) -> list[Job]:
         nodes=trace.allocated,
         asked_nodes=trace.nodes,
         peak=trace.peak,
-        volume=zeros,
-        base=zeros,
-        rate=zeros,
+        volume=zero,
+        base=zero,
+        rate=zero,
         anchor=math.nan,
         due=math.nan,
         began=math.nan,
@@ -393,25 +406,24 @@ def _jobs(make: Maker, trace: Trace, starts: Starts | None) -> list[Job]:
 
 def _requests(make: Maker, trace: Trace, policy: IoPolicy) -> list[Request]:
     """Return what policies read of the requests of each job of *trace*."""
-    count = len(trace)
-    zeros = [trace.limits.zero] * count
+    zero = trace.limits.zero
     iteration = trace.iteration
-    weights = zeros
+    weights: Sequence[Number] | Number = zero
     if policy.weigh:
         weights = [*map(policy.weigh, trace.allocated, iteration)]
     return make.records(
         Request,
-        count,
+        len(trace),
         id=trace.rank,
         nodes=trace.allocated,
         units=trace.units,
         peak=trace.peak,
         requested=math.nan,
-        left=zeros,
-        moved=zeros,
+        left=zero,
+        moved=zero,
         start=math.nan,
-        compute_so_far=zeros,
-        ideal_so_far=zeros,
+        compute_so_far=zero,
+        ideal_so_far=zero,
         iteration=iteration,
         weight=weights,
     )
@@ -448,8 +460,8 @@ def _rules(
         full_when_fits=policy.full_when_fits,
         shared=policy.by_clock(trace.limits),
         record=record,
-        window_first=[trace.window[0]],
-        window_last=[trace.window[1]],
+        window_first=trace.window[0],
+        window_last=trace.window[1],
     )[0]
 
 
@@ -463,11 +475,11 @@ def _units(make: Maker, trace: Trace, rules: Rules) -> Units:
     return make.table(
         Units,
         words=words,
-        busy=make.ints([0] * blocks),
-        free_from=make.floats([trace.limits.zero] * blocks),
-        in_use=make.ints([0] * words),
-        taken=make.ints([0] * words),
-        chosen=make.ints([0] * (sets * words)),
+        busy=_wholes(make, blocks),
+        free_from=_reals(make, blocks, trace.limits.zero),
+        in_use=_wholes(make, words),
+        taken=_wholes(make, words),
+        chosen=_wholes(make, sets * words),
     )
 
 
@@ -479,10 +491,10 @@ def _profile(make: Maker, jobs: int, zero: Number) -> Profile:
     """
     return make.table(
         Profile,
-        marks=make.ints([0] * (2 * jobs + 2)),
-        mark_times=make.floats([zero] * (2 * jobs + 2)),
-        step_times=make.floats([zero] * (4 * jobs + 8)),
-        step_free=make.ints([0] * (4 * jobs + 8)),
+        marks=_wholes(make, 2 * jobs + 2),
+        mark_times=_reals(make, 2 * jobs + 2, zero),
+        step_times=_reals(make, 4 * jobs + 8, zero),
+        step_free=_wholes(make, 4 * jobs + 8),
     )
 
 
@@ -510,20 +522,20 @@ def _view(
         KernelView,
         limits=limits,
         jobs=requests,
-        out=make.ints(range(places)),
+        out=make.ints(np.arange(places)),
         top=policy.top,
         power=1,
-        keys=make.floats([0.0] * places),
-        order=make.ints([0] * places),
-        depths=make.floats([0.0] * places),
-        sizes=make.floats([0.0] * places),
-        finishes=make.floats([0.0] * places),
+        keys=_reals(make, places, 0.0),
+        order=_wholes(make, places),
+        depths=_reals(make, places, 0.0),
+        sizes=_reals(make, places, 0.0),
+        finishes=_reals(make, places, 0.0),
         bits=make.ints(bits),
         width=WORD,
         words=words,
         loads=make.floats(np.empty(states)),
         values=make.ints(np.empty(states, np.int64)),
-        rows=make.ints([0] * places),
+        rows=_wholes(make, places),
     )
 
 
