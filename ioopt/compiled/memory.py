@@ -157,7 +157,7 @@ class Machine:
         key: Any = kind
         struct = struct_of(key)
         _require_fields(kind, columns)
-        laid = np.zeros(count, _dtype_of(key))
+        laid = np.zeros(count, _dtype_of(struct))
         for name, column in columns.items():
             single = not isinstance(column, Iterable)
             values = [column] if single else column
@@ -318,7 +318,7 @@ def column_of(records: list[ItemT], name: str) -> list[Any]:
     if isinstance(records, list):
         return [getattr(record, name) for record in records]
     struct: Any = records._type_
-    column: list[Any] = np.frombuffer(records, np.dtype(struct))[name].tolist()
+    column: list[Any] = np.frombuffer(records, _dtype_of(struct))[name].tolist()
     return column
 
 
@@ -380,9 +380,9 @@ def _field(hint: Any) -> Field:
 
 
 @cache
-def _dtype_of(kind: Any) -> Any:
-    """Return the numpy type of a record, laid out as in C."""
-    return np.dtype(struct_of(kind))
+def _dtype_of(struct: Any) -> Any:
+    """Return the numpy type of records that are laid out as *struct*."""
+    return np.dtype(struct)
 
 
 def is_record(kind: type) -> bool:
