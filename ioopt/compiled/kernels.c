@@ -1,7 +1,8 @@
-/* text 5a7433f70dab695fef35a197277344223eb982c6fa573cc27e469d61d498b7a7 */
+/* text 6220ee7a796a4fcbb1349a73cbb32aebddaa55a6e7c5e2878edabb7627c773a5 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef _WIN32
 #define EXPORTED __declspec(dllexport)
@@ -68,11 +69,15 @@ static inline double max_float(double a, double b) { return b > a ? b : a; }
 static inline int64_t abs_int(int64_t a) { return a < 0 ? -a : a; }
 /* The distance from |a| to the next larger double, as math.ulp has it. */
 static inline double ulp(double a) {
+  uint64_t bits;
   double next;
   a = fabs(a);
-  if (isnan(a) || isinf(a)) return a;
-  next = nextafter(a, INFINITY);
-  return isinf(next) ? a - nextafter(a, 0.0) : next - a;
+  if (!(a < INFINITY)) return a;
+  /* The bits of doubles from 0 up are whole numbers in the same order. */
+  memcpy(&bits, &a, sizeof bits);
+  bits += 1;
+  memcpy(&next, &bits, sizeof next);
+  return next < INFINITY ? next - a : a - nextafter(a, 0.0);
 }
 /* The bits that are set in the absolute value, as Python counts them. */
 static inline int64_t bit_count(int64_t a) {
@@ -8736,4 +8741,4 @@ static int64_t search_line_moves_write_queues(replication_world_World * w, searc
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "5a7433f70dab695fef35a197277344223eb982c6fa573cc27e469d61d498b7a7"; }
+EXPORTED const char *text_digest(void) { return "6220ee7a796a4fcbb1349a73cbb32aebddaa55a6e7c5e2878edabb7627c773a5"; }

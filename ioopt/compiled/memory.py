@@ -97,8 +97,11 @@ class Plain:
         self, kind: type[ItemT], count: int, /, **columns: Column
     ) -> list[ItemT]:
         """Return *count* records as a list of objects."""
+        _require_fields(kind, columns)
         whole: list[Sequence[int | float]] = []
-        for name, column in _columns(kind, columns).items():
+        for name, field in fields_of(kind).items():
+            assert isinstance(field, NumberField)
+            column = columns.get(name, field.zero)
             values: Sequence[int | float]
             if isinstance(column, (int, float)):
                 values = [column] * count
@@ -159,8 +162,9 @@ class Machine:
         """
         key: Any = kind
         struct = struct_of(key)
-        laid = np.zeros(count, _dtype_of(key))
-        for name, column in _columns(kind, columns).items():
+        _require_fields(kind, columns)
+        laid = np.zeros(count, _dtype_of(struct))
+        for name, column in columns.items():
             field = f"{kind.__name__}.{name}"
             given = column
             if isinstance(column, Iterable) and not isinstance(column, np.ndarray):
@@ -282,7 +286,8 @@ def _stored(values: Iterable[int] | Iterable[float], kind: Any) -> Any:
     Raises OverflowError for a number that is too large; ctypes would cut it in silence.
     """
     if not isinstance(values, np.ndarray):
-        values = np.array(list(values), np.dtype(kind))
+        given = values if isinstance(values, list) else list(values)
+        values = np.array(given, np.dtype(kind))
     laid = np.require(values, np.dtype(kind), ["C", "W"])
     return (kind * laid.size).from_buffer(laid)
 
@@ -321,7 +326,7 @@ def column_of(records: list[ItemT], name: str) -> list[Any]:
     if isinstance(records, list):
         return [getattr(record, name) for record in records]
     struct: Any = records._type_
-    column: list[Any] = np.frombuffer(records, np.dtype(struct))[name].tolist()
+    column: list[Any] = np.frombuffer(records, _dtype_of(struct))[name].tolist()
     return column
 
 
@@ -383,9 +388,9 @@ def _field(hint: Any) -> Field:
 
 
 @cache
-def _dtype_of(kind: Any) -> Any:
-    """Return the numpy type of a record, laid out as in C."""
-    return np.dtype(struct_of(kind))
+def _dtype_of(struct: Any) -> Any:
+    """Return the numpy type of records that are laid out as *struct*."""
+    return np.dtype(struct)
 
 
 def is_record(kind: type) -> bool:
@@ -411,16 +416,11 @@ def struct_of(kind: Any) -> Any:
     return type(kind.__name__, (ctypes.Structure,), {"_fields_": laid})
 
 
-def _columns(kind: type, given: Mapping[str, Column]) -> dict[str, Column]:
-    """Return the values of each field of a record, 0 for a field that is missing."""
-    known = fields_of(kind)
-    if unknown := set(given) - set(known):
+def _require_fields(kind: type, given: Mapping[str, object]) -> None:
+    """Raise TypeError if *given* has a name that is no field of the record *kind*."""
+    assert is_record(kind), f"{kind.__name__} is no record"
+    if unknown := set(given) - set(fields_of(kind)):
         raise TypeError(f"{kind.__name__} has no field {min(unknown)}")
-    columns: dict[str, Column] = {}
-    for name, field in known.items():
-        assert isinstance(field, NumberField), f"{kind.__name__} is no record"
-        columns[name] = given.get(name, field.zero)
-    return columns
 
 
 def _with_zeros(kind: type, given: Mapping[str, object]) -> dict[str, object]:

@@ -23,15 +23,8 @@ from ioopt.problems.base import LARGEST
 from ioopt.problems.batch_io import Machine, QueueOptions
 from ioopt.sim.batch_io.agenda import take_slot
 from ioopt.sim.batch_io.engine import run_queue
-from ioopt.sim.batch_io.state import (
-    COMPUTING,
-    NOBODY,
-    WORD,
-    Clock,
-    System,
-    clock_of,
-    system_of,
-)
+from ioopt.sim.batch_io.initial import clock_of, system_of
+from ioopt.sim.batch_io.state import COMPUTING, NOBODY, WORD, Clock, System
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.sim.batch_io.waiting import arrive, occupy
 from ioopt.units import counted

@@ -17,9 +17,9 @@ from ioopt.problems.batch_io import (
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
+from ioopt.sim.batch_io.initial import Starts
 from ioopt.sim.batch_io.results import metrics_of, schedule_of
 from ioopt.sim.batch_io.simulate import simulate_trace
-from ioopt.sim.batch_io.state import Starts
 from ioopt.sim.batch_io.trace import Run, Trace
 from ioopt.sim.pace import Pace
 from ioopt.solvers.batch_io.base_line import BASE_LINE, NO_CONGESTION

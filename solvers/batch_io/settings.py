@@ -22,8 +22,9 @@ class Settings(Record):
     ``ef`` is the expansion factor of rule 23. ``loop=open`` fixes the start and the
     nodes of every job to those of an uncongested run. ``arithmetic=exact`` computes
     with rationals. ``engine`` is the simulator: pure Python or compiled (auto: compiled
-    for long runs). ``rates`` says whether the schedule records the rate of every
-    request over time (auto: unless the trace is large).
+    if it was compiled at installation and can run this). ``rates`` says whether the
+    schedule records the rate of every request over time (auto: unless the trace is
+    large).
     """
 
     policy: str

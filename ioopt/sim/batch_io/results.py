@@ -24,7 +24,10 @@ def schedule_of(trace: Trace, run: Run) -> Json:
     a rate above 0. Exact runs add ``exact``, with rational numbers as text.
     """
     rates = _by_place(run)
-    times = [_seconds(column) for column in (run.request, run.grant, run.finish)]
+    times = [
+        _seconds(column, trace.limits.exact)
+        for column in (run.request, run.grant, run.finish)
+    ]
     jobs: list[Json] = [{}] * len(trace)
     for j, place in enumerate(trace.position):
         jobs[place] = _job(trace, run, rates, times, j)
@@ -40,10 +43,12 @@ def schedule_of(trace: Trace, run: Run) -> Json:
     return schedule
 
 
-def _seconds(column: list[Number]) -> Seconds:
+def _seconds(column: list[Number], use_exact: bool) -> Seconds:
     """Return the times of *column* as floats; None for those that are not known."""
     # A time that is not known is NaN, which does not equal itself.
-    return [float(time) if time == time else None for time in column]
+    if use_exact:
+        return [float(time) if time == time else None for time in column]
+    return [time if time == time else None for time in column]
 
 
 def _by_place(run: Run) -> Rates | None:

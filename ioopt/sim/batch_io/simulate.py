@@ -14,13 +14,8 @@ from ioopt.compiled.memory import Maker, array_of, column_of
 from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import SimulationError
 from ioopt.sim.batch_io import engine
-from ioopt.sim.batch_io.state import (
-    WORD,
-    Starts,
-    System,
-    clock_of,
-    system_of,
-)
+from ioopt.sim.batch_io.initial import Starts, clock_of, system_of
+from ioopt.sim.batch_io.state import WORD, System
 from ioopt.sim.batch_io.trace import Run, Spans, Trace
 from ioopt.sim.pace import Pace
 

@@ -1,6 +1,7 @@
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef _WIN32
 #define EXPORTED __declspec(dllexport)
@@ -67,11 +68,15 @@ static inline double max_float(double a, double b) { return b > a ? b : a; }
 static inline int64_t abs_int(int64_t a) { return a < 0 ? -a : a; }
 /* The distance from |a| to the next larger double, as math.ulp has it. */
 static inline double ulp(double a) {
+  uint64_t bits;
   double next;
   a = fabs(a);
-  if (isnan(a) || isinf(a)) return a;
-  next = nextafter(a, INFINITY);
-  return isinf(next) ? a - nextafter(a, 0.0) : next - a;
+  if (!(a < INFINITY)) return a;
+  /* The bits of doubles from 0 up are whole numbers in the same order. */
+  memcpy(&bits, &a, sizeof bits);
+  bits += 1;
+  memcpy(&next, &bits, sizeof next);
+  return next < INFINITY ? next - a : a - nextafter(a, 0.0);
 }
 /* The bits that are set in the absolute value, as Python counts them. */
 static inline int64_t bit_count(int64_t a) {
