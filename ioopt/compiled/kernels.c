@@ -1,4 +1,4 @@
-/* text 66bbe42ddab93383d37d53c7d636445fb0869df7131d9e35021959fc5042947b */
+/* text b1230583aadf94a1754125456144ed55ee212256b4c71c92f787a5772b2f538d */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -272,6 +272,7 @@ struct gang_matrix_Matrix {
   list_int64_t homes;
   list_int64_t filled;
   list_int64_t population;
+  list_int64_t room;
   list_int64_t running;
   list_int64_t order;
   list_int64_t queue;
@@ -379,88 +380,89 @@ struct search_anneal_kernel_State {
   int64_t trail_length;
 };
 
-static int64_t exact_enumeration_kernel_bits(int64_t mask);
-static int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit);
-static void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t spare);
-static int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place);
-static int64_t exact_enumeration_kernel_place(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t depth);
+static inline int64_t exact_enumeration_kernel_bits(int64_t mask);
+static inline int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit);
+static inline void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t spare);
+static inline int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place);
+static inline int64_t exact_enumeration_kernel_place(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t depth);
 EXPORTED int64_t exact_enumeration_kernel_search(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t limit, int64_t leaf_limit);
-static int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit);
-static int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place, int64_t option);
-static void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t group, int64_t spare);
-static int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing * timing, int64_t steps);
-static void gang_clock_close_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing);
-static int64_t gang_clock_in_row(gang_matrix_Matrix * matrix, int64_t row);
-static void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules);
-static double gang_clock_run_row(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double now, int64_t index, double following);
+static inline int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit);
+static inline int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place, int64_t option);
+static inline void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t group, int64_t spare);
+static inline int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing * timing, int64_t steps);
+static inline void gang_clock_close_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing);
+static inline int64_t gang_clock_in_row(gang_matrix_Matrix * matrix, int64_t row);
+static inline void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules);
+static inline double gang_clock_run_row(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double now, int64_t index, double following);
 EXPORTED void gang_clock_simulate(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules, int64_t steps);
-static int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double gap);
-static int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing);
-static void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules);
-static void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
-static int64_t gang_nodes_add_where_free(list_int64_t rows, int64_t first, list_int64_t sets, int64_t j, int64_t words);
-static void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source, int64_t words);
-static void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t every, int64_t size, list_int64_t layers, list_int64_t columns, int64_t j);
-static int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t j, int64_t words);
-static void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t every, list_int64_t layers);
-static int64_t gang_nodes_first_free_but_own(list_int64_t rows, list_int64_t sets, int64_t j, list_int64_t own, int64_t home, int64_t words);
-static int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
-static int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, int64_t j, int64_t words);
-static void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
-static int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64_t sets, int64_t j, int64_t most, int64_t words);
-static void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote);
-static void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-static void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j);
-static int64_t gang_phases_best_fit_row(gang_matrix_Matrix * matrix, int64_t size);
+static inline int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double gap);
+static inline int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing);
+static inline void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules);
+static inline void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
+static inline void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source, int64_t words);
+static inline void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t every, int64_t size, list_int64_t layers, list_int64_t columns, int64_t j);
+static inline int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t j, int64_t words);
+static inline void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t every, list_int64_t layers);
+static inline int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
+static inline int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, int64_t j, int64_t words);
+static inline void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
+static inline int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64_t sets, int64_t j, int64_t most, int64_t words);
+static inline void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote);
+static inline int64_t gang_phases_add_replica(gang_matrix_Matrix * matrix, int64_t j);
+static inline void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+static inline void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j);
+static inline int64_t gang_phases_best_fit_row(gang_matrix_Matrix * matrix, int64_t size);
 EXPORTED void gang_phases_clean(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
 EXPORTED void gang_phases_compact(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-static void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j);
-static int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j);
+static inline void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j);
+static inline int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j);
 EXPORTED void gang_phases_fill(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-static int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row);
-static int64_t gang_phases_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row);
+static inline int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row);
+static inline int64_t gang_phases_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row);
 EXPORTED void gang_phases_migrate(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-static int64_t gang_phases_move_one(gang_matrix_Matrix * matrix);
-static int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j);
-static int64_t gang_phases_passes(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j, int64_t row);
-static int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j);
-static void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row);
-static int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, gang_matrix_Job * job);
-static int64_t gang_phases_rows_free(gang_matrix_Matrix * matrix, list_int64_t sets, int64_t j);
+static inline int64_t gang_phases_move_one(gang_matrix_Matrix * matrix);
+static inline int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j);
+static inline int64_t gang_phases_next_free_row(gang_matrix_Matrix * matrix, int64_t j, gang_matrix_Job * job);
+static inline int64_t gang_phases_passes(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j, int64_t row);
+static inline int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j);
+static inline void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row);
+static inline int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, gang_matrix_Job * job);
+static inline int64_t gang_phases_row_to_move_to(gang_matrix_Matrix * matrix, int64_t j);
+static inline int64_t gang_phases_rows_free(gang_matrix_Matrix * matrix, list_int64_t sets, int64_t j);
 EXPORTED void gang_phases_schedule(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-static void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num);
-static void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign);
-static void gang_phases_take_out(gang_matrix_Matrix * matrix, int64_t j);
-static void gang_phases_use_files(gang_matrix_Matrix * matrix, int64_t j);
-static double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules);
-static double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum);
+static inline void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num);
+static inline void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign);
+static inline void gang_phases_take_out(gang_matrix_Matrix * matrix, int64_t j);
+static inline void gang_phases_use_files(gang_matrix_Matrix * matrix, int64_t j);
+static inline double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules);
+static inline double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum);
 EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server);
-static int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work);
+static inline int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work);
 EXPORTED int64_t measure_perturbation_kernel_barrier(measure_perturbation_kernel_Table * table, int64_t work, int64_t interval);
-static void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t q, int64_t now);
-static int64_t measure_perturbation_kernel_exchange(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t phase, int64_t pattern);
+static inline void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t q, int64_t now);
+static inline int64_t measure_perturbation_kernel_exchange(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t phase, int64_t pattern);
 EXPORTED int64_t measure_perturbation_kernel_msg(measure_perturbation_kernel_Table * table, int64_t work, int64_t phase_work, int64_t rounds, int64_t pattern);
-static int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now);
-static void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now);
-static void measure_perturbation_kernel_note_progress(measure_perturbation_kernel_Table * table, int64_t p, int64_t since, int64_t until);
-static int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t processors, int64_t p, int64_t phase, int64_t k);
-static void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q);
+static inline int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now);
+static inline void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now);
+static inline void measure_perturbation_kernel_note_progress(measure_perturbation_kernel_Table * table, int64_t p, int64_t since, int64_t until);
+static inline int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t processors, int64_t p, int64_t phase, int64_t k);
+static inline void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q);
 EXPORTED int64_t measure_perturbation_kernel_run_program(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program);
 EXPORTED int64_t measure_perturbation_kernel_workpile(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Pile * pile, int64_t total, int64_t unit);
-static int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below);
-static double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
-static void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
-static int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node);
-static void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
-static void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root);
-static int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node);
-static void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step);
-static void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node);
+static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below);
+static inline double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static inline void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static inline int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node);
+static inline void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
+static inline void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root);
+static inline int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node);
+static inline void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step);
+static inline void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node);
 EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t steps, int64_t total);
-static void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
-static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static inline void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
+static inline void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
 
-static int64_t exact_enumeration_kernel_bits(int64_t mask) {
+static inline int64_t exact_enumeration_kernel_bits(int64_t mask) {
   int64_t count = 0;
   count = 0LL;
   while (mask) {
@@ -470,7 +472,7 @@ static int64_t exact_enumeration_kernel_bits(int64_t mask) {
   return count;
 }
 
-static int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit) {
+static inline int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit) {
   int64_t files = 0;
   int64_t visited = 0;
   int64_t place = 0;
@@ -512,7 +514,7 @@ static int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * d
   return exact_enumeration_kernel_DONE;
 }
 
-static void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t spare) {
+static inline void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t spare) {
   int64_t nodes = 0;
   int64_t files = 0;
   int64_t masks = 0;
@@ -569,7 +571,7 @@ static void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * dat
   AT(state->spare, 0LL) = spare;
 }
 
-static int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place) {
+static inline int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place) {
   int64_t nodes = 0;
   int64_t upper = 0;
   int64_t i = 0;
@@ -606,7 +608,7 @@ static int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * 
   return 1;
 }
 
-static int64_t exact_enumeration_kernel_place(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t depth) {
+static inline int64_t exact_enumeration_kernel_place(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t depth) {
   int64_t nodes = 0;
   int64_t files = 0;
   int64_t node = 0;
@@ -691,7 +693,7 @@ EXPORTED int64_t exact_enumeration_kernel_search(exact_enumeration_kernel_Data *
   return exact_enumeration_kernel_DONE;
 }
 
-static int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit) {
+static inline int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit) {
   int64_t spare = 0;
   spare = ((data->num_nodes * state->upper) - AT(state->cost, data->num_tasks));
   if ((spare < 0LL)) {
@@ -704,7 +706,7 @@ static int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * d
   return exact_enumeration_kernel_choose(data, state, leaf_limit);
 }
 
-static int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place, int64_t option) {
+static inline int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place, int64_t option) {
   int64_t nodes = 0;
   int64_t size = 0;
   int64_t i = 0;
@@ -726,7 +728,7 @@ static int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * dat
   return 1;
 }
 
-static void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t group, int64_t spare) {
+static inline void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t group, int64_t spare) {
   int64_t nodes = 0;
   int64_t first = 0;
   int64_t i = 0;
@@ -751,7 +753,7 @@ static void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data *
   }
 }
 
-static int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing * timing, int64_t steps) {
+static inline int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing * timing, int64_t steps) {
   list_gang_matrix_Job jobs = {0};
   double quantum = 0;
   double tolerance = 0;
@@ -810,7 +812,7 @@ static int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing
   return steps;
 }
 
-static void gang_clock_close_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing) {
+static inline void gang_clock_close_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing) {
   int64_t k = 0;
   gang_matrix_Job * job = 0;
   double left = 0;
@@ -834,7 +836,7 @@ static void gang_clock_close_update(gang_matrix_Matrix * matrix, gang_state_Timi
   matrix->update_due = 0;
 }
 
-static int64_t gang_clock_in_row(gang_matrix_Matrix * matrix, int64_t row) {
+static inline int64_t gang_clock_in_row(gang_matrix_Matrix * matrix, int64_t row) {
   list_gang_matrix_Job jobs = {0};
   list_int64_t running = {0};
   list_int64_t group = {0};
@@ -856,7 +858,7 @@ static int64_t gang_clock_in_row(gang_matrix_Matrix * matrix, int64_t row) {
   return num;
 }
 
-static void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules) {
+static inline void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules) {
   int64_t k = 0;
   int64_t j = 0;
   for (int64_t t_1 = 0, end_t_1 = matrix->num_gone; t_1 < end_t_1; t_1 += 1) {
@@ -879,7 +881,7 @@ static void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_state_Timin
   }
 }
 
-static double gang_clock_run_row(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double now, int64_t index, double following) {
+static inline double gang_clock_run_row(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double now, int64_t index, double following) {
   list_gang_matrix_Job jobs = {0};
   list_int64_t group = {0};
   int64_t at_boundary = 0;
@@ -949,7 +951,7 @@ EXPORTED void gang_clock_simulate(gang_matrix_Matrix * matrix, gang_state_Timing
   }
 }
 
-static int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double gap) {
+static inline int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double gap) {
   list_gang_matrix_Job jobs = {0};
   list_int64_t running = {0};
   double quantum = 0;
@@ -988,7 +990,7 @@ static int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Ti
   return (cycles * timing->levels);
 }
 
-static int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing) {
+static inline int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing) {
   int64_t index = 0;
   index = ((int64_t)floor(((double)instant / (double)timing->quantum)));
   if (((((index + 1LL) * timing->quantum) - instant) <= timing->tolerance)) {
@@ -997,7 +999,7 @@ static int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing) {
   return index;
 }
 
-static void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules) {
+static inline void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules) {
   gang_clock_open_update(matrix, timing, rules);
   gang_phases_clean(matrix, rules);
   if (rules->migrate) {
@@ -1009,7 +1011,7 @@ static void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * t
   gang_clock_close_update(matrix, timing);
 }
 
-static void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
+static inline void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
   int64_t w = 0;
   for (int64_t t_1 = 0, end_t_1 = words; t_1 < end_t_1; t_1 += 1) {
     w = t_1;
@@ -1017,31 +1019,7 @@ static void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, in
   }
 }
 
-static int64_t gang_nodes_add_where_free(list_int64_t rows, int64_t first, list_int64_t sets, int64_t j, int64_t words) {
-  int64_t wanted = 0;
-  int64_t row = 0;
-  if ((words == 1LL)) {
-    wanted = AT(sets, j);
-    for (int64_t t_1 = first, end_t_1 = rows.length; t_1 < end_t_1; t_1 += 1) {
-      row = t_1;
-      if (((AT(rows, row) & wanted) == 0LL)) {
-        AT(rows, row) = (AT(rows, row) | wanted);
-        return row;
-      }
-    }
-    return (-1LL);
-  }
-  for (int64_t t_2 = first, end_t_2 = floor_int(rows.length, words); t_2 < end_t_2; t_2 += 1) {
-    row = t_2;
-    if (gang_nodes_is_free(rows, row, sets, j, words)) {
-      gang_nodes_add(rows, row, sets, j, words);
-      return row;
-    }
-  }
-  return (-1LL);
-}
-
-static void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source, int64_t words) {
+static inline void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source, int64_t words) {
   int64_t w = 0;
   for (int64_t t_1 = (j * words), end_t_1 = ((j + 1LL) * words); t_1 < end_t_1; t_1 += 1) {
     w = t_1;
@@ -1049,7 +1027,7 @@ static void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source,
   }
 }
 
-static void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t every, int64_t size, list_int64_t layers, list_int64_t columns, int64_t j) {
+static inline void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t every, int64_t size, list_int64_t layers, list_int64_t columns, int64_t j) {
   int64_t words = 0;
   int64_t w = 0;
   int64_t k = 0;
@@ -1068,7 +1046,7 @@ static void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t
   }
 }
 
-static int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t j, int64_t words) {
+static inline int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t j, int64_t words) {
   int64_t differing = 0;
   int64_t w = 0;
   differing = 0LL;
@@ -1079,7 +1057,7 @@ static int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t 
   return (differing == 0LL);
 }
 
-static void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t every, list_int64_t layers) {
+static inline void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t every, list_int64_t layers) {
   int64_t words = 0;
   int64_t levels = 0;
   int64_t w = 0;
@@ -1112,44 +1090,7 @@ static void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t 
   }
 }
 
-static int64_t gang_nodes_first_free_but_own(list_int64_t rows, list_int64_t sets, int64_t j, list_int64_t own, int64_t home, int64_t words) {
-  int64_t wanted = 0;
-  int64_t row = 0;
-  int64_t taken = 0;
-  int64_t w = 0;
-  if ((words == 1LL)) {
-    wanted = AT(sets, j);
-    for (int64_t t_1 = 0, end_t_1 = rows.length; t_1 < end_t_1; t_1 += 1) {
-      row = t_1;
-      taken = AT(rows, row);
-      if ((row == home)) {
-        taken = (taken & (~AT(own, j)));
-      }
-      if (((taken & wanted) == 0LL)) {
-        return row;
-      }
-    }
-    return (-1LL);
-  }
-  for (int64_t t_2 = 0, end_t_2 = floor_int(rows.length, words); t_2 < end_t_2; t_2 += 1) {
-    row = t_2;
-    taken = 0LL;
-    for (int64_t t_3 = 0, end_t_3 = words; t_3 < end_t_3; t_3 += 1) {
-      w = t_3;
-      wanted = AT(sets, ((j * words) + w));
-      if ((row == home)) {
-        wanted = (wanted & (~AT(own, ((j * words) + w))));
-      }
-      taken = (taken | (AT(rows, ((row * words) + w)) & wanted));
-    }
-    if ((taken == 0LL)) {
-      return row;
-    }
-  }
-  return (-1LL);
-}
-
-static int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
+static inline int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
   int64_t w = 0;
   if ((words == 1LL)) {
     return ((AT(rows, row) & AT(sets, j)) == 0LL);
@@ -1161,7 +1102,7 @@ static int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t s
   return (w == words);
 }
 
-static int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, int64_t j, int64_t words) {
+static inline int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, int64_t j, int64_t words) {
   int64_t count = 0;
   int64_t w = 0;
   int64_t outside = 0;
@@ -1174,7 +1115,7 @@ static int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, in
   return count;
 }
 
-static void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
+static inline void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
   int64_t w = 0;
   for (int64_t t_1 = 0, end_t_1 = words; t_1 < end_t_1; t_1 += 1) {
     w = t_1;
@@ -1182,7 +1123,7 @@ static void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets,
   }
 }
 
-static int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64_t sets, int64_t j, int64_t most, int64_t words) {
+static inline int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64_t sets, int64_t j, int64_t most, int64_t words) {
   int64_t count = 0;
   int64_t w = 0;
   int64_t fresh = 0;
@@ -1207,23 +1148,17 @@ static int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64
   return count;
 }
 
-static void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote) {
+static inline void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote) {
   list_gang_matrix_Job jobs = {0};
-  list_int64_t filled = {0};
-  list_int64_t columns = {0};
   list_int64_t group = {0};
-  int64_t words = 0;
   int64_t num = 0;
   int64_t k = 0;
   int64_t j = 0;
   gang_matrix_Job * job = 0;
   int64_t found = 0;
-  int64_t row = 0;
+  int64_t added = 0;
   jobs = matrix->jobs;
-  filled = matrix->filled;
-  columns = matrix->columns;
   group = matrix->group;
-  words = matrix->words;
   num = 0LL;
   for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
     k = t_1;
@@ -1240,26 +1175,35 @@ static void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t k
     for (int64_t t_2 = 0, end_t_2 = num; t_2 < end_t_2; t_2 += 1) {
       k = t_2;
       j = AT(group, k);
-      job = (&AT(jobs, j));
-      row = gang_nodes_add_where_free(filled, job->next_row, columns, j, words);
-      while ((row >= 0LL)) {
-        job->span = (job->span | (1LL << row));
-        job->rows = (job->rows + 1LL);
-        job->next_row = (row + 1LL);
-        matrix->slots = (matrix->slots + job->size);
-        if (!(at_once)) {
-          AT(group, found) = j;
-          found = (found + 1LL);
-          break;
-        }
-        row = gang_nodes_add_where_free(filled, (row + 1LL), columns, j, words);
+      added = gang_phases_add_replica(matrix, j);
+      while ((added) && (at_once)) {
+        added = gang_phases_add_replica(matrix, j);
+      }
+      if (added) {
+        AT(group, found) = j;
+        found = (found + 1LL);
       }
     }
     num = found;
   }
 }
 
-static void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+static inline int64_t gang_phases_add_replica(gang_matrix_Matrix * matrix, int64_t j) {
+  gang_matrix_Job * job = 0;
+  int64_t row = 0;
+  job = (&AT(matrix->jobs, j));
+  row = gang_phases_next_free_row(matrix, j, job);
+  if ((row < 0LL)) {
+    return 0;
+  }
+  job->span = (job->span | (1LL << row));
+  job->rows = (job->rows + 1LL);
+  job->next_row = (row + 1LL);
+  matrix->slots = (matrix->slots + job->size);
+  return 1;
+}
+
+static inline void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
   int64_t weighted = 0;
   list_int64_t keys = {0};
   weighted = (rules->weight != gang_rules_UNWEIGHTED);
@@ -1276,7 +1220,7 @@ static void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_Rul
   gang_phases_add_in_turns(matrix, keys, weighted, 0, 1);
 }
 
-static void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j) {
+static inline void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j) {
   AT(matrix->running, matrix->num_running) = j;
   AT(matrix->order, matrix->num_running) = j;
   matrix->num_running = (matrix->num_running + 1LL);
@@ -1284,7 +1228,7 @@ static void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j) {
   matrix->num_started = (matrix->num_started + 1LL);
 }
 
-static int64_t gang_phases_best_fit_row(gang_matrix_Matrix * matrix, int64_t size) {
+static inline int64_t gang_phases_best_fit_row(gang_matrix_Matrix * matrix, int64_t size) {
   list_int64_t population = {0};
   int64_t room = 0;
   int64_t best = 0;
@@ -1326,7 +1270,7 @@ EXPORTED void gang_phases_compact(gang_matrix_Matrix * matrix, gang_rules_RuleNu
   }
 }
 
-static void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j) {
+static inline void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j) {
   int64_t at = 0;
   int64_t k = 0;
   at = 0LL;
@@ -1339,7 +1283,7 @@ static void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j) {
   }
 }
 
-static int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j) {
+static inline int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j) {
   list_int64_t population = {0};
   int64_t room = 0;
   int64_t best = 0;
@@ -1363,20 +1307,21 @@ static int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j) {
 
 EXPORTED void gang_phases_fill(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
   int64_t k = 0;
-  int64_t taken = 0;
+  int64_t row = 0;
   for (int64_t t_1 = 0, end_t_1 = matrix->homes.length; t_1 < end_t_1; t_1 += 1) {
     k = t_1;
     AT(matrix->filled, k) = AT(matrix->homes, k);
   }
   matrix->slots = 0LL;
-  for (int64_t t_2 = 0; t_2 < matrix->population.length; t_2 += 1) {
-    taken = AT(matrix->population, t_2);
-    matrix->slots = (matrix->slots + taken);
+  for (int64_t t_2 = 0, end_t_2 = matrix->levels; t_2 < end_t_2; t_2 += 1) {
+    row = t_2;
+    matrix->slots = (matrix->slots + AT(matrix->population, row));
+    AT(matrix->room, row) = (matrix->nodes - AT(matrix->population, row));
   }
   gang_phases_add_replicas(matrix, rules);
 }
 
-static int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row) {
+static inline int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row) {
   list_int64_t homes = {0};
   list_int64_t columns = {0};
   list_int64_t group = {0};
@@ -1384,6 +1329,7 @@ static int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num
   int64_t taken = 0;
   int64_t k = 0;
   int64_t j = 0;
+  int64_t room = 0;
   homes = matrix->homes;
   columns = matrix->columns;
   group = matrix->group;
@@ -1399,17 +1345,18 @@ static int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num
     }
     return (-1LL);
   }
+  room = (matrix->nodes - AT(matrix->population, row));
   for (int64_t t_2 = 0, end_t_2 = num; t_2 < end_t_2; t_2 += 1) {
     k = t_2;
     j = AT(group, k);
-    if (gang_nodes_is_free(homes, row, columns, j, words)) {
+    if ((((&AT(matrix->jobs, j))->size <= room)) && (gang_nodes_is_free(homes, row, columns, j, words))) {
       return j;
     }
   }
   return (-1LL);
 }
 
-static int64_t gang_phases_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row) {
+static inline int64_t gang_phases_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row) {
   list_gang_matrix_Job jobs = {0};
   list_int64_t running = {0};
   list_int64_t group = {0};
@@ -1475,7 +1422,7 @@ EXPORTED void gang_phases_migrate(gang_matrix_Matrix * matrix, gang_rules_RuleNu
   }
 }
 
-static int64_t gang_phases_move_one(gang_matrix_Matrix * matrix) {
+static inline int64_t gang_phases_move_one(gang_matrix_Matrix * matrix) {
   list_int64_t population = {0};
   int64_t source = 0;
   int64_t num = 0;
@@ -1512,14 +1459,14 @@ static int64_t gang_phases_move_one(gang_matrix_Matrix * matrix) {
   return 0;
 }
 
-static int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j) {
+static inline int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j) {
   int64_t cost = 0;
   int64_t row = 0;
   cost = gang_nodes_num_outside(matrix->files, matrix->columns, j, matrix->words);
   if ((cost > matrix->tasks_left)) {
     return 0;
   }
-  row = gang_nodes_first_free_but_own(matrix->homes, matrix->files, j, matrix->columns, (&AT(matrix->jobs, j))->home, matrix->words);
+  row = gang_phases_row_to_move_to(matrix, j);
   if ((row < 0LL)) {
     return 0;
   }
@@ -1533,14 +1480,47 @@ static int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j)
   return 1;
 }
 
-static int64_t gang_phases_passes(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j, int64_t row) {
+static inline int64_t gang_phases_next_free_row(gang_matrix_Matrix * matrix, int64_t j, gang_matrix_Job * job) {
+  list_int64_t filled = {0};
+  list_int64_t columns = {0};
+  int64_t words = 0;
+  int64_t wanted = 0;
+  int64_t row = 0;
+  int64_t size = 0;
+  filled = matrix->filled;
+  columns = matrix->columns;
+  words = matrix->words;
+  if ((words == 1LL)) {
+    wanted = AT(columns, j);
+    for (int64_t t_1 = job->next_row, end_t_1 = filled.length; t_1 < end_t_1; t_1 += 1) {
+      row = t_1;
+      if (((AT(filled, row) & wanted) == 0LL)) {
+        AT(filled, row) = (AT(filled, row) | wanted);
+        return row;
+      }
+    }
+    return (-1LL);
+  }
+  size = job->size;
+  for (int64_t t_2 = job->next_row, end_t_2 = matrix->levels; t_2 < end_t_2; t_2 += 1) {
+    row = t_2;
+    if (((size <= AT(matrix->room, row))) && (gang_nodes_is_free(filled, row, columns, j, words))) {
+      gang_nodes_add(filled, row, columns, j, words);
+      AT(matrix->room, row) = (AT(matrix->room, row) - size);
+      return row;
+    }
+  }
+  return (-1LL);
+}
+
+static inline int64_t gang_phases_passes(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j, int64_t row) {
   if (rules->free_queue) {
     return (((rules->age <= 0LL)) || (((matrix->now - (&AT(matrix->jobs, j))->arrival) <= rules->age)));
   }
   return (((row == gang_phases_REFUSED)) && ((rules->patience < gang_rules_UNLIMITED)));
 }
 
-static int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j) {
+static inline int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j) {
   gang_matrix_Job * job = 0;
   int64_t row = 0;
   int64_t other = 0;
@@ -1578,7 +1558,7 @@ static int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNum
   return other;
 }
 
-static void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row) {
+static inline void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row) {
   gang_matrix_Job * job = 0;
   job = (&AT(matrix->jobs, j));
   gang_nodes_add(matrix->homes, row, matrix->columns, j, matrix->words);
@@ -1588,7 +1568,7 @@ static void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row)
   job->rows = 1LL;
 }
 
-static int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, gang_matrix_Job * job) {
+static inline int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, gang_matrix_Job * job) {
   int64_t occupied = 0;
   int64_t taken = 0;
   double waited = 0;
@@ -1607,7 +1587,60 @@ static int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleN
   return (waited < (rules->patience * (job->remote - job->at_files)));
 }
 
-static int64_t gang_phases_rows_free(gang_matrix_Matrix * matrix, list_int64_t sets, int64_t j) {
+static inline int64_t gang_phases_row_to_move_to(gang_matrix_Matrix * matrix, int64_t j) {
+  list_int64_t homes = {0};
+  list_int64_t files = {0};
+  list_int64_t columns = {0};
+  int64_t words = 0;
+  gang_matrix_Job * job = 0;
+  int64_t home = 0;
+  int64_t wanted = 0;
+  int64_t row = 0;
+  int64_t taken = 0;
+  int64_t room = 0;
+  int64_t w = 0;
+  int64_t others = 0;
+  homes = matrix->homes;
+  files = matrix->files;
+  columns = matrix->columns;
+  words = matrix->words;
+  job = (&AT(matrix->jobs, j));
+  home = job->home;
+  if ((words == 1LL)) {
+    wanted = AT(files, j);
+    for (int64_t t_1 = 0, end_t_1 = homes.length; t_1 < end_t_1; t_1 += 1) {
+      row = t_1;
+      taken = AT(homes, row);
+      if ((row == home)) {
+        taken = (taken & (~AT(columns, j)));
+      }
+      if (((taken & wanted) == 0LL)) {
+        return row;
+      }
+    }
+    return (-1LL);
+  }
+  room = (matrix->nodes - job->size);
+  for (int64_t t_2 = 0, end_t_2 = matrix->levels; t_2 < end_t_2; t_2 += 1) {
+    row = t_2;
+    if ((row == home)) {
+      taken = 0LL;
+      for (int64_t t_3 = 0, end_t_3 = words; t_3 < end_t_3; t_3 += 1) {
+        w = t_3;
+        others = (AT(homes, ((row * words) + w)) & (~AT(columns, ((j * words) + w))));
+        taken = (taken | (others & AT(files, ((j * words) + w))));
+      }
+      if ((taken == 0LL)) {
+        return row;
+      }
+    } else if (((AT(matrix->population, row) <= room)) && (gang_nodes_is_free(homes, row, files, j, words))) {
+      return row;
+    }
+  }
+  return (-1LL);
+}
+
+static inline int64_t gang_phases_rows_free(gang_matrix_Matrix * matrix, list_int64_t sets, int64_t j) {
   int64_t count = 0;
   int64_t row = 0;
   count = 0LL;
@@ -1651,7 +1684,7 @@ EXPORTED void gang_phases_schedule(gang_matrix_Matrix * matrix, gang_rules_RuleN
   matrix->queue_head = at;
 }
 
-static void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num) {
+static inline void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num) {
   list_gang_matrix_Job jobs = {0};
   int64_t k = 0;
   gang_matrix_Job * job = 0;
@@ -1687,7 +1720,7 @@ static void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_Ru
   }
 }
 
-static void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign) {
+static inline void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign) {
   int64_t k = 0;
   int64_t row = 0;
   int64_t key = 0;
@@ -1712,19 +1745,19 @@ static void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, in
   }
 }
 
-static void gang_phases_take_out(gang_matrix_Matrix * matrix, int64_t j) {
+static inline void gang_phases_take_out(gang_matrix_Matrix * matrix, int64_t j) {
   gang_matrix_Job * job = 0;
   job = (&AT(matrix->jobs, j));
   gang_nodes_remove(matrix->homes, job->home, matrix->columns, j, matrix->words);
   AT(matrix->population, job->home) = (AT(matrix->population, job->home) - job->size);
 }
 
-static void gang_phases_use_files(gang_matrix_Matrix * matrix, int64_t j) {
+static inline void gang_phases_use_files(gang_matrix_Matrix * matrix, int64_t j) {
   gang_nodes_assign(matrix->columns, j, matrix->files, matrix->words);
   (&AT(matrix->jobs, j))->local = 1;
 }
 
-static double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules) {
+static inline double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules) {
   double weight = 0;
   weight = gang_rules_weight_of(rules->weight, job->at_files, job->attained, job->need, rules->quantum);
   if (job->local) {
@@ -1733,7 +1766,7 @@ static double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers
   return ((double)(weight * job->at_files) / (double)job->remote);
 }
 
-static double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum) {
+static inline double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum) {
   double since = 0;
   if ((weight == gang_rules_LAS)) {
     since = (attained + quantum);
@@ -1819,7 +1852,7 @@ EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server) {
   }
 }
 
-static int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work) {
+static inline int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work) {
   int64_t slot = 0;
   int64_t room = 0;
   if ((now >= table->end)) {
@@ -1870,7 +1903,7 @@ EXPORTED int64_t measure_perturbation_kernel_barrier(measure_perturbation_kernel
   return now;
 }
 
-static void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t q, int64_t now) {
+static inline void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t q, int64_t now) {
   measure_perturbation_kernel_Process * process = 0;
   measure_perturbation_kernel_note(table, q, now);
   if (((program->cost > 0LL)) && ((measure_perturbation_kernel_next_running(table, q, now) > now))) {
@@ -1884,7 +1917,7 @@ static void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Tabl
   }
 }
 
-static int64_t measure_perturbation_kernel_exchange(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t phase, int64_t pattern) {
+static inline int64_t measure_perturbation_kernel_exchange(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t phase, int64_t pattern) {
   int64_t replied = 0;
   int64_t k = 0;
   int64_t other = 0;
@@ -1955,7 +1988,7 @@ EXPORTED int64_t measure_perturbation_kernel_msg(measure_perturbation_kernel_Tab
   return now;
 }
 
-static int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
+static inline int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
   int64_t slot = 0;
   if ((now >= table->end)) {
     return now;
@@ -1968,13 +2001,13 @@ static int64_t measure_perturbation_kernel_next_running(measure_perturbation_ker
   return now;
 }
 
-static void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
+static inline void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
   if ((now < table->noted_end)) {
     AT(table->received, ((floor_int(now, table->quantum) * table->processors) + p)) = (AT(table->received, ((floor_int(now, table->quantum) * table->processors) + p)) + 1LL);
   }
 }
 
-static void measure_perturbation_kernel_note_progress(measure_perturbation_kernel_Table * table, int64_t p, int64_t since, int64_t until) {
+static inline void measure_perturbation_kernel_note_progress(measure_perturbation_kernel_Table * table, int64_t p, int64_t since, int64_t until) {
   int64_t slot = 0;
   int64_t begin = 0;
   int64_t end = 0;
@@ -1989,7 +2022,7 @@ static void measure_perturbation_kernel_note_progress(measure_perturbation_kerne
   }
 }
 
-static int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t processors, int64_t p, int64_t phase, int64_t k) {
+static inline int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t processors, int64_t p, int64_t phase, int64_t k) {
   int64_t other = 0;
   if ((pattern == measure_perturbation_kernel_ALL_TO_ALL)) {
     if ((k < (processors - 1LL))) {
@@ -2013,7 +2046,7 @@ static int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t proc
   return mod_int(((p + 1LL) + mod_int(phase, (processors - 1LL))), processors);
 }
 
-static void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q) {
+static inline void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q) {
   measure_perturbation_kernel_Process * process = 0;
   int64_t message = 0;
   int64_t goal = 0;
@@ -2125,12 +2158,12 @@ EXPORTED int64_t measure_perturbation_kernel_workpile(measure_perturbation_kerne
   return last;
 }
 
-static int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below) {
+static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below) {
   state->seed = mod_int((state->seed * search_anneal_kernel_MULTIPLIER), search_anneal_kernel_MODULUS);
   return mod_int(state->seed, below);
 }
 
-static double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+static inline double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
   double total = 0;
   int64_t node = 0;
   double part = 0;
@@ -2149,7 +2182,7 @@ static double search_anneal_kernel_energy(search_anneal_kernel_Data * data, sear
   return total;
 }
 
-static void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+static inline void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
   int64_t most = 0;
   int64_t over = 0;
   int64_t node = 0;
@@ -2182,11 +2215,11 @@ static void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, sea
   }
 }
 
-static int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node) {
+static inline int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node) {
   return (((AT(data->fixed_root, file) == 0LL)) || ((AT(data->held, ((file * data->num_nodes) + node)) == 1LL)));
 }
 
-static void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
+static inline void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
   int64_t before = 0;
   int64_t x = 0;
   int64_t file = 0;
@@ -2207,19 +2240,19 @@ static void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_a
   }
 }
 
-static void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root) {
+static inline void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root) {
   AT(state->trail, state->trail_length) = file;
   AT(state->trail, (state->trail_length + 1LL)) = root;
   state->trail_length = (state->trail_length + 2LL);
 }
 
-static int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node) {
+static inline int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node) {
   int64_t chosen = 0;
   chosen = search_anneal_kernel_draw(state, (data->num_nodes - 1LL));
   return ((chosen >= node) ? (chosen + 1LL) : chosen);
 }
 
-static void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step) {
+static inline void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step) {
   int64_t x = 0;
   int64_t others = 0;
   int64_t root = 0;
@@ -2243,7 +2276,7 @@ static void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_a
   }
 }
 
-static void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node) {
+static inline void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node) {
   int64_t root = 0;
   int64_t far = 0;
   int64_t near = 0;
@@ -2356,7 +2389,7 @@ EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_
   }
 }
 
-static void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
+static inline void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
   int64_t before = 0;
   int64_t x = 0;
   before = AT(state->node, task);
@@ -2370,7 +2403,7 @@ static void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_
   AT(state->node, task) = node;
 }
 
-static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+static inline void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
   int64_t at = 0;
   while ((state->trail_length > 0LL)) {
     state->trail_length = (state->trail_length - 2LL);
@@ -2379,4 +2412,4 @@ static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, se
   }
 }
 
-EXPORTED const char *text_digest(void) { return "66bbe42ddab93383d37d53c7d636445fb0869df7131d9e35021959fc5042947b"; }
+EXPORTED const char *text_digest(void) { return "b1230583aadf94a1754125456144ed55ee212256b4c71c92f787a5772b2f538d"; }

@@ -70,6 +70,9 @@ def _written(program: Program, exported: set[str], bodies: dict[str, str]) -> st
     for made in ordered:
         marks = "".join(MARKS[word] for word in _decorators(made))
         visible = "EXPORTED " if made.name in exported else "static "
+        # Compilers put more functions into their callers if they are asked to.
+        if not marks and made.name not in exported:
+            marks = "inline "
         heads[made.name] = f"{visible}{marks}{made.head}"
     parts.append("\n".join(f"{head};" for head in heads.values()))
     for made in ordered:
