@@ -83,12 +83,6 @@ KERNELS = {
             45.0,
         ),
         Kernel(
-            "gang",
-            "gangs",
-            "ioopt.sim.gang.compiled:compile_kernels",
-            "ioopt.sim.gang.clock:simulate",
-        ),
-        Kernel(
             "replication",
             "timeline",
             "ioopt.sim.replication.simulate:compile_replay",

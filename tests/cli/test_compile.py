@@ -37,10 +37,11 @@ def test_without_numba_a_package_is_missing(
 
 def test_every_family_has_its_kernels() -> None:
     """Work directories need none: a run of 10,000 tasks takes a second; those of
-    flexible gangs are compiled from C.
+    gangs and flexible gangs are compiled from C.
     """
     assert {kernel.family for kernel in KERNELS.values()} == {*families()} - {
         "work-directory",
+        "gang",
         "flexgang",
     }
 
@@ -57,7 +58,6 @@ def test_what_compiles_a_kernel_and_what_it_ends_with_are_there(kernel: Kernel) 
 def test_runs_find_the_kernels_that_were_compiled() -> None:
     pytest.importorskip("numba")
     from ioopt.sim.batch_io import engine
-    from ioopt.sim.gang import compiled as gang_compiled
     from ioopt.solvers.replication.exact import queue_kernel
     from ioopt.solvers.replication.search import line_kernel
 
@@ -65,7 +65,6 @@ def test_runs_find_the_kernels_that_were_compiled() -> None:
         kernel.compile()
         assert kernel.ready(), kernel
     assert compiled.is_kept(compiled.compiled(engine.__name__, "advance", whole=True))
-    assert compiled.is_kept(gang_compiled._simulate)
     for module, name in (
         (line_kernel, "anneal"),
         (queue_kernel, "search"),

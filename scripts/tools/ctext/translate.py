@@ -10,8 +10,8 @@ Statements: assignment (also to several names at once, and augmented), ``if``,
 ``return``, and calls. Expressions: numbers, constants of modules, names, fields, items
 of lists, ``+ - * / // % ** << >> & | ^``, ``not``, ``and`` and ``or`` of conditions,
 comparisons, ``x if c else y``, calls of functions of the text, ``len``, ``min``,
-``max``, ``abs``, ``int``, ``float``, ``bool``, and ``log``, ``exp``, ``sqrt``,
-``floor``, ``ceil``, ``isinf``, ``isnan`` of :mod:`math`.
+``max``, ``abs``, ``int``, ``float``, ``bool``, ``x.bit_count()``, and ``log``,
+``exp``, ``sqrt``, ``floor``, ``ceil``, ``isinf``, ``isnan`` of :mod:`math`.
 
 The C gives the same numbers as Python as long as whole numbers stay within 64 bits, no
 index is negative or too large, and nothing is divided by 0: Python would raise an error

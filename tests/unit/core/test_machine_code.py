@@ -22,6 +22,16 @@ LATE = (
 )
 
 
+@pytest.fixture(autouse=True)
+def two_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule does not depend on which kernels there are."""
+    kernels = [
+        Kernel("gang", "gangs", "time:time", "time:time"),
+        Kernel("replication", "queues", "time:time", "time:time"),
+    ]
+    monkeypatch.setattr(choice, "KERNELS", {kernel.name: kernel for kernel in kernels})
+
+
 @pytest.fixture
 def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was compiled here or beside, or said."""
