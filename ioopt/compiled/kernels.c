@@ -1,4 +1,4 @@
-/* text 6220ee7a796a4fcbb1349a73cbb32aebddaa55a6e7c5e2878edabb7627c773a5 */
+/* text 986ae1214d61d11f5464d76343549a26a95be722cfe39b1b399a9cdc8cc03ebf */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -900,6 +900,7 @@ struct gang_matrix_Matrix {
   list_int64_t homes;
   list_int64_t filled;
   list_int64_t population;
+  list_int64_t room;
   list_int64_t running;
   list_int64_t order;
   list_int64_t queue;
@@ -1098,316 +1099,317 @@ typedef struct { int64_t v0; int64_t v1; } tuple_int_int;
 typedef void (*function_decisions_batch_io_KernelView_list_float_None)(decisions_batch_io_KernelView *, list_double);
 
 EXPORTED void batch_io_adaptive_adaptive(decisions_batch_io_KernelView * view, list_double rates);
-static void batch_io_adaptive_insert_at(list_double values, int64_t place, int64_t size, double value);
-static int64_t batch_io_adaptive_members_to_wait_for(list_double sizes, int64_t size, double nodes, double room);
-static tuple_float_float batch_io_adaptive_play(decisions_batch_io_KernelView * view, int64_t size, int64_t without, double peak, double slack);
+static inline void batch_io_adaptive_insert_at(list_double values, int64_t place, int64_t size, double value);
+static inline int64_t batch_io_adaptive_members_to_wait_for(list_double sizes, int64_t size, double nodes, double room);
+static inline tuple_float_float batch_io_adaptive_play(decisions_batch_io_KernelView * view, int64_t size, int64_t without, double peak, double slack);
 EXPORTED void batch_io_adaptive_share_chosen(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_adaptive_share_played(decisions_batch_io_KernelView * view, list_double rates);
-static double batch_io_adaptive_sum_of_finishes(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full);
-static double batch_io_adaptive_sum_with(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full, int64_t own, double joining, int64_t place, double most);
-static int64_t batch_io_agenda_collect(batch_io_state_System * run, batch_io_state_Clock * clock, double slack);
-static int64_t batch_io_agenda_comes_before(batch_io_state_Job * one, batch_io_state_Job * other);
-static void batch_io_agenda_leave_slot(batch_io_state_System * run, batch_io_state_Job * job, int64_t last);
-static double batch_io_agenda_next_time(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_agenda_overdue(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_agenda_put_due(batch_io_state_System * run, int64_t count, int64_t j);
-static void batch_io_agenda_take_slot(batch_io_state_System * run, int64_t slot, batch_io_state_Job * job);
+static inline double batch_io_adaptive_sum_of_finishes(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full);
+static inline double batch_io_adaptive_sum_with(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full, int64_t own, double joining, int64_t place, double most);
+static inline int64_t batch_io_agenda_collect(batch_io_state_System * run, batch_io_state_Clock * clock, double slack);
+static inline int64_t batch_io_agenda_comes_before(batch_io_state_Job * one, batch_io_state_Job * other);
+static inline void batch_io_agenda_leave_slot(batch_io_state_System * run, batch_io_state_Job * job, int64_t last);
+static inline double batch_io_agenda_next_time(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_agenda_overdue(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_agenda_put_due(batch_io_state_System * run, int64_t count, int64_t j);
+static inline void batch_io_agenda_take_slot(batch_io_state_System * run, int64_t slot, batch_io_state_Job * job);
 EXPORTED void batch_io_base_line_even_split(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_base_line_per_application(decisions_batch_io_KernelView * view, list_double rates);
-static int64_t batch_io_boxes_blocked_at(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at);
-static int64_t batch_io_boxes_choose_units(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double start, double stop);
-static void batch_io_boxes_drop(batch_io_state_Job * job);
-static int64_t batch_io_boxes_first_fit(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_boxes_lay_out(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_boxes_lowest_block(batch_io_state_System * run, int64_t units);
-static void batch_io_boxes_mark(batch_io_state_System * run, int64_t k, int64_t code, double time);
-static void batch_io_boxes_note_taken(batch_io_state_System * run, batch_io_state_Job * job, double start, double stop);
-static void batch_io_boxes_open_step(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t at, double time);
-static double batch_io_boxes_passed(batch_io_state_System * run, batch_io_state_Clock * clock);
-static double batch_io_boxes_predicted_end(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_boxes_put(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at, double length);
-static void batch_io_boxes_shift(batch_io_state_System * run, batch_io_state_Job * job, int64_t first, int64_t last, int64_t sign);
-static int64_t batch_io_boxes_step_from(batch_io_state_System * run, batch_io_state_Clock * clock, double time);
-static void batch_io_boxes_take_out(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static double batch_io_boxes_tolerance(batch_io_state_System * run, double time);
-static int64_t batch_io_boxes_units_free(batch_io_state_System * run, batch_io_state_Job * job);
-static void batch_io_conservative_aggregate_slowdowns(decisions_batch_io_KernelView * view);
-static void batch_io_conservative_by_key_down(decisions_batch_io_KernelView * view);
+static inline int64_t batch_io_boxes_blocked_at(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at);
+static inline int64_t batch_io_boxes_choose_units(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double start, double stop);
+static inline void batch_io_boxes_drop(batch_io_state_Job * job);
+static inline int64_t batch_io_boxes_first_fit(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_boxes_lay_out(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_boxes_lowest_block(batch_io_state_System * run, int64_t units);
+static inline void batch_io_boxes_mark(batch_io_state_System * run, int64_t k, int64_t code, double time);
+static inline void batch_io_boxes_note_taken(batch_io_state_System * run, batch_io_state_Job * job, double start, double stop);
+static inline void batch_io_boxes_open_step(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t at, double time);
+static inline double batch_io_boxes_passed(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline double batch_io_boxes_predicted_end(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_boxes_put(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at, double length);
+static inline void batch_io_boxes_shift(batch_io_state_System * run, batch_io_state_Job * job, int64_t first, int64_t last, int64_t sign);
+static inline int64_t batch_io_boxes_step_from(batch_io_state_System * run, batch_io_state_Clock * clock, double time);
+static inline void batch_io_boxes_take_out(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline double batch_io_boxes_tolerance(batch_io_state_System * run, double time);
+static inline int64_t batch_io_boxes_units_free(batch_io_state_System * run, batch_io_state_Job * job);
+static inline void batch_io_conservative_aggregate_slowdowns(decisions_batch_io_KernelView * view);
+static inline void batch_io_conservative_by_key_down(decisions_batch_io_KernelView * view);
 EXPORTED void batch_io_conservative_cons_fcfs(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_conservative_cons_min_aggr_sld(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_conservative_cons_min_inst_sld(decisions_batch_io_KernelView * view, list_double rates);
-static void batch_io_conservative_instant_slowdowns(decisions_batch_io_KernelView * view);
+static inline void batch_io_conservative_instant_slowdowns(decisions_batch_io_KernelView * view);
 EXPORTED void batch_io_conservative_kept_fcfs(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_conservative_most_aggr_sld(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_conservative_most_inst_sld(decisions_batch_io_KernelView * view, list_double rates);
-static double batch_io_conservative_of_nothing(decisions_batch_io_KernelView * view, double waited);
+static inline double batch_io_conservative_of_nothing(decisions_batch_io_KernelView * view, double waited);
 EXPORTED int64_t batch_io_engine_advance(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide, int64_t instants);
-static int64_t batch_io_engine_backfill(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn, int64_t least);
-static int64_t batch_io_engine_batch_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_engine_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
-static void batch_io_engine_end_due(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_engine_kill_overdue(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_engine_look(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_engine_backfill(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn, int64_t least);
+static inline int64_t batch_io_engine_batch_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_engine_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
+static inline void batch_io_engine_end_due(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_engine_kill_overdue(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_engine_look(batch_io_state_System * run, batch_io_state_Clock * clock);
 EXPORTED void batch_io_engine_never_asked(decisions_batch_io_KernelView * view, list_double rates);
-static void batch_io_engine_open_instant(batch_io_state_System * run, batch_io_state_Clock * clock, double instant);
-static tuple_float_int batch_io_engine_reserve_block(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units);
-static tuple_float_int batch_io_engine_reserve_flat(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units);
-static void batch_io_engine_run_queue(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_engine_take_arrivals(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_engine_open_instant(batch_io_state_System * run, batch_io_state_Clock * clock, double instant);
+static inline tuple_float_int batch_io_engine_reserve_block(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units);
+static inline tuple_float_int batch_io_engine_reserve_flat(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units);
+static inline void batch_io_engine_run_queue(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_engine_take_arrivals(batch_io_state_System * run, batch_io_state_Clock * clock);
 EXPORTED void batch_io_fill_fill(decisions_batch_io_KernelView * view, list_double rates);
-static void batch_io_jobs_begin_phase(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
-static void batch_io_jobs_end_job(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_jobs_finish(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_jobs_go_on(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_jobs_kill(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_jobs_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_max_util_add_states(decisions_batch_io_KernelView * view, int64_t j, double peak, int64_t units, double room);
+static inline void batch_io_jobs_begin_phase(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
+static inline void batch_io_jobs_end_job(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_jobs_finish(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_jobs_go_on(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_jobs_kill(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_jobs_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_max_util_add_states(decisions_batch_io_KernelView * view, int64_t j, double peak, int64_t units, double room);
 EXPORTED void batch_io_max_util_cons_max_util(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_max_util_mark_best(decisions_batch_io_KernelView * view, list_double rates);
-static void batch_io_max_util_mark_by_value(decisions_batch_io_KernelView * view, list_double rates, double room);
-static void batch_io_max_util_mark_subset(decisions_batch_io_KernelView * view, list_double rates, int64_t total);
-static int64_t batch_io_max_util_reaches(decisions_batch_io_KernelView * view, int64_t k, int64_t units);
-static void batch_io_max_util_subset_sums(decisions_batch_io_KernelView * view);
-static int64_t batch_io_plans_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double length);
-static int64_t batch_io_plans_boxed_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_plans_can_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static int64_t batch_io_plans_conservative_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_plans_drop_boxes(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_plans_missed(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_plans_numbered_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_plans_startable(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t last);
+static inline void batch_io_max_util_mark_by_value(decisions_batch_io_KernelView * view, list_double rates, double room);
+static inline void batch_io_max_util_mark_subset(decisions_batch_io_KernelView * view, list_double rates, int64_t total);
+static inline int64_t batch_io_max_util_reaches(decisions_batch_io_KernelView * view, int64_t k, int64_t units);
+static inline void batch_io_max_util_subset_sums(decisions_batch_io_KernelView * view);
+static inline int64_t batch_io_plans_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double length);
+static inline int64_t batch_io_plans_boxed_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_plans_can_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline int64_t batch_io_plans_conservative_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_plans_drop_boxes(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_plans_missed(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_plans_numbered_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_plans_startable(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t last);
 EXPORTED void batch_io_set10_set_10(decisions_batch_io_KernelView * view, list_double rates);
-static int64_t batch_io_storage_all_fit(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_storage_apply_decision(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide);
-static void batch_io_storage_ask_and_set(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide);
-static void batch_io_storage_change(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double rate);
-static void batch_io_storage_enter(batch_io_state_System * run, int64_t count, batch_io_state_Job * job);
-static void batch_io_storage_grant_peaks(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_storage_issue(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
-static void batch_io_storage_leave(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_storage_note_span(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, double since, double until, double rate);
-static void batch_io_storage_remove(batch_io_state_System * run, int64_t count, batch_io_state_Job * job);
-static void batch_io_storage_set_clock(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_storage_set_rho(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_storage_settle(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_storage_update_progress(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_storage_use(batch_io_state_System * run, batch_io_state_Clock * clock, double since, double until, double nodes);
-static void batch_io_waiting_arrive(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static double batch_io_waiting_block_free_from(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, int64_t units);
-static void batch_io_waiting_close_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_waiting_find_place(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units, int64_t avoid, int64_t length);
-static void batch_io_waiting_line_up(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_waiting_line_up_ends(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_waiting_line_up_rest(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn);
-static void batch_io_waiting_line_up_scores(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_waiting_line_up_units(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_waiting_mend_close(list_int64_t jobs, list_double keys, int64_t count);
-static tuple_float_int batch_io_waiting_next_end(batch_io_state_System * run, int64_t turn);
-static void batch_io_waiting_occupy(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
-static int64_t batch_io_waiting_smallest(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_waiting_vacate(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void decisions_batch_io_as_they_came(decisions_batch_io_KernelView * view);
-static void decisions_batch_io_by_key(decisions_batch_io_KernelView * view);
-static void decisions_batch_io_first_fit(decisions_batch_io_KernelView * view, list_double rates);
-static int64_t decisions_batch_io_place_by_level(decisions_batch_io_KernelView * view, int64_t size, int64_t k, double weight);
+static inline int64_t batch_io_storage_all_fit(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_storage_apply_decision(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide);
+static inline void batch_io_storage_ask_and_set(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide);
+static inline void batch_io_storage_change(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double rate);
+static inline void batch_io_storage_enter(batch_io_state_System * run, int64_t count, batch_io_state_Job * job);
+static inline void batch_io_storage_grant_peaks(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_storage_issue(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
+static inline void batch_io_storage_leave(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_storage_note_span(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, double since, double until, double rate);
+static inline void batch_io_storage_remove(batch_io_state_System * run, int64_t count, batch_io_state_Job * job);
+static inline void batch_io_storage_set_clock(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_storage_set_rho(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_storage_settle(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_storage_update_progress(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_storage_use(batch_io_state_System * run, batch_io_state_Clock * clock, double since, double until, double nodes);
+static inline void batch_io_waiting_arrive(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline double batch_io_waiting_block_free_from(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, int64_t units);
+static inline void batch_io_waiting_close_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_waiting_find_place(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units, int64_t avoid, int64_t length);
+static inline void batch_io_waiting_line_up(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_waiting_line_up_ends(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_waiting_line_up_rest(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn);
+static inline void batch_io_waiting_line_up_scores(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_waiting_line_up_units(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_waiting_mend_close(list_int64_t jobs, list_double keys, int64_t count);
+static inline tuple_float_int batch_io_waiting_next_end(batch_io_state_System * run, int64_t turn);
+static inline void batch_io_waiting_occupy(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
+static inline int64_t batch_io_waiting_smallest(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_waiting_vacate(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void decisions_batch_io_as_they_came(decisions_batch_io_KernelView * view);
+static inline void decisions_batch_io_by_key(decisions_batch_io_KernelView * view);
+static inline void decisions_batch_io_first_fit(decisions_batch_io_KernelView * view, list_double rates);
+static inline int64_t decisions_batch_io_place_by_level(decisions_batch_io_KernelView * view, int64_t size, int64_t k, double weight);
 EXPORTED void decisions_batch_io_share_by_nodes(decisions_batch_io_KernelView * view, list_double rates);
-static void decisions_batch_io_share_out(decisions_batch_io_KernelView * view, list_double rates, int64_t size, double left);
-static void decisions_batch_io_slow_down(list_double rates, int64_t count, double storage, double interference);
-static void decisions_batch_io_top_up(decisions_batch_io_KernelView * view, list_double rates, double left);
-static int64_t decisions_ordering_below(double one, double other);
-static int64_t decisions_ordering_close(double one, double other);
-static void decisions_ordering_insert_by_digits(list_double keys, list_int64_t order, int64_t count, int64_t use_exact);
-static double decisions_ordering_nine_digits(double value);
-static double decisions_ordering_power_of_ten(int64_t exponent);
-static int64_t decisions_ordering_precedes(list_double keys, int64_t one, int64_t other);
-static double decisions_ordering_scan(list_double values, int64_t first, int64_t count);
-static int64_t decisions_ordering_search(list_double values, double value, int64_t place, int64_t end);
-static void decisions_ordering_shell_sort(list_double keys, list_int64_t items, int64_t first, int64_t last);
-static double decisions_ordering_time_tolerance(double now);
-static int64_t exact_enumeration_kernel_bits(int64_t mask);
-static int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit);
-static void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t spare);
-static int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place);
-static int64_t exact_enumeration_kernel_place(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t depth);
+static inline void decisions_batch_io_share_out(decisions_batch_io_KernelView * view, list_double rates, int64_t size, double left);
+static inline void decisions_batch_io_slow_down(list_double rates, int64_t count, double storage, double interference);
+static inline void decisions_batch_io_top_up(decisions_batch_io_KernelView * view, list_double rates, double left);
+static inline int64_t decisions_ordering_below(double one, double other);
+static inline int64_t decisions_ordering_close(double one, double other);
+static inline void decisions_ordering_insert_by_digits(list_double keys, list_int64_t order, int64_t count, int64_t use_exact);
+static inline double decisions_ordering_nine_digits(double value);
+static inline double decisions_ordering_power_of_ten(int64_t exponent);
+static inline int64_t decisions_ordering_precedes(list_double keys, int64_t one, int64_t other);
+static inline double decisions_ordering_scan(list_double values, int64_t first, int64_t count);
+static inline int64_t decisions_ordering_search(list_double values, double value, int64_t place, int64_t end);
+static inline void decisions_ordering_shell_sort(list_double keys, list_int64_t items, int64_t first, int64_t last);
+static inline double decisions_ordering_time_tolerance(double now);
+static inline int64_t exact_enumeration_kernel_bits(int64_t mask);
+static inline int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit);
+static inline void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t spare);
+static inline int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place);
+static inline int64_t exact_enumeration_kernel_place(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t depth);
 EXPORTED int64_t exact_enumeration_kernel_search(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t limit, int64_t leaf_limit);
-static int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit);
-static int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place, int64_t option);
-static void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t group, int64_t spare);
-static int64_t exact_queue_bound_add_cores(replication_world_World * w, exact_queue_bound_Path * path, int64_t i, int64_t used);
-static double exact_queue_bound_arrival(replication_world_World * w, exact_queue_bound_Path * path, int64_t f, int64_t i);
-static double exact_queue_bound_bytes_left(replication_world_World * w, exact_queue_bound_Path * path);
-static double exact_queue_bound_cores_free(replication_world_World * w, int64_t k, int64_t i);
-static double exact_queue_bound_earliest(replication_world_World * w, exact_queue_bound_Path * path, int64_t k, int64_t i);
-static double exact_queue_bound_filled(exact_queue_bound_Path * path, int64_t used, double first, double work);
-static int64_t exact_queue_bound_in_use(replication_world_World * w, int64_t i);
-static int64_t exact_queue_bound_is_made_on(exact_queue_bound_Path * path, int64_t k, int64_t i);
-static double exact_queue_bound_left_of(replication_world_World * w, int64_t y, double now);
-static double exact_queue_bound_longest_path(replication_world_World * w, exact_queue_bound_Path * path);
-static double exact_queue_bound_node_opens(replication_world_World * w, exact_queue_bound_Path * path, int64_t i);
-static int64_t exact_queue_bound_nowhere(replication_world_World * w, int64_t f);
-static double exact_queue_bound_owe_bytes(replication_world_World * w, exact_queue_bound_Path * path);
-static double exact_queue_bound_seconds_at_least(replication_world_World * w, exact_queue_bound_Path * path);
-static void exact_queue_bound_survey(replication_world_World * w, exact_queue_bound_Path * path);
-static double exact_queue_bound_work_left(replication_world_World * w, exact_queue_bound_Path * path);
-static void exact_queue_kernel_add_child(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t depth, double bound);
-static void exact_queue_kernel_begin(replication_world_World * w);
-static void exact_queue_kernel_branch(replication_world_World * w, exact_queue_kernel_Tree * tree, exact_queue_bound_Path * path, int64_t depth, double least);
-static int64_t exact_queue_kernel_go_on(replication_world_World * w, exact_queue_kernel_Tree * tree);
-static int64_t exact_queue_kernel_held_up(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t task);
-static void exact_queue_kernel_leaf(replication_world_World * w, exact_queue_kernel_Tree * tree);
-static int64_t exact_queue_kernel_may_stand(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t i, int64_t task);
-static void exact_queue_kernel_put(replication_world_World * w, int64_t i, int64_t task);
-static void exact_queue_kernel_restore(replication_world_World * w, exact_queue_kernel_States * kept, int64_t row);
-static int64_t exact_queue_kernel_runs_on(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t loose);
-static void exact_queue_kernel_save(replication_world_World * w, exact_queue_kernel_States * kept, int64_t row);
+static inline int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit);
+static inline int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place, int64_t option);
+static inline void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t group, int64_t spare);
+static inline int64_t exact_queue_bound_add_cores(replication_world_World * w, exact_queue_bound_Path * path, int64_t i, int64_t used);
+static inline double exact_queue_bound_arrival(replication_world_World * w, exact_queue_bound_Path * path, int64_t f, int64_t i);
+static inline double exact_queue_bound_bytes_left(replication_world_World * w, exact_queue_bound_Path * path);
+static inline double exact_queue_bound_cores_free(replication_world_World * w, int64_t k, int64_t i);
+static inline double exact_queue_bound_earliest(replication_world_World * w, exact_queue_bound_Path * path, int64_t k, int64_t i);
+static inline double exact_queue_bound_filled(exact_queue_bound_Path * path, int64_t used, double first, double work);
+static inline int64_t exact_queue_bound_in_use(replication_world_World * w, int64_t i);
+static inline int64_t exact_queue_bound_is_made_on(exact_queue_bound_Path * path, int64_t k, int64_t i);
+static inline double exact_queue_bound_left_of(replication_world_World * w, int64_t y, double now);
+static inline double exact_queue_bound_longest_path(replication_world_World * w, exact_queue_bound_Path * path);
+static inline double exact_queue_bound_node_opens(replication_world_World * w, exact_queue_bound_Path * path, int64_t i);
+static inline int64_t exact_queue_bound_nowhere(replication_world_World * w, int64_t f);
+static inline double exact_queue_bound_owe_bytes(replication_world_World * w, exact_queue_bound_Path * path);
+static inline double exact_queue_bound_seconds_at_least(replication_world_World * w, exact_queue_bound_Path * path);
+static inline void exact_queue_bound_survey(replication_world_World * w, exact_queue_bound_Path * path);
+static inline double exact_queue_bound_work_left(replication_world_World * w, exact_queue_bound_Path * path);
+static inline void exact_queue_kernel_add_child(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t depth, double bound);
+static inline void exact_queue_kernel_begin(replication_world_World * w);
+static inline void exact_queue_kernel_branch(replication_world_World * w, exact_queue_kernel_Tree * tree, exact_queue_bound_Path * path, int64_t depth, double least);
+static inline int64_t exact_queue_kernel_go_on(replication_world_World * w, exact_queue_kernel_Tree * tree);
+static inline int64_t exact_queue_kernel_held_up(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t task);
+static inline void exact_queue_kernel_leaf(replication_world_World * w, exact_queue_kernel_Tree * tree);
+static inline int64_t exact_queue_kernel_may_stand(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t i, int64_t task);
+static inline void exact_queue_kernel_put(replication_world_World * w, int64_t i, int64_t task);
+static inline void exact_queue_kernel_restore(replication_world_World * w, exact_queue_kernel_States * kept, int64_t row);
+static inline int64_t exact_queue_kernel_runs_on(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t loose);
+static inline void exact_queue_kernel_save(replication_world_World * w, exact_queue_kernel_States * kept, int64_t row);
 EXPORTED int64_t exact_queue_kernel_search(replication_world_World * w, exact_queue_kernel_Tree * tree, exact_queue_bound_Path * path, int64_t limit);
-static int64_t exact_queue_kernel_unassigned(replication_world_World * w);
-static int64_t exact_queue_kernel_worth(exact_queue_kernel_Tree * tree, double bound);
-static int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing * timing, int64_t steps);
-static void gang_clock_close_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing);
-static int64_t gang_clock_in_row(gang_matrix_Matrix * matrix, int64_t row);
-static void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules);
-static double gang_clock_run_row(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double now, int64_t index, double following);
+static inline int64_t exact_queue_kernel_unassigned(replication_world_World * w);
+static inline int64_t exact_queue_kernel_worth(exact_queue_kernel_Tree * tree, double bound);
+static inline int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing * timing, int64_t steps);
+static inline void gang_clock_close_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing);
+static inline int64_t gang_clock_in_row(gang_matrix_Matrix * matrix, int64_t row);
+static inline void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules);
+static inline double gang_clock_run_row(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double now, int64_t index, double following);
 EXPORTED void gang_clock_simulate(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules, int64_t steps);
-static int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double gap);
-static int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing);
-static void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules);
-static void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
-static int64_t gang_nodes_add_where_free(list_int64_t rows, int64_t first, list_int64_t sets, int64_t j, int64_t words);
-static void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source, int64_t words);
-static void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t every, int64_t size, list_int64_t layers, list_int64_t columns, int64_t j);
-static int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t j, int64_t words);
-static void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t every, list_int64_t layers);
-static int64_t gang_nodes_first_free_but_own(list_int64_t rows, list_int64_t sets, int64_t j, list_int64_t own, int64_t home, int64_t words);
-static int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
-static int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, int64_t j, int64_t words);
-static void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
-static int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64_t sets, int64_t j, int64_t most, int64_t words);
-static void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote);
-static void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-static void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j);
-static int64_t gang_phases_best_fit_row(gang_matrix_Matrix * matrix, int64_t size);
+static inline int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double gap);
+static inline int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing);
+static inline void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules);
+static inline void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
+static inline void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source, int64_t words);
+static inline void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t every, int64_t size, list_int64_t layers, list_int64_t columns, int64_t j);
+static inline int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t j, int64_t words);
+static inline void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t every, list_int64_t layers);
+static inline int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
+static inline int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, int64_t j, int64_t words);
+static inline void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
+static inline int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64_t sets, int64_t j, int64_t most, int64_t words);
+static inline void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote);
+static inline int64_t gang_phases_add_replica(gang_matrix_Matrix * matrix, int64_t j);
+static inline void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+static inline void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j);
+static inline int64_t gang_phases_best_fit_row(gang_matrix_Matrix * matrix, int64_t size);
 EXPORTED void gang_phases_clean(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
 EXPORTED void gang_phases_compact(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-static void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j);
-static int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j);
+static inline void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j);
+static inline int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j);
 EXPORTED void gang_phases_fill(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-static int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row);
-static int64_t gang_phases_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row);
+static inline int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row);
+static inline int64_t gang_phases_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row);
 EXPORTED void gang_phases_migrate(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-static int64_t gang_phases_move_one(gang_matrix_Matrix * matrix);
-static int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j);
-static int64_t gang_phases_passes(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j, int64_t row);
-static int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j);
-static void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row);
-static int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, gang_matrix_Job * job);
-static int64_t gang_phases_rows_free(gang_matrix_Matrix * matrix, list_int64_t sets, int64_t j);
+static inline int64_t gang_phases_move_one(gang_matrix_Matrix * matrix);
+static inline int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j);
+static inline int64_t gang_phases_next_free_row(gang_matrix_Matrix * matrix, int64_t j, gang_matrix_Job * job);
+static inline int64_t gang_phases_passes(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j, int64_t row);
+static inline int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j);
+static inline void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row);
+static inline int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, gang_matrix_Job * job);
+static inline int64_t gang_phases_row_to_move_to(gang_matrix_Matrix * matrix, int64_t j);
+static inline int64_t gang_phases_rows_free(gang_matrix_Matrix * matrix, list_int64_t sets, int64_t j);
 EXPORTED void gang_phases_schedule(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-static void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num);
-static void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign);
-static void gang_phases_take_out(gang_matrix_Matrix * matrix, int64_t j);
-static void gang_phases_use_files(gang_matrix_Matrix * matrix, int64_t j);
-static double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules);
-static double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum);
+static inline void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num);
+static inline void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign);
+static inline void gang_phases_take_out(gang_matrix_Matrix * matrix, int64_t j);
+static inline void gang_phases_use_files(gang_matrix_Matrix * matrix, int64_t j);
+static inline double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules);
+static inline double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum);
 EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server);
-static int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work);
+static inline int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work);
 EXPORTED int64_t measure_perturbation_kernel_barrier(measure_perturbation_kernel_Table * table, int64_t work, int64_t interval);
-static void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t q, int64_t now);
-static int64_t measure_perturbation_kernel_exchange(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t phase, int64_t pattern);
+static inline void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t q, int64_t now);
+static inline int64_t measure_perturbation_kernel_exchange(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t phase, int64_t pattern);
 EXPORTED int64_t measure_perturbation_kernel_msg(measure_perturbation_kernel_Table * table, int64_t work, int64_t phase_work, int64_t rounds, int64_t pattern);
-static int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now);
-static void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now);
-static void measure_perturbation_kernel_note_progress(measure_perturbation_kernel_Table * table, int64_t p, int64_t since, int64_t until);
-static int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t processors, int64_t p, int64_t phase, int64_t k);
-static void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q);
+static inline int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now);
+static inline void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now);
+static inline void measure_perturbation_kernel_note_progress(measure_perturbation_kernel_Table * table, int64_t p, int64_t since, int64_t until);
+static inline int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t processors, int64_t p, int64_t phase, int64_t k);
+static inline void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q);
 EXPORTED int64_t measure_perturbation_kernel_run_program(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program);
 EXPORTED int64_t measure_perturbation_kernel_workpile(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Pile * pile, int64_t total, int64_t unit);
-static int64_t replication_disk_at_risk(replication_world_World * w, int64_t f);
-static int64_t replication_disk_clear_room(replication_world_World * w, int64_t i, int64_t p, double now);
-static int64_t replication_disk_distance_to_use(replication_world_World * w, int64_t i, int64_t f);
-static void replication_disk_evict(replication_world_World * w, int64_t i, int64_t f, double now);
-static void replication_disk_evict_some(replication_world_World * w, int64_t i, int64_t count, int64_t short_, double now);
-static int64_t replication_disk_first_victim(replication_world_World * w, int64_t count);
-static int64_t replication_disk_has_loose_reader(replication_world_World * w, int64_t f);
-static int64_t replication_disk_is_open(replication_world_World * w, int64_t i);
-static int64_t replication_disk_lacking(replication_world_World * w, int64_t i, int64_t first, int64_t last);
-static tuple_int_int replication_disk_list_victims(replication_world_World * w, int64_t i, int64_t limited, int64_t risky);
-static int64_t replication_disk_make_room(replication_world_World * w, int64_t i, int64_t size, double now, int64_t aside);
-static int64_t replication_disk_open_question(replication_world_World * w, int64_t i, int64_t limited);
-static int64_t replication_disk_queue_end(replication_world_World * w, int64_t i);
-static void replication_disk_request_save(replication_world_World * w, int64_t i, int64_t limited, int64_t short_);
-static void replication_disk_settle_in(replication_world_World * w, int64_t i, int64_t f);
-static double replication_disk_victim_key(replication_world_World * w, int64_t i, int64_t f);
-static tuple_float_int replication_kernel_advance(replication_world_World * w, double horizon, int64_t most, int64_t task);
+static inline int64_t replication_disk_at_risk(replication_world_World * w, int64_t f);
+static inline int64_t replication_disk_clear_room(replication_world_World * w, int64_t i, int64_t p, double now);
+static inline int64_t replication_disk_distance_to_use(replication_world_World * w, int64_t i, int64_t f);
+static inline void replication_disk_evict(replication_world_World * w, int64_t i, int64_t f, double now);
+static inline void replication_disk_evict_some(replication_world_World * w, int64_t i, int64_t count, int64_t short_, double now);
+static inline int64_t replication_disk_first_victim(replication_world_World * w, int64_t count);
+static inline int64_t replication_disk_has_loose_reader(replication_world_World * w, int64_t f);
+static inline int64_t replication_disk_is_open(replication_world_World * w, int64_t i);
+static inline int64_t replication_disk_lacking(replication_world_World * w, int64_t i, int64_t first, int64_t last);
+static inline tuple_int_int replication_disk_list_victims(replication_world_World * w, int64_t i, int64_t limited, int64_t risky);
+static inline int64_t replication_disk_make_room(replication_world_World * w, int64_t i, int64_t size, double now, int64_t aside);
+static inline int64_t replication_disk_open_question(replication_world_World * w, int64_t i, int64_t limited);
+static inline int64_t replication_disk_queue_end(replication_world_World * w, int64_t i);
+static inline void replication_disk_request_save(replication_world_World * w, int64_t i, int64_t limited, int64_t short_);
+static inline void replication_disk_settle_in(replication_world_World * w, int64_t i, int64_t f);
+static inline double replication_disk_victim_key(replication_world_World * w, int64_t i, int64_t f);
+static inline tuple_float_int replication_kernel_advance(replication_world_World * w, double horizon, int64_t most, int64_t task);
 EXPORTED tuple_float_int replication_kernel_begin_or_advance(replication_world_World * w, int64_t most, int64_t task, int64_t i);
-static void replication_kernel_complete(replication_world_World * w, double now);
-static void replication_kernel_count_readers(replication_world_World * w, int64_t i);
-static void replication_kernel_finish_task(replication_world_World * w, int64_t c, double now);
-static int64_t replication_kernel_hopeless(replication_world_World * w, double now, double horizon);
-static void replication_kernel_leave_unassigned(replication_world_World * w);
-static double replication_kernel_next_event(replication_world_World * w);
-static void replication_kernel_note_arrivals(replication_world_World * w);
-static void replication_kernel_open_rounds(replication_world_World * w, double now);
-static int64_t replication_kernel_over(replication_world_World * w, int64_t total);
-static void replication_kernel_passes(replication_world_World * w, double now);
+static inline void replication_kernel_complete(replication_world_World * w, double now);
+static inline void replication_kernel_count_readers(replication_world_World * w, int64_t i);
+static inline void replication_kernel_finish_task(replication_world_World * w, int64_t c, double now);
+static inline int64_t replication_kernel_hopeless(replication_world_World * w, double now, double horizon);
+static inline void replication_kernel_leave_unassigned(replication_world_World * w);
+static inline double replication_kernel_next_event(replication_world_World * w);
+static inline void replication_kernel_note_arrivals(replication_world_World * w);
+static inline void replication_kernel_open_rounds(replication_world_World * w, double now);
+static inline int64_t replication_kernel_over(replication_world_World * w, int64_t total);
+static inline void replication_kernel_passes(replication_world_World * w, double now);
 EXPORTED tuple_float_int replication_kernel_replay(replication_world_World * w, double horizon);
-static void replication_kernel_reset(replication_world_World * w);
-static void replication_kernel_reset_numbers(replication_world_World * w);
-static int64_t replication_kernel_start_task(replication_world_World * w, int64_t i, double now);
-static void replication_kernel_take_cores(replication_world_World * w, int64_t i, int64_t e, double end);
-static void replication_moves_arrive(replication_world_World * w, int64_t y, double now);
-static int64_t replication_moves_bring(replication_world_World * w, int64_t i, int64_t y, int64_t e, int64_t kept, double now, int64_t ahead);
-static int64_t replication_moves_carry(replication_world_World * w, int64_t i, double now);
-static void replication_moves_cross(replication_world_World * w, int64_t f, int64_t source, int64_t target, int64_t x);
-static void replication_moves_fill(replication_world_World * w, int64_t num_busy);
-static int64_t replication_moves_free_slot(replication_world_World * w, int64_t i);
-static int64_t replication_moves_least_loaded(replication_world_World * w, int64_t i, int64_t f);
-static int64_t replication_moves_oldest_to_keep(replication_world_World * w, int64_t i);
-static void replication_moves_send(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t i, double now);
-static void replication_moves_set_off(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t target, double now);
-static void replication_moves_share_out(replication_world_World * w, double now);
-static int64_t replication_moves_stage(replication_world_World * w, int64_t i, double now);
-static void replication_moves_start_save(replication_world_World * w, int64_t i, double now);
-static int64_t replication_moves_start_transfer(replication_world_World * w, int64_t i, double now);
-static int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below);
-static double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
-static void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
-static int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node);
-static void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
-static void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root);
-static int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node);
-static void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step);
-static void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node);
+static inline void replication_kernel_reset(replication_world_World * w);
+static inline void replication_kernel_reset_numbers(replication_world_World * w);
+static inline int64_t replication_kernel_start_task(replication_world_World * w, int64_t i, double now);
+static inline void replication_kernel_take_cores(replication_world_World * w, int64_t i, int64_t e, double end);
+static inline void replication_moves_arrive(replication_world_World * w, int64_t y, double now);
+static inline int64_t replication_moves_bring(replication_world_World * w, int64_t i, int64_t y, int64_t e, int64_t kept, double now, int64_t ahead);
+static inline int64_t replication_moves_carry(replication_world_World * w, int64_t i, double now);
+static inline void replication_moves_cross(replication_world_World * w, int64_t f, int64_t source, int64_t target, int64_t x);
+static inline void replication_moves_fill(replication_world_World * w, int64_t num_busy);
+static inline int64_t replication_moves_free_slot(replication_world_World * w, int64_t i);
+static inline int64_t replication_moves_least_loaded(replication_world_World * w, int64_t i, int64_t f);
+static inline int64_t replication_moves_oldest_to_keep(replication_world_World * w, int64_t i);
+static inline void replication_moves_send(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t i, double now);
+static inline void replication_moves_set_off(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t target, double now);
+static inline void replication_moves_share_out(replication_world_World * w, double now);
+static inline int64_t replication_moves_stage(replication_world_World * w, int64_t i, double now);
+static inline void replication_moves_start_save(replication_world_World * w, int64_t i, double now);
+static inline int64_t replication_moves_start_transfer(replication_world_World * w, int64_t i, double now);
+static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below);
+static inline double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static inline void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static inline int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node);
+static inline void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
+static inline void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root);
+static inline int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node);
+static inline void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step);
+static inline void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node);
 EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t steps, int64_t total);
-static void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
-static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static inline void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
+static inline void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
 EXPORTED void search_line_kernel_anneal(replication_world_World * w, search_line_moves_Line * line, int64_t steps, int64_t first, int64_t total, double hot, double cold, double target);
-static double search_line_kernel_batch_time(replication_world_World * w, double fetch_cost, double copy_cost);
-static void search_line_kernel_begin(replication_world_World * w, search_line_moves_Line * line);
-static void search_line_kernel_make_room(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t size, int64_t p);
+static inline double search_line_kernel_batch_time(replication_world_World * w, double fetch_cost, double copy_cost);
+static inline void search_line_kernel_begin(replication_world_World * w, search_line_moves_Line * line);
+static inline void search_line_kernel_make_room(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t size, int64_t p);
 EXPORTED double search_line_kernel_score(replication_world_World * w, double fetch_cost, double copy_cost, double limit);
 EXPORTED double search_line_kernel_score_line(replication_world_World * w, search_line_moves_Line * line, double limit);
-static void search_line_kernel_serve(replication_world_World * w, search_line_moves_Line * line, int64_t p);
-static void search_line_kernel_settle(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t f);
-static void search_line_kernel_take_rules(replication_world_World * w, search_line_moves_Line * line);
-static double search_line_kernel_transfer_seconds(replication_world_World * w, search_line_moves_Line * line, double limit);
-static void search_line_moves_change(replication_world_World * w, search_line_moves_Line * line);
-static void search_line_moves_change_barriers(replication_world_World * w, search_line_moves_Line * line);
-static int64_t search_line_moves_draw(search_line_moves_Chance * chance, int64_t below);
-static int64_t search_line_moves_gather(search_line_moves_Line * line, int64_t k, int64_t to, int64_t step, list_int64_t ptr, list_int64_t listed);
-static void search_line_moves_keep(search_line_moves_Line * line, list_int64_t order, list_int64_t node, list_int64_t cut);
-static void search_line_moves_keep_best(search_line_moves_Line * line);
-static void search_line_moves_part(search_line_moves_Line * line, int64_t first, int64_t end, int64_t flagged, int64_t others);
-static int64_t search_line_moves_pick(search_line_moves_Chance * chance, list_int64_t ptr, list_int64_t listed, int64_t k);
-static void search_line_moves_put_back(search_line_moves_Line * line);
-static int64_t search_line_moves_relative(replication_world_World * w, search_line_moves_Line * line, int64_t k);
-static void search_line_moves_send(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i);
-static void search_line_moves_send_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i, int64_t most);
-static void search_line_moves_send_family(replication_world_World * w, search_line_moves_Line * line, int64_t k);
-static void search_line_moves_shift(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i);
-static void search_line_moves_shift_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i);
-static double search_line_moves_uniform(search_line_moves_Chance * chance);
-static int64_t search_line_moves_write_queues(replication_world_World * w, search_line_moves_Line * line);
+static inline void search_line_kernel_serve(replication_world_World * w, search_line_moves_Line * line, int64_t p);
+static inline void search_line_kernel_settle(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t f);
+static inline void search_line_kernel_take_rules(replication_world_World * w, search_line_moves_Line * line);
+static inline double search_line_kernel_transfer_seconds(replication_world_World * w, search_line_moves_Line * line, double limit);
+static inline void search_line_moves_change(replication_world_World * w, search_line_moves_Line * line);
+static inline void search_line_moves_change_barriers(replication_world_World * w, search_line_moves_Line * line);
+static inline int64_t search_line_moves_draw(search_line_moves_Chance * chance, int64_t below);
+static inline int64_t search_line_moves_gather(search_line_moves_Line * line, int64_t k, int64_t to, int64_t step, list_int64_t ptr, list_int64_t listed);
+static inline void search_line_moves_keep(search_line_moves_Line * line, list_int64_t order, list_int64_t node, list_int64_t cut);
+static inline void search_line_moves_keep_best(search_line_moves_Line * line);
+static inline void search_line_moves_part(search_line_moves_Line * line, int64_t first, int64_t end, int64_t flagged, int64_t others);
+static inline int64_t search_line_moves_pick(search_line_moves_Chance * chance, list_int64_t ptr, list_int64_t listed, int64_t k);
+static inline void search_line_moves_put_back(search_line_moves_Line * line);
+static inline int64_t search_line_moves_relative(replication_world_World * w, search_line_moves_Line * line, int64_t k);
+static inline void search_line_moves_send(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i);
+static inline void search_line_moves_send_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i, int64_t most);
+static inline void search_line_moves_send_family(replication_world_World * w, search_line_moves_Line * line, int64_t k);
+static inline void search_line_moves_shift(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i);
+static inline void search_line_moves_shift_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i);
+static inline double search_line_moves_uniform(search_line_moves_Chance * chance);
+static inline int64_t search_line_moves_write_queues(replication_world_World * w, search_line_moves_Line * line);
 
 EXPORTED void batch_io_adaptive_adaptive(decisions_batch_io_KernelView * view, list_double rates) {
   if (view->limits->own_peaks) {
@@ -1417,7 +1419,7 @@ EXPORTED void batch_io_adaptive_adaptive(decisions_batch_io_KernelView * view, l
   }
 }
 
-static void batch_io_adaptive_insert_at(list_double values, int64_t place, int64_t size, double value) {
+static inline void batch_io_adaptive_insert_at(list_double values, int64_t place, int64_t size, double value) {
   int64_t k = 0;
   for (int64_t t_1 = size, end_t_1 = place; t_1 > end_t_1; t_1 += -1) {
     k = t_1;
@@ -1426,7 +1428,7 @@ static void batch_io_adaptive_insert_at(list_double values, int64_t place, int64
   AT(values, place) = value;
 }
 
-static int64_t batch_io_adaptive_members_to_wait_for(list_double sizes, int64_t size, double nodes, double room) {
+static inline int64_t batch_io_adaptive_members_to_wait_for(list_double sizes, int64_t size, double nodes, double room) {
   int64_t k = 0;
   k = 0LL;
   while (((k < size)) && ((nodes > room))) {
@@ -1436,7 +1438,7 @@ static int64_t batch_io_adaptive_members_to_wait_for(list_double sizes, int64_t 
   return k;
 }
 
-static tuple_float_float batch_io_adaptive_play(decisions_batch_io_KernelView * view, int64_t size, int64_t without, double peak, double slack) {
+static inline tuple_float_float batch_io_adaptive_play(decisions_batch_io_KernelView * view, int64_t size, int64_t without, double peak, double slack) {
   list_int64_t order = {0};
   list_double left = {0};
   list_double speeds = {0};
@@ -1656,7 +1658,7 @@ EXPORTED void batch_io_adaptive_share_played(decisions_batch_io_KernelView * vie
   decisions_batch_io_share_out(view, rates, size, view->limits->storage);
 }
 
-static double batch_io_adaptive_sum_of_finishes(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full) {
+static inline double batch_io_adaptive_sum_of_finishes(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full) {
   list_double depths = {0};
   list_double sizes = {0};
   list_double finishes = {0};
@@ -1686,7 +1688,7 @@ static double batch_io_adaptive_sum_of_finishes(decisions_batch_io_KernelView * 
   return total;
 }
 
-static double batch_io_adaptive_sum_with(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full, int64_t own, double joining, int64_t place, double most) {
+static inline double batch_io_adaptive_sum_with(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full, int64_t own, double joining, int64_t place, double most) {
   list_double depths = {0};
   list_double sizes = {0};
   double before = 0;
@@ -1739,7 +1741,7 @@ static double batch_io_adaptive_sum_with(decisions_batch_io_KernelView * view, i
   return total;
 }
 
-static int64_t batch_io_agenda_collect(batch_io_state_System * run, batch_io_state_Clock * clock, double slack) {
+static inline int64_t batch_io_agenda_collect(batch_io_state_System * run, batch_io_state_Clock * clock, double slack) {
   list_double times = {0};
   list_double targets = {0};
   double until = 0;
@@ -1765,7 +1767,7 @@ static int64_t batch_io_agenda_collect(batch_io_state_System * run, batch_io_sta
   return found;
 }
 
-static int64_t batch_io_agenda_comes_before(batch_io_state_Job * one, batch_io_state_Job * other) {
+static inline int64_t batch_io_agenda_comes_before(batch_io_state_Job * one, batch_io_state_Job * other) {
   if ((one->status != other->status)) {
     return (one->status > other->status);
   }
@@ -1775,7 +1777,7 @@ static int64_t batch_io_agenda_comes_before(batch_io_state_Job * one, batch_io_s
   return (one->id < other->id);
 }
 
-static void batch_io_agenda_leave_slot(batch_io_state_System * run, batch_io_state_Job * job, int64_t last) {
+static inline void batch_io_agenda_leave_slot(batch_io_state_System * run, batch_io_state_Job * job, int64_t last) {
   batch_io_state_Agenda * agenda = 0;
   int64_t slot = 0;
   int64_t moved = 0;
@@ -1790,7 +1792,7 @@ static void batch_io_agenda_leave_slot(batch_io_state_System * run, batch_io_sta
   AT(agenda->targets, last) = INFINITY;
 }
 
-static double batch_io_agenda_next_time(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline double batch_io_agenda_next_time(batch_io_state_System * run, batch_io_state_Clock * clock) {
   batch_io_state_Agenda * agenda = 0;
   double time = 0;
   double target = 0;
@@ -1812,7 +1814,7 @@ static double batch_io_agenda_next_time(batch_io_state_System * run, batch_io_st
   return time;
 }
 
-static int64_t batch_io_agenda_overdue(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_agenda_overdue(batch_io_state_System * run, batch_io_state_Clock * clock) {
   list_int64_t due = {0};
   int64_t found = 0;
   int64_t k = 0;
@@ -1848,7 +1850,7 @@ static int64_t batch_io_agenda_overdue(batch_io_state_System * run, batch_io_sta
   return found;
 }
 
-static void batch_io_agenda_put_due(batch_io_state_System * run, int64_t count, int64_t j) {
+static inline void batch_io_agenda_put_due(batch_io_state_System * run, int64_t count, int64_t j) {
   list_int64_t due = {0};
   due = run->agenda->due;
   while (((count > 0LL)) && (batch_io_agenda_comes_before((&AT(run->jobs, j)), (&AT(run->jobs, AT(due, (count - 1LL))))))) {
@@ -1858,7 +1860,7 @@ static void batch_io_agenda_put_due(batch_io_state_System * run, int64_t count, 
   AT(due, count) = j;
 }
 
-static void batch_io_agenda_take_slot(batch_io_state_System * run, int64_t slot, batch_io_state_Job * job) {
+static inline void batch_io_agenda_take_slot(batch_io_state_System * run, int64_t slot, batch_io_state_Job * job) {
   job->slot = slot;
   AT(run->agenda->running, slot) = job->number;
 }
@@ -1882,7 +1884,7 @@ EXPORTED void batch_io_base_line_per_application(decisions_batch_io_KernelView *
   decisions_batch_io_share_out(view, rates, view->size, view->limits->storage);
 }
 
-static int64_t batch_io_boxes_blocked_at(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at) {
+static inline int64_t batch_io_boxes_blocked_at(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at) {
   list_double times = {0};
   list_int64_t free = {0};
   int64_t units = 0;
@@ -1912,7 +1914,7 @@ static int64_t batch_io_boxes_blocked_at(batch_io_state_System * run, batch_io_s
   return batch_io_state_NOBODY;
 }
 
-static int64_t batch_io_boxes_choose_units(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double start, double stop) {
+static inline int64_t batch_io_boxes_choose_units(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double start, double stop) {
   batch_io_state_Units * units = 0;
   int64_t word = 0;
   int64_t k = 0;
@@ -1958,12 +1960,12 @@ static int64_t batch_io_boxes_choose_units(batch_io_state_System * run, batch_io
   return (missing == 0LL);
 }
 
-static void batch_io_boxes_drop(batch_io_state_Job * job) {
+static inline void batch_io_boxes_drop(batch_io_state_Job * job) {
   job->box_start = (-INFINITY);
   job->box_end = (-INFINITY);
 }
 
-static int64_t batch_io_boxes_first_fit(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline int64_t batch_io_boxes_first_fit(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   int64_t at = 0;
   int64_t blocked = 0;
   at = 0LL;
@@ -1975,7 +1977,7 @@ static int64_t batch_io_boxes_first_fit(batch_io_state_System * run, batch_io_st
   return at;
 }
 
-static void batch_io_boxes_lay_out(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_boxes_lay_out(batch_io_state_System * run, batch_io_state_Clock * clock) {
   list_batch_io_state_Job jobs = {0};
   batch_io_state_Profile * profile = 0;
   double now = 0;
@@ -2037,7 +2039,7 @@ static void batch_io_boxes_lay_out(batch_io_state_System * run, batch_io_state_C
   }
 }
 
-static int64_t batch_io_boxes_lowest_block(batch_io_state_System * run, int64_t units) {
+static inline int64_t batch_io_boxes_lowest_block(batch_io_state_System * run, int64_t units) {
   list_int64_t taken = {0};
   int64_t block = 0;
   int64_t place = 0;
@@ -2057,12 +2059,12 @@ static int64_t batch_io_boxes_lowest_block(batch_io_state_System * run, int64_t 
   return (-1LL);
 }
 
-static void batch_io_boxes_mark(batch_io_state_System * run, int64_t k, int64_t code, double time) {
+static inline void batch_io_boxes_mark(batch_io_state_System * run, int64_t k, int64_t code, double time) {
   AT(run->profile->marks, k) = code;
   AT(run->profile->mark_times, code) = time;
 }
 
-static void batch_io_boxes_note_taken(batch_io_state_System * run, batch_io_state_Job * job, double start, double stop) {
+static inline void batch_io_boxes_note_taken(batch_io_state_System * run, batch_io_state_Job * job, double start, double stop) {
   double since = 0;
   batch_io_state_Units * units = 0;
   int64_t unit = 0;
@@ -2090,7 +2092,7 @@ static void batch_io_boxes_note_taken(batch_io_state_System * run, batch_io_stat
   }
 }
 
-static void batch_io_boxes_open_step(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t at, double time) {
+static inline void batch_io_boxes_open_step(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t at, double time) {
   list_double times = {0};
   list_int64_t free = {0};
   int64_t k = 0;
@@ -2106,7 +2108,7 @@ static void batch_io_boxes_open_step(batch_io_state_System * run, batch_io_state
   clock->steps = (clock->steps + 1LL);
 }
 
-static double batch_io_boxes_passed(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline double batch_io_boxes_passed(batch_io_state_System * run, batch_io_state_Clock * clock) {
   if (run->rules->event) {
     double t_1 = clock->now;
     return (t_1 - decisions_ordering_time_tolerance(clock->now));
@@ -2115,7 +2117,7 @@ static double batch_io_boxes_passed(batch_io_state_System * run, batch_io_state_
   return (t_2 + batch_io_boxes_tolerance(run, clock->now));
 }
 
-static double batch_io_boxes_predicted_end(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline double batch_io_boxes_predicted_end(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   double end = 0;
   end = (job->start + job->walltime);
   if ((end > batch_io_boxes_passed(run, clock))) {
@@ -2124,7 +2126,7 @@ static double batch_io_boxes_predicted_end(batch_io_state_System * run, batch_io
   return (clock->now + batch_io_boxes_OVERDUE_SECONDS);
 }
 
-static void batch_io_boxes_put(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at, double length) {
+static inline void batch_io_boxes_put(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at, double length) {
   double start = 0;
   double end = 0;
   double slack = 0;
@@ -2145,7 +2147,7 @@ static void batch_io_boxes_put(batch_io_state_System * run, batch_io_state_Clock
   batch_io_boxes_shift(run, job, at, until, (-1LL));
 }
 
-static void batch_io_boxes_shift(batch_io_state_System * run, batch_io_state_Job * job, int64_t first, int64_t last, int64_t sign) {
+static inline void batch_io_boxes_shift(batch_io_state_System * run, batch_io_state_Job * job, int64_t first, int64_t last, int64_t sign) {
   list_int64_t free = {0};
   int64_t units = 0;
   int64_t k = 0;
@@ -2157,7 +2159,7 @@ static void batch_io_boxes_shift(batch_io_state_System * run, batch_io_state_Job
   }
 }
 
-static int64_t batch_io_boxes_step_from(batch_io_state_System * run, batch_io_state_Clock * clock, double time) {
+static inline int64_t batch_io_boxes_step_from(batch_io_state_System * run, batch_io_state_Clock * clock, double time) {
   list_double times = {0};
   int64_t low = 0;
   int64_t high = 0;
@@ -2176,7 +2178,7 @@ static int64_t batch_io_boxes_step_from(batch_io_state_System * run, batch_io_st
   return low;
 }
 
-static void batch_io_boxes_take_out(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_boxes_take_out(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   int64_t first = 0;
   int64_t last = 0;
   if ((job->box_start < job->box_end)) {
@@ -2187,11 +2189,11 @@ static void batch_io_boxes_take_out(batch_io_state_System * run, batch_io_state_
   batch_io_boxes_drop(job);
 }
 
-static double batch_io_boxes_tolerance(batch_io_state_System * run, double time) {
+static inline double batch_io_boxes_tolerance(batch_io_state_System * run, double time) {
   return (run->limits->exact ? (double)(0LL) : decisions_ordering_time_tolerance(time));
 }
 
-static int64_t batch_io_boxes_units_free(batch_io_state_System * run, batch_io_state_Job * job) {
+static inline int64_t batch_io_boxes_units_free(batch_io_state_System * run, batch_io_state_Job * job) {
   batch_io_state_Units * units = 0;
   int64_t taken = 0;
   int64_t unit = 0;
@@ -2214,7 +2216,7 @@ static int64_t batch_io_boxes_units_free(batch_io_state_System * run, batch_io_s
   return (taken == 0LL);
 }
 
-static void batch_io_conservative_aggregate_slowdowns(decisions_batch_io_KernelView * view) {
+static inline void batch_io_conservative_aggregate_slowdowns(decisions_batch_io_KernelView * view) {
   int64_t k = 0;
   decisions_batch_io_Request * request = 0;
   double passed = 0;
@@ -2233,7 +2235,7 @@ static void batch_io_conservative_aggregate_slowdowns(decisions_batch_io_KernelV
   }
 }
 
-static void batch_io_conservative_by_key_down(decisions_batch_io_KernelView * view) {
+static inline void batch_io_conservative_by_key_down(decisions_batch_io_KernelView * view) {
   int64_t k = 0;
   for (int64_t t_1 = 0, end_t_1 = view->size; t_1 < end_t_1; t_1 += 1) {
     k = t_1;
@@ -2263,7 +2265,7 @@ EXPORTED void batch_io_conservative_cons_min_inst_sld(decisions_batch_io_KernelV
   decisions_batch_io_first_fit(view, rates);
 }
 
-static void batch_io_conservative_instant_slowdowns(decisions_batch_io_KernelView * view) {
+static inline void batch_io_conservative_instant_slowdowns(decisions_batch_io_KernelView * view) {
   int64_t k = 0;
   decisions_batch_io_Request * request = 0;
   double waited = 0;
@@ -2305,7 +2307,7 @@ EXPORTED void batch_io_conservative_most_inst_sld(decisions_batch_io_KernelView 
   decisions_batch_io_first_fit(view, rates);
 }
 
-static double batch_io_conservative_of_nothing(decisions_batch_io_KernelView * view, double waited) {
+static inline double batch_io_conservative_of_nothing(decisions_batch_io_KernelView * view, double waited) {
   double tolerance = 0;
   tolerance = 0.0;
   if (!(view->limits->exact)) {
@@ -2349,7 +2351,7 @@ EXPORTED int64_t batch_io_engine_advance(batch_io_state_System * run, batch_io_s
   return 1;
 }
 
-static int64_t batch_io_engine_backfill(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn, int64_t least) {
+static inline int64_t batch_io_engine_backfill(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn, int64_t least) {
   batch_io_state_Job * head = 0;
   double now = 0;
   int64_t again = 0;
@@ -2427,7 +2429,7 @@ static int64_t batch_io_engine_backfill(batch_io_state_System * run, batch_io_st
   return again;
 }
 
-static int64_t batch_io_engine_batch_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_engine_batch_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t least = 0;
   int64_t again = 0;
   int64_t turn = 0;
@@ -2456,13 +2458,13 @@ static int64_t batch_io_engine_batch_pass(batch_io_state_System * run, batch_io_
   return again;
 }
 
-static int64_t batch_io_engine_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
+static inline int64_t batch_io_engine_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
   batch_io_waiting_occupy(run, clock, job, place);
   batch_io_jobs_start(run, clock, job);
   return (job->status == batch_io_state_ENDED);
 }
 
-static void batch_io_engine_end_due(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_engine_end_due(batch_io_state_System * run, batch_io_state_Clock * clock) {
   double slack = 0;
   int64_t k = 0;
   batch_io_state_Job * job = 0;
@@ -2489,7 +2491,7 @@ static void batch_io_engine_end_due(batch_io_state_System * run, batch_io_state_
   }
 }
 
-static void batch_io_engine_kill_overdue(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_engine_kill_overdue(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t k = 0;
   batch_io_state_Job * job = 0;
   for (int64_t t_1 = 0, end_t_1 = batch_io_agenda_overdue(run, clock); t_1 < end_t_1; t_1 += 1) {
@@ -2504,7 +2506,7 @@ static void batch_io_engine_kill_overdue(batch_io_state_System * run, batch_io_s
   }
 }
 
-static void batch_io_engine_look(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_engine_look(batch_io_state_System * run, batch_io_state_Clock * clock) {
   if (run->rules->closed) {
     batch_io_engine_run_queue(run, clock);
   }
@@ -2515,7 +2517,7 @@ EXPORTED void batch_io_engine_never_asked(decisions_batch_io_KernelView * view, 
 
 }
 
-static void batch_io_engine_open_instant(batch_io_state_System * run, batch_io_state_Clock * clock, double instant) {
+static inline void batch_io_engine_open_instant(batch_io_state_System * run, batch_io_state_Clock * clock, double instant) {
   double until = 0;
   int64_t k = 0;
   until = (instant + batch_io_boxes_tolerance(run, instant));
@@ -2530,7 +2532,7 @@ static void batch_io_engine_open_instant(batch_io_state_System * run, batch_io_s
   clock->events = (clock->events + 1LL);
 }
 
-static tuple_float_int batch_io_engine_reserve_block(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units) {
+static inline tuple_float_int batch_io_engine_reserve_block(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units) {
   double best = 0;
   int64_t best_place = 0;
   double sooner = 0;
@@ -2555,7 +2557,7 @@ static tuple_float_int batch_io_engine_reserve_block(batch_io_state_System * run
   return (tuple_float_int){best, best_place};
 }
 
-static tuple_float_int batch_io_engine_reserve_flat(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units) {
+static inline tuple_float_int batch_io_engine_reserve_flat(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units) {
   int64_t free = 0;
   double time = 0;
   int64_t turn = 0;
@@ -2579,7 +2581,7 @@ static tuple_float_int batch_io_engine_reserve_flat(batch_io_state_System * run,
   return (tuple_float_int){time, (free - units)};
 }
 
-static void batch_io_engine_run_queue(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_engine_run_queue(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t again = 0;
   again = 1;
   while ((again) && (clock->waiting) && ((clock->free) || (run->rules->keeps))) {
@@ -2591,7 +2593,7 @@ static void batch_io_engine_run_queue(batch_io_state_System * run, batch_io_stat
   }
 }
 
-static void batch_io_engine_take_arrivals(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_engine_take_arrivals(batch_io_state_System * run, batch_io_state_Clock * clock) {
   batch_io_state_Job * job = 0;
   while ((AT(run->arrivals, clock->arrived) <= clock->now)) {
     job = (&AT(run->jobs, AT(run->arrival_jobs, clock->arrived)));
@@ -2642,7 +2644,7 @@ EXPORTED void batch_io_fill_fill(decisions_batch_io_KernelView * view, list_doub
   }
 }
 
-static void batch_io_jobs_begin_phase(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
+static inline void batch_io_jobs_begin_phase(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
   int64_t last = 0;
   double seconds = 0;
   double end = 0;
@@ -2671,7 +2673,7 @@ static void batch_io_jobs_begin_phase(batch_io_state_System * run, batch_io_stat
   batch_io_jobs_end_job(run, clock, job);
 }
 
-static void batch_io_jobs_end_job(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_jobs_end_job(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   job->end = clock->now;
   job->status = batch_io_state_ENDED;
   clock->ended = (clock->ended + 1LL);
@@ -2684,14 +2686,14 @@ static void batch_io_jobs_end_job(batch_io_state_System * run, batch_io_state_Cl
   }
 }
 
-static void batch_io_jobs_finish(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_jobs_finish(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   batch_io_storage_leave(run, clock, job);
   AT(run->finish, job->place) = clock->now;
   (&AT(run->requests, job->number))->ideal_so_far = ((&AT(run->requests, job->number))->ideal_so_far + ((double)job->volume / (double)job->peak));
   batch_io_jobs_begin_phase(run, clock, job, (job->place + 1LL));
 }
 
-static void batch_io_jobs_go_on(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_jobs_go_on(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   int64_t place = 0;
   place = job->place;
   batch_io_storage_use(run, clock, job->began, clock->now, (double)(job->nodes));
@@ -2702,7 +2704,7 @@ static void batch_io_jobs_go_on(batch_io_state_System * run, batch_io_state_Cloc
   }
 }
 
-static void batch_io_jobs_kill(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_jobs_kill(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   if ((job->status == batch_io_state_TRANSFERRING)) {
     batch_io_storage_leave(run, clock, job);
   } else {
@@ -2712,7 +2714,7 @@ static void batch_io_jobs_kill(batch_io_state_System * run, batch_io_state_Clock
   batch_io_jobs_end_job(run, clock, job);
 }
 
-static void batch_io_jobs_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_jobs_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   job->start = clock->now;
   (&AT(run->requests, job->number))->start = clock->now;
   batch_io_agenda_take_slot(run, clock->num_running, job);
@@ -2720,7 +2722,7 @@ static void batch_io_jobs_start(batch_io_state_System * run, batch_io_state_Cloc
   batch_io_jobs_begin_phase(run, clock, job, job->place);
 }
 
-static void batch_io_max_util_add_states(decisions_batch_io_KernelView * view, int64_t j, double peak, int64_t units, double room) {
+static inline void batch_io_max_util_add_states(decisions_batch_io_KernelView * view, int64_t j, double peak, int64_t units, double room) {
   list_double loads = {0};
   list_int64_t values = {0};
   list_int64_t rows = {0};
@@ -2823,7 +2825,7 @@ EXPORTED void batch_io_max_util_mark_best(decisions_batch_io_KernelView * view, 
   }
 }
 
-static void batch_io_max_util_mark_by_value(decisions_batch_io_KernelView * view, list_double rates, double room) {
+static inline void batch_io_max_util_mark_by_value(decisions_batch_io_KernelView * view, list_double rates, double room) {
   list_double loads = {0};
   list_int64_t values = {0};
   list_int64_t rows = {0};
@@ -2878,7 +2880,7 @@ static void batch_io_max_util_mark_by_value(decisions_batch_io_KernelView * view
   }
 }
 
-static void batch_io_max_util_mark_subset(decisions_batch_io_KernelView * view, list_double rates, int64_t total) {
+static inline void batch_io_max_util_mark_subset(decisions_batch_io_KernelView * view, list_double rates, int64_t total) {
   int64_t rest = 0;
   int64_t whole = 0;
   int64_t k = 0;
@@ -2908,13 +2910,13 @@ static void batch_io_max_util_mark_subset(decisions_batch_io_KernelView * view, 
   }
 }
 
-static int64_t batch_io_max_util_reaches(decisions_batch_io_KernelView * view, int64_t k, int64_t units) {
+static inline int64_t batch_io_max_util_reaches(decisions_batch_io_KernelView * view, int64_t k, int64_t units) {
   int64_t word = 0;
   word = AT(view->bits, ((k * view->words) + floor_int(units, view->width)));
   return (((word >> mod_int(units, view->width)) & 1LL) == 1LL);
 }
 
-static void batch_io_max_util_subset_sums(decisions_batch_io_KernelView * view) {
+static inline void batch_io_max_util_subset_sums(decisions_batch_io_KernelView * view) {
   list_int64_t bits = {0};
   int64_t width = 0;
   int64_t mask = 0;
@@ -2956,7 +2958,7 @@ static void batch_io_max_util_subset_sums(decisions_batch_io_KernelView * view) 
   }
 }
 
-static int64_t batch_io_plans_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double length) {
+static inline int64_t batch_io_plans_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double length) {
   batch_io_boxes_take_out(run, clock, job);
   batch_io_waiting_occupy(run, clock, job, job->block);
   batch_io_jobs_start(run, clock, job);
@@ -2967,7 +2969,7 @@ static int64_t batch_io_plans_begin(batch_io_state_System * run, batch_io_state_
   return 0;
 }
 
-static int64_t batch_io_plans_boxed_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_plans_boxed_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t again = 0;
   batch_io_waiting_line_up(run, clock);
   if (run->rules->conservative) {
@@ -2979,14 +2981,14 @@ static int64_t batch_io_plans_boxed_pass(batch_io_state_System * run, batch_io_s
   return again;
 }
 
-static int64_t batch_io_plans_can_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline int64_t batch_io_plans_can_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   if ((job->units > clock->free)) {
     return 0;
   }
   return ((!(run->rules->numbered)) || (batch_io_boxes_units_free(run, job)));
 }
 
-static int64_t batch_io_plans_conservative_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_plans_conservative_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
   list_batch_io_state_Job jobs = {0};
   int64_t again = 0;
   int64_t every = 0;
@@ -3032,7 +3034,7 @@ static int64_t batch_io_plans_conservative_pass(batch_io_state_System * run, bat
   return again;
 }
 
-static void batch_io_plans_drop_boxes(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_plans_drop_boxes(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t turn = 0;
   for (int64_t t_1 = 0, end_t_1 = clock->lined_up; t_1 < end_t_1; t_1 += 1) {
     turn = t_1;
@@ -3040,7 +3042,7 @@ static void batch_io_plans_drop_boxes(batch_io_state_System * run, batch_io_stat
   }
 }
 
-static int64_t batch_io_plans_missed(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_plans_missed(batch_io_state_System * run, batch_io_state_Clock * clock) {
   double before = 0;
   int64_t turn = 0;
   double limit = 0;
@@ -3065,7 +3067,7 @@ static int64_t batch_io_plans_missed(batch_io_state_System * run, batch_io_state
   return 0;
 }
 
-static int64_t batch_io_plans_numbered_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_plans_numbered_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t again = 0;
   int64_t reserved = 0;
   int64_t turn = 0;
@@ -3097,7 +3099,7 @@ static int64_t batch_io_plans_numbered_pass(batch_io_state_System * run, batch_i
   return again;
 }
 
-static int64_t batch_io_plans_startable(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t last) {
+static inline int64_t batch_io_plans_startable(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t last) {
   if (run->rules->rebuild) {
     while (((last > 0LL)) && (((&AT(run->jobs, AT(run->line, (last - 1LL))))->units > clock->free))) {
       last = (last - 1LL);
@@ -3164,7 +3166,7 @@ EXPORTED void batch_io_set10_set_10(decisions_batch_io_KernelView * view, list_d
   }
 }
 
-static int64_t batch_io_storage_all_fit(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_storage_all_fit(batch_io_state_System * run, batch_io_state_Clock * clock) {
   double total = 0;
   int64_t k = 0;
   if ((clock->outstanding <= 1LL)) {
@@ -3184,7 +3186,7 @@ static int64_t batch_io_storage_all_fit(batch_io_state_System * run, batch_io_st
   return (total <= (run->limits->storage * run->limits->slack));
 }
 
-static void batch_io_storage_apply_decision(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide) {
+static inline void batch_io_storage_apply_decision(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide) {
   if (run->rules->shared) {
     batch_io_storage_set_rho(run, clock);
   } else if ((run->rules->ignores_limit) || ((run->rules->full_when_fits) && (batch_io_storage_all_fit(run, clock)))) {
@@ -3197,7 +3199,7 @@ static void batch_io_storage_apply_decision(batch_io_state_System * run, batch_i
   clock->num_fresh = 0LL;
 }
 
-static void batch_io_storage_ask_and_set(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide) {
+static inline void batch_io_storage_ask_and_set(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide) {
   list_batch_io_state_Job jobs = {0};
   decisions_batch_io_KernelView * view = 0;
   list_int64_t out = {0};
@@ -3229,7 +3231,7 @@ static void batch_io_storage_ask_and_set(batch_io_state_System * run, batch_io_s
   }
 }
 
-static void batch_io_storage_change(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double rate) {
+static inline void batch_io_storage_change(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double rate) {
   batch_io_storage_settle(run, clock, job);
   job->rate = rate;
   if ((rate > 0LL)) {
@@ -3244,7 +3246,7 @@ static void batch_io_storage_change(batch_io_state_System * run, batch_io_state_
   AT(run->agenda->times, job->slot) = job->due;
 }
 
-static void batch_io_storage_enter(batch_io_state_System * run, int64_t count, batch_io_state_Job * job) {
+static inline void batch_io_storage_enter(batch_io_state_System * run, int64_t count, batch_io_state_Job * job) {
   list_int64_t out = {0};
   double asked = 0;
   int64_t j = 0;
@@ -3266,7 +3268,7 @@ static void batch_io_storage_enter(batch_io_state_System * run, int64_t count, b
   AT(out, count) = job->number;
 }
 
-static void batch_io_storage_grant_peaks(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_storage_grant_peaks(batch_io_state_System * run, batch_io_state_Clock * clock) {
   list_batch_io_state_Job jobs = {0};
   list_int64_t out = {0};
   double now = 0;
@@ -3299,7 +3301,7 @@ static void batch_io_storage_grant_peaks(batch_io_state_System * run, batch_io_s
   }
 }
 
-static void batch_io_storage_issue(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
+static inline void batch_io_storage_issue(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
   double now = 0;
   double volume = 0;
   int64_t nodes = 0;
@@ -3333,7 +3335,7 @@ static void batch_io_storage_issue(batch_io_state_System * run, batch_io_state_C
   batch_io_storage_enter(run, (clock->outstanding - 1LL), job);
 }
 
-static void batch_io_storage_leave(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_storage_leave(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   int64_t nodes = 0;
   clock->changed = 1;
   if (run->rules->shared) {
@@ -3353,7 +3355,7 @@ static void batch_io_storage_leave(batch_io_state_System * run, batch_io_state_C
   clock->outstanding = (clock->outstanding - 1LL);
 }
 
-static void batch_io_storage_note_span(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, double since, double until, double rate) {
+static inline void batch_io_storage_note_span(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, double since, double until, double rate) {
   batch_io_state_Spans * spans = 0;
   int64_t k = 0;
   spans = run->spans;
@@ -3365,7 +3367,7 @@ static void batch_io_storage_note_span(batch_io_state_System * run, batch_io_sta
   clock->num_spans = (clock->num_spans + 1LL);
 }
 
-static void batch_io_storage_remove(batch_io_state_System * run, int64_t count, batch_io_state_Job * job) {
+static inline void batch_io_storage_remove(batch_io_state_System * run, int64_t count, batch_io_state_Job * job) {
   list_int64_t out = {0};
   int64_t k = 0;
   int64_t place = 0;
@@ -3380,7 +3382,7 @@ static void batch_io_storage_remove(batch_io_state_System * run, int64_t count, 
   }
 }
 
-static void batch_io_storage_set_clock(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_storage_set_clock(batch_io_state_System * run, batch_io_state_Clock * clock) {
   double now = 0;
   double since = 0;
   double rho = 0;
@@ -3394,7 +3396,7 @@ static void batch_io_storage_set_clock(batch_io_state_System * run, batch_io_sta
   clock->since = now;
 }
 
-static void batch_io_storage_set_rho(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_storage_set_rho(batch_io_state_System * run, batch_io_state_Clock * clock) {
   double now = 0;
   double before = 0;
   int64_t k = 0;
@@ -3426,7 +3428,7 @@ static void batch_io_storage_set_rho(batch_io_state_System * run, batch_io_state
   }
 }
 
-static void batch_io_storage_settle(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_storage_settle(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   double rate = 0;
   double since = 0;
   double now = 0;
@@ -3449,7 +3451,7 @@ static void batch_io_storage_settle(batch_io_state_System * run, batch_io_state_
   job->anchor = now;
 }
 
-static void batch_io_storage_update_progress(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_storage_update_progress(batch_io_state_System * run, batch_io_state_Clock * clock) {
   list_int64_t out = {0};
   double now = 0;
   int64_t k = 0;
@@ -3470,7 +3472,7 @@ static void batch_io_storage_update_progress(batch_io_state_System * run, batch_
   }
 }
 
-static void batch_io_storage_use(batch_io_state_System * run, batch_io_state_Clock * clock, double since, double until, double nodes) {
+static inline void batch_io_storage_use(batch_io_state_System * run, batch_io_state_Clock * clock, double since, double until, double nodes) {
   double first = 0;
   double last = 0;
   double span = 0;
@@ -3488,12 +3490,12 @@ static void batch_io_storage_use(batch_io_state_System * run, batch_io_state_Clo
   }
 }
 
-static void batch_io_waiting_arrive(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_waiting_arrive(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   AT(run->line, clock->waiting) = job->number;
   clock->waiting = (clock->waiting + 1LL);
 }
 
-static double batch_io_waiting_block_free_from(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, int64_t units) {
+static inline double batch_io_waiting_block_free_from(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, int64_t units) {
   list_double free_from = {0};
   double time = 0;
   int64_t unit = 0;
@@ -3506,7 +3508,7 @@ static double batch_io_waiting_block_free_from(batch_io_state_System * run, batc
   return time;
 }
 
-static void batch_io_waiting_close_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_waiting_close_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t kept = 0;
   int64_t k = 0;
   int64_t j = 0;
@@ -3522,7 +3524,7 @@ static void batch_io_waiting_close_pass(batch_io_state_System * run, batch_io_st
   clock->waiting = kept;
 }
 
-static int64_t batch_io_waiting_find_place(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units, int64_t avoid, int64_t length) {
+static inline int64_t batch_io_waiting_find_place(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units, int64_t avoid, int64_t length) {
   list_int64_t busy = {0};
   int64_t block = 0;
   int64_t place = 0;
@@ -3551,7 +3553,7 @@ static int64_t batch_io_waiting_find_place(batch_io_state_System * run, batch_io
   return (-1LL);
 }
 
-static void batch_io_waiting_line_up(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_waiting_line_up(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t k = 0;
   clock->lined_up = clock->waiting;
   if (!(run->rules->wfp)) {
@@ -3569,7 +3571,7 @@ static void batch_io_waiting_line_up(batch_io_state_System * run, batch_io_state
   batch_io_waiting_line_up_scores(run, clock);
 }
 
-static int64_t batch_io_waiting_line_up_ends(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_waiting_line_up_ends(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t count = 0;
   int64_t k = 0;
   count = clock->num_running;
@@ -3583,7 +3585,7 @@ static int64_t batch_io_waiting_line_up_ends(batch_io_state_System * run, batch_
   return count;
 }
 
-static void batch_io_waiting_line_up_rest(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn) {
+static inline void batch_io_waiting_line_up_rest(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn) {
   int64_t k = 0;
   for (int64_t t_1 = turn, end_t_1 = clock->lined_up; t_1 < end_t_1; t_1 += 1) {
     k = t_1;
@@ -3592,7 +3594,7 @@ static void batch_io_waiting_line_up_rest(batch_io_state_System * run, batch_io_
   decisions_ordering_shell_sort(run->keys, run->line, turn, clock->lined_up);
 }
 
-static void batch_io_waiting_line_up_scores(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_waiting_line_up_scores(batch_io_state_System * run, batch_io_state_Clock * clock) {
   list_int64_t jobs = {0};
   int64_t count = 0;
   list_double keys = {0};
@@ -3636,7 +3638,7 @@ static void batch_io_waiting_line_up_scores(batch_io_state_System * run, batch_i
   }
 }
 
-static void batch_io_waiting_line_up_units(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_waiting_line_up_units(batch_io_state_System * run, batch_io_state_Clock * clock) {
   list_double free_from = {0};
   int64_t unit = 0;
   int64_t k = 0;
@@ -3658,7 +3660,7 @@ static void batch_io_waiting_line_up_units(batch_io_state_System * run, batch_io
   }
 }
 
-static void batch_io_waiting_mend_close(list_int64_t jobs, list_double keys, int64_t count) {
+static inline void batch_io_waiting_mend_close(list_int64_t jobs, list_double keys, int64_t count) {
   int64_t k = 0;
   int64_t j = 0;
   double key = 0;
@@ -3683,13 +3685,13 @@ static void batch_io_waiting_mend_close(list_int64_t jobs, list_double keys, int
   }
 }
 
-static tuple_float_int batch_io_waiting_next_end(batch_io_state_System * run, int64_t turn) {
+static inline tuple_float_int batch_io_waiting_next_end(batch_io_state_System * run, int64_t turn) {
   int64_t place = 0;
   place = AT(run->order, turn);
   return (tuple_float_int){AT(run->keys, place), AT(run->agenda->running, place)};
 }
 
-static void batch_io_waiting_occupy(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
+static inline void batch_io_waiting_occupy(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
   int64_t unit = 0;
   batch_io_state_Units * units = 0;
   int64_t own = 0;
@@ -3711,7 +3713,7 @@ static void batch_io_waiting_occupy(batch_io_state_System * run, batch_io_state_
   }
 }
 
-static int64_t batch_io_waiting_smallest(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_waiting_smallest(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t units = 0;
   int64_t k = 0;
   units = (&AT(run->jobs, AT(run->line, 0LL)))->units;
@@ -3722,7 +3724,7 @@ static int64_t batch_io_waiting_smallest(batch_io_state_System * run, batch_io_s
   return units;
 }
 
-static void batch_io_waiting_vacate(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_waiting_vacate(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   int64_t unit = 0;
   batch_io_state_Units * units = 0;
   int64_t own = 0;
@@ -3743,7 +3745,7 @@ static void batch_io_waiting_vacate(batch_io_state_System * run, batch_io_state_
   }
 }
 
-static void decisions_batch_io_as_they_came(decisions_batch_io_KernelView * view) {
+static inline void decisions_batch_io_as_they_came(decisions_batch_io_KernelView * view) {
   int64_t k = 0;
   for (int64_t t_1 = 0, end_t_1 = view->size; t_1 < end_t_1; t_1 += 1) {
     k = t_1;
@@ -3751,11 +3753,11 @@ static void decisions_batch_io_as_they_came(decisions_batch_io_KernelView * view
   }
 }
 
-static void decisions_batch_io_by_key(decisions_batch_io_KernelView * view) {
+static inline void decisions_batch_io_by_key(decisions_batch_io_KernelView * view) {
   decisions_ordering_insert_by_digits(view->keys, view->order, view->size, view->limits->exact);
 }
 
-static void decisions_batch_io_first_fit(decisions_batch_io_KernelView * view, list_double rates) {
+static inline void decisions_batch_io_first_fit(decisions_batch_io_KernelView * view, list_double rates) {
   double left = 0;
   int64_t q = 0;
   int64_t k = 0;
@@ -3775,7 +3777,7 @@ static void decisions_batch_io_first_fit(decisions_batch_io_KernelView * view, l
   }
 }
 
-static int64_t decisions_batch_io_place_by_level(decisions_batch_io_KernelView * view, int64_t size, int64_t k, double weight) {
+static inline int64_t decisions_batch_io_place_by_level(decisions_batch_io_KernelView * view, int64_t size, int64_t k, double weight) {
   list_double keys = {0};
   list_int64_t order = {0};
   keys = view->keys;
@@ -3818,7 +3820,7 @@ EXPORTED void decisions_batch_io_share_by_nodes(decisions_batch_io_KernelView * 
   }
 }
 
-static void decisions_batch_io_share_out(decisions_batch_io_KernelView * view, list_double rates, int64_t size, double left) {
+static inline void decisions_batch_io_share_out(decisions_batch_io_KernelView * view, list_double rates, int64_t size, double left) {
   double whole = 0;
   int64_t q = 0;
   int64_t k = 0;
@@ -3840,7 +3842,7 @@ static void decisions_batch_io_share_out(decisions_batch_io_KernelView * view, l
   }
 }
 
-static void decisions_batch_io_slow_down(list_double rates, int64_t count, double storage, double interference) {
+static inline void decisions_batch_io_slow_down(list_double rates, int64_t count, double storage, double interference) {
   int64_t active = 0;
   double total = 0;
   int64_t k = 0;
@@ -3865,7 +3867,7 @@ static void decisions_batch_io_slow_down(list_double rates, int64_t count, doubl
   }
 }
 
-static void decisions_batch_io_top_up(decisions_batch_io_KernelView * view, list_double rates, double left) {
+static inline void decisions_batch_io_top_up(decisions_batch_io_KernelView * view, list_double rates, double left) {
   int64_t q = 0;
   int64_t k = 0;
   for (int64_t t_1 = 0, end_t_1 = view->size; t_1 < end_t_1; t_1 += 1) {
@@ -3881,7 +3883,7 @@ static void decisions_batch_io_top_up(decisions_batch_io_KernelView * view, list
   }
 }
 
-static int64_t decisions_ordering_below(double one, double other) {
+static inline int64_t decisions_ordering_below(double one, double other) {
   if (((one * decisions_ordering_NEAR) < other)) {
     return 1;
   }
@@ -3892,11 +3894,11 @@ static int64_t decisions_ordering_below(double one, double other) {
   return (t_1 < decisions_ordering_nine_digits(other));
 }
 
-static int64_t decisions_ordering_close(double one, double other) {
+static inline int64_t decisions_ordering_close(double one, double other) {
   return (((one != other)) && (!(((one * decisions_ordering_NEAR) < other))) && (!(((other * decisions_ordering_NEAR) < one))));
 }
 
-static void decisions_ordering_insert_by_digits(list_double keys, list_int64_t order, int64_t count, int64_t use_exact) {
+static inline void decisions_ordering_insert_by_digits(list_double keys, list_int64_t order, int64_t count, int64_t use_exact) {
   int64_t k = 0;
   int64_t at = 0;
   for (int64_t t_1 = 0, end_t_1 = count; t_1 < end_t_1; t_1 += 1) {
@@ -3910,7 +3912,7 @@ static void decisions_ordering_insert_by_digits(list_double keys, list_int64_t o
   }
 }
 
-static double decisions_ordering_nine_digits(double value) {
+static inline double decisions_ordering_nine_digits(double value) {
   int64_t exponent = 0;
   double scale = 0;
   if (((value == 0.0)) || ((0 != isinf(value)))) {
@@ -3928,18 +3930,18 @@ static double decisions_ordering_nine_digits(double value) {
   return value;
 }
 
-static double decisions_ordering_power_of_ten(int64_t exponent) {
+static inline double decisions_ordering_power_of_ten(int64_t exponent) {
   return pow(10.0, exponent);
 }
 
-static int64_t decisions_ordering_precedes(list_double keys, int64_t one, int64_t other) {
+static inline int64_t decisions_ordering_precedes(list_double keys, int64_t one, int64_t other) {
   if ((AT(keys, one) == AT(keys, other))) {
     return (one < other);
   }
   return (AT(keys, one) < AT(keys, other));
 }
 
-static double decisions_ordering_scan(list_double values, int64_t first, int64_t count) {
+static inline double decisions_ordering_scan(list_double values, int64_t first, int64_t count) {
   int64_t last = 0;
   double one = 0;
   double two = 0;
@@ -3966,7 +3968,7 @@ static double decisions_ordering_scan(list_double values, int64_t first, int64_t
   return min_float(min_float(min_float(one, two), three), four);
 }
 
-static int64_t decisions_ordering_search(list_double values, double value, int64_t place, int64_t end) {
+static inline int64_t decisions_ordering_search(list_double values, double value, int64_t place, int64_t end) {
   int64_t middle = 0;
   while ((place < end)) {
     middle = floor_int((place + end), 2LL);
@@ -3979,7 +3981,7 @@ static int64_t decisions_ordering_search(list_double values, double value, int64
   return place;
 }
 
-static void decisions_ordering_shell_sort(list_double keys, list_int64_t items, int64_t first, int64_t last) {
+static inline void decisions_ordering_shell_sort(list_double keys, list_int64_t items, int64_t first, int64_t last) {
   int64_t step = 0;
   int64_t place = 0;
   int64_t item = 0;
@@ -4000,11 +4002,11 @@ static void decisions_ordering_shell_sort(list_double keys, list_int64_t items, 
   }
 }
 
-static double decisions_ordering_time_tolerance(double now) {
+static inline double decisions_ordering_time_tolerance(double now) {
   return (decisions_ordering_TIME_TOLERANCE_SECONDS + (decisions_ordering_TIME_TOLERANCE_ULPS * (ulp(now))));
 }
 
-static int64_t exact_enumeration_kernel_bits(int64_t mask) {
+static inline int64_t exact_enumeration_kernel_bits(int64_t mask) {
   int64_t count = 0;
   count = 0LL;
   while (mask) {
@@ -4014,7 +4016,7 @@ static int64_t exact_enumeration_kernel_bits(int64_t mask) {
   return count;
 }
 
-static int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit) {
+static inline int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit) {
   int64_t files = 0;
   int64_t visited = 0;
   int64_t place = 0;
@@ -4056,7 +4058,7 @@ static int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * d
   return exact_enumeration_kernel_DONE;
 }
 
-static void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t spare) {
+static inline void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t spare) {
   int64_t nodes = 0;
   int64_t files = 0;
   int64_t masks = 0;
@@ -4113,7 +4115,7 @@ static void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * dat
   AT(state->spare, 0LL) = spare;
 }
 
-static int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place) {
+static inline int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place) {
   int64_t nodes = 0;
   int64_t upper = 0;
   int64_t i = 0;
@@ -4150,7 +4152,7 @@ static int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * 
   return 1;
 }
 
-static int64_t exact_enumeration_kernel_place(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t depth) {
+static inline int64_t exact_enumeration_kernel_place(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t depth) {
   int64_t nodes = 0;
   int64_t files = 0;
   int64_t node = 0;
@@ -4235,7 +4237,7 @@ EXPORTED int64_t exact_enumeration_kernel_search(exact_enumeration_kernel_Data *
   return exact_enumeration_kernel_DONE;
 }
 
-static int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit) {
+static inline int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit) {
   int64_t spare = 0;
   spare = ((data->num_nodes * state->upper) - AT(state->cost, data->num_tasks));
   if ((spare < 0LL)) {
@@ -4248,7 +4250,7 @@ static int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * d
   return exact_enumeration_kernel_choose(data, state, leaf_limit);
 }
 
-static int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place, int64_t option) {
+static inline int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place, int64_t option) {
   int64_t nodes = 0;
   int64_t size = 0;
   int64_t i = 0;
@@ -4270,7 +4272,7 @@ static int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * dat
   return 1;
 }
 
-static void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t group, int64_t spare) {
+static inline void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t group, int64_t spare) {
   int64_t nodes = 0;
   int64_t first = 0;
   int64_t i = 0;
@@ -4295,7 +4297,7 @@ static void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data *
   }
 }
 
-static int64_t exact_queue_bound_add_cores(replication_world_World * w, exact_queue_bound_Path * path, int64_t i, int64_t used) {
+static inline int64_t exact_queue_bound_add_cores(replication_world_World * w, exact_queue_bound_Path * path, int64_t i, int64_t used) {
   replication_world_Node * node = 0;
   double opens = 0;
   int64_t c = 0;
@@ -4324,7 +4326,7 @@ static int64_t exact_queue_bound_add_cores(replication_world_World * w, exact_qu
   return used;
 }
 
-static double exact_queue_bound_arrival(replication_world_World * w, exact_queue_bound_Path * path, int64_t f, int64_t i) {
+static inline double exact_queue_bound_arrival(replication_world_World * w, exact_queue_bound_Path * path, int64_t f, int64_t i) {
   double now = 0;
   replication_world_File * file = 0;
   int64_t maker = 0;
@@ -4365,7 +4367,7 @@ static double exact_queue_bound_arrival(replication_world_World * w, exact_queue
   return now;
 }
 
-static double exact_queue_bound_bytes_left(replication_world_World * w, exact_queue_bound_Path * path) {
+static inline double exact_queue_bound_bytes_left(replication_world_World * w, exact_queue_bound_Path * path) {
   double now = 0;
   double whole = 0;
   int64_t k = 0;
@@ -4411,7 +4413,7 @@ static double exact_queue_bound_bytes_left(replication_world_World * w, exact_qu
   return best;
 }
 
-static double exact_queue_bound_cores_free(replication_world_World * w, int64_t k, int64_t i) {
+static inline double exact_queue_bound_cores_free(replication_world_World * w, int64_t k, int64_t i) {
   replication_world_Node * node = 0;
   int64_t idle = 0;
   double time = 0;
@@ -4445,7 +4447,7 @@ static double exact_queue_bound_cores_free(replication_world_World * w, int64_t 
   return time;
 }
 
-static double exact_queue_bound_earliest(replication_world_World * w, exact_queue_bound_Path * path, int64_t k, int64_t i) {
+static inline double exact_queue_bound_earliest(replication_world_World * w, exact_queue_bound_Path * path, int64_t k, int64_t i) {
   double now = 0;
   replication_world_Node * node = 0;
   replication_world_Entry * entry = 0;
@@ -4499,7 +4501,7 @@ static double exact_queue_bound_earliest(replication_world_World * w, exact_queu
   return max_float(start, exact_queue_bound_cores_free(w, k, i));
 }
 
-static double exact_queue_bound_filled(exact_queue_bound_Path * path, int64_t used, double first, double work) {
+static inline double exact_queue_bound_filled(exact_queue_bound_Path * path, int64_t used, double first, double work) {
   double power = 0;
   double lost = 0;
   int64_t c = 0;
@@ -4523,13 +4525,13 @@ static double exact_queue_bound_filled(exact_queue_bound_Path * path, int64_t us
   return 0.0;
 }
 
-static int64_t exact_queue_bound_in_use(replication_world_World * w, int64_t i) {
+static inline int64_t exact_queue_bound_in_use(replication_world_World * w, int64_t i) {
   int64_t end = 0;
   end = replication_disk_queue_end(w, i);
   return (((end > (&AT(w->nodes, i))->head)) || (replication_disk_is_open(w, i)));
 }
 
-static int64_t exact_queue_bound_is_made_on(exact_queue_bound_Path * path, int64_t k, int64_t i) {
+static inline int64_t exact_queue_bound_is_made_on(exact_queue_bound_Path * path, int64_t k, int64_t i) {
   exact_queue_bound_PathTask * task = 0;
   if ((k < 0LL)) {
     return 0;
@@ -4538,13 +4540,13 @@ static int64_t exact_queue_bound_is_made_on(exact_queue_bound_Path * path, int64
   return (((task->state != exact_queue_bound_ENDED_TASK)) && (((task->on == (-1LL))) || ((task->on == i))));
 }
 
-static double exact_queue_bound_left_of(replication_world_World * w, int64_t y, double now) {
+static inline double exact_queue_bound_left_of(replication_world_World * w, int64_t y, double now) {
   replication_world_Flow * flow = 0;
   flow = (&AT(w->flows, y));
   return max_float(0.0, (flow->left - (flow->rate * (now - flow->since))));
 }
 
-static double exact_queue_bound_longest_path(replication_world_World * w, exact_queue_bound_Path * path) {
+static inline double exact_queue_bound_longest_path(replication_world_World * w, exact_queue_bound_Path * path) {
   double best = 0;
   int64_t k = 0;
   exact_queue_bound_PathTask * task = 0;
@@ -4579,7 +4581,7 @@ static double exact_queue_bound_longest_path(replication_world_World * w, exact_
   return best;
 }
 
-static double exact_queue_bound_node_opens(replication_world_World * w, exact_queue_bound_Path * path, int64_t i) {
+static inline double exact_queue_bound_node_opens(replication_world_World * w, exact_queue_bound_Path * path, int64_t i) {
   replication_world_Node * node = 0;
   double opens = 0;
   int64_t k = 0;
@@ -4597,13 +4599,13 @@ static double exact_queue_bound_node_opens(replication_world_World * w, exact_qu
   return opens;
 }
 
-static int64_t exact_queue_bound_nowhere(replication_world_World * w, int64_t f) {
+static inline int64_t exact_queue_bound_nowhere(replication_world_World * w, int64_t f) {
   replication_world_File * file = 0;
   file = (&AT(w->files, f));
   return (((file->copies == 0LL)) && ((file->flying == 0LL)) && ((file->saved == 2LL)));
 }
 
-static double exact_queue_bound_owe_bytes(replication_world_World * w, exact_queue_bound_Path * path) {
+static inline double exact_queue_bound_owe_bytes(replication_world_World * w, exact_queue_bound_Path * path) {
   double now = 0;
   double saves = 0;
   int64_t f = 0;
@@ -4640,7 +4642,7 @@ static double exact_queue_bound_owe_bytes(replication_world_World * w, exact_que
   return saves;
 }
 
-static double exact_queue_bound_seconds_at_least(replication_world_World * w, exact_queue_bound_Path * path) {
+static inline double exact_queue_bound_seconds_at_least(replication_world_World * w, exact_queue_bound_Path * path) {
   double best = 0;
   exact_queue_bound_survey(w, path);
   double t_1 = w->run->last_end;
@@ -4649,7 +4651,7 @@ static double exact_queue_bound_seconds_at_least(replication_world_World * w, ex
   return max_float(best, exact_queue_bound_bytes_left(w, path));
 }
 
-static void exact_queue_bound_survey(replication_world_World * w, exact_queue_bound_Path * path) {
+static inline void exact_queue_bound_survey(replication_world_World * w, exact_queue_bound_Path * path) {
   double now = 0;
   exact_queue_bound_PathTask * task = 0;
   int64_t i = 0;
@@ -4691,7 +4693,7 @@ static void exact_queue_bound_survey(replication_world_World * w, exact_queue_bo
   }
 }
 
-static double exact_queue_bound_work_left(replication_world_World * w, exact_queue_bound_Path * path) {
+static inline double exact_queue_bound_work_left(replication_world_World * w, exact_queue_bound_Path * path) {
   int64_t used = 0;
   int64_t i = 0;
   double best = 0;
@@ -4724,7 +4726,7 @@ static double exact_queue_bound_work_left(replication_world_World * w, exact_que
   return best;
 }
 
-static void exact_queue_kernel_add_child(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t depth, double bound) {
+static inline void exact_queue_kernel_add_child(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t depth, double bound) {
   exact_queue_kernel_Branching * branching = 0;
   int64_t row = 0;
   int64_t first = 0;
@@ -4743,7 +4745,7 @@ static void exact_queue_kernel_add_child(replication_world_World * w, exact_queu
   branching->children = (branching->children + 1LL);
 }
 
-static void exact_queue_kernel_begin(replication_world_World * w) {
+static inline void exact_queue_kernel_begin(replication_world_World * w) {
   replication_world_Node * node = 0;
   replication_kernel_reset(w);
   replication_kernel_leave_unassigned(w);
@@ -4754,7 +4756,7 @@ static void exact_queue_kernel_begin(replication_world_World * w) {
   }
 }
 
-static void exact_queue_kernel_branch(replication_world_World * w, exact_queue_kernel_Tree * tree, exact_queue_bound_Path * path, int64_t depth, double least) {
+static inline void exact_queue_kernel_branch(replication_world_World * w, exact_queue_kernel_Tree * tree, exact_queue_bound_Path * path, int64_t depth, double least) {
   int64_t base = 0;
   int64_t i = 0;
   int64_t loose = 0;
@@ -4813,7 +4815,7 @@ static void exact_queue_kernel_branch(replication_world_World * w, exact_queue_k
   }
 }
 
-static int64_t exact_queue_kernel_go_on(replication_world_World * w, exact_queue_kernel_Tree * tree) {
+static inline int64_t exact_queue_kernel_go_on(replication_world_World * w, exact_queue_kernel_Tree * tree) {
   replication_world_Run * run = 0;
   int64_t wanted = 0;
   double now = 0;
@@ -4842,7 +4844,7 @@ static int64_t exact_queue_kernel_go_on(replication_world_World * w, exact_queue
   }
 }
 
-static int64_t exact_queue_kernel_held_up(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t task) {
+static inline int64_t exact_queue_kernel_held_up(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t task) {
   int64_t late = 0;
   int64_t grown = 0;
   int64_t i = 0;
@@ -4873,7 +4875,7 @@ static int64_t exact_queue_kernel_held_up(replication_world_World * w, exact_que
   return late;
 }
 
-static void exact_queue_kernel_leaf(replication_world_World * w, exact_queue_kernel_Tree * tree) {
+static inline void exact_queue_kernel_leaf(replication_world_World * w, exact_queue_kernel_Tree * tree) {
   int64_t x = 0;
   if (exact_queue_kernel_worth(tree, w->run->last_end)) {
     tree->upper = w->run->last_end;
@@ -4885,7 +4887,7 @@ static void exact_queue_kernel_leaf(replication_world_World * w, exact_queue_ker
   }
 }
 
-static int64_t exact_queue_kernel_may_stand(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t i, int64_t task) {
+static inline int64_t exact_queue_kernel_may_stand(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t i, int64_t task) {
   int64_t late = 0;
   int64_t p = 0;
   if (!(AT(tree->fits, ((task * w->num_nodes) + i)))) {
@@ -4902,7 +4904,7 @@ static int64_t exact_queue_kernel_may_stand(replication_world_World * w, exact_q
   return 1;
 }
 
-static void exact_queue_kernel_put(replication_world_World * w, int64_t i, int64_t task) {
+static inline void exact_queue_kernel_put(replication_world_World * w, int64_t i, int64_t task) {
   int64_t p = 0;
   replication_world_Entry * entry = 0;
   int64_t x = 0;
@@ -4942,7 +4944,7 @@ static void exact_queue_kernel_put(replication_world_World * w, int64_t i, int64
   }
 }
 
-static void exact_queue_kernel_restore(replication_world_World * w, exact_queue_kernel_States * kept, int64_t row) {
+static inline void exact_queue_kernel_restore(replication_world_World * w, exact_queue_kernel_States * kept, int64_t row) {
   int64_t x = 0;
   *w->run = *(&AT(kept->runs, row));
   for (int64_t t_1 = 0, end_t_1 = w->files.length; t_1 < end_t_1; t_1 += 1) {
@@ -4979,7 +4981,7 @@ static void exact_queue_kernel_restore(replication_world_World * w, exact_queue_
   }
 }
 
-static int64_t exact_queue_kernel_runs_on(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t loose) {
+static inline int64_t exact_queue_kernel_runs_on(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t loose) {
   int64_t task = 0;
   int64_t found = 0;
   int64_t i = 0;
@@ -4999,7 +5001,7 @@ static int64_t exact_queue_kernel_runs_on(replication_world_World * w, exact_que
   return 1;
 }
 
-static void exact_queue_kernel_save(replication_world_World * w, exact_queue_kernel_States * kept, int64_t row) {
+static inline void exact_queue_kernel_save(replication_world_World * w, exact_queue_kernel_States * kept, int64_t row) {
   int64_t x = 0;
   *(&AT(kept->runs, row)) = *w->run;
   for (int64_t t_1 = 0, end_t_1 = w->files.length; t_1 < end_t_1; t_1 += 1) {
@@ -5076,7 +5078,7 @@ EXPORTED int64_t exact_queue_kernel_search(replication_world_World * w, exact_qu
   return exact_queue_kernel_DONE;
 }
 
-static int64_t exact_queue_kernel_unassigned(replication_world_World * w) {
+static inline int64_t exact_queue_kernel_unassigned(replication_world_World * w) {
   int64_t loose = 0;
   replication_world_Node * node = 0;
   int64_t p = 0;
@@ -5092,11 +5094,11 @@ static int64_t exact_queue_kernel_unassigned(replication_world_World * w) {
   return loose;
 }
 
-static int64_t exact_queue_kernel_worth(exact_queue_kernel_Tree * tree, double bound) {
+static inline int64_t exact_queue_kernel_worth(exact_queue_kernel_Tree * tree, double bound) {
   return (bound < (tree->upper * 0.999999999));
 }
 
-static int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing * timing, int64_t steps) {
+static inline int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing * timing, int64_t steps) {
   list_gang_matrix_Job jobs = {0};
   double quantum = 0;
   double tolerance = 0;
@@ -5155,7 +5157,7 @@ static int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing
   return steps;
 }
 
-static void gang_clock_close_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing) {
+static inline void gang_clock_close_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing) {
   int64_t k = 0;
   gang_matrix_Job * job = 0;
   double left = 0;
@@ -5179,7 +5181,7 @@ static void gang_clock_close_update(gang_matrix_Matrix * matrix, gang_state_Timi
   matrix->update_due = 0;
 }
 
-static int64_t gang_clock_in_row(gang_matrix_Matrix * matrix, int64_t row) {
+static inline int64_t gang_clock_in_row(gang_matrix_Matrix * matrix, int64_t row) {
   list_gang_matrix_Job jobs = {0};
   list_int64_t running = {0};
   list_int64_t group = {0};
@@ -5201,7 +5203,7 @@ static int64_t gang_clock_in_row(gang_matrix_Matrix * matrix, int64_t row) {
   return num;
 }
 
-static void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules) {
+static inline void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules) {
   int64_t k = 0;
   int64_t j = 0;
   for (int64_t t_1 = 0, end_t_1 = matrix->num_gone; t_1 < end_t_1; t_1 += 1) {
@@ -5224,7 +5226,7 @@ static void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_state_Timin
   }
 }
 
-static double gang_clock_run_row(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double now, int64_t index, double following) {
+static inline double gang_clock_run_row(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double now, int64_t index, double following) {
   list_gang_matrix_Job jobs = {0};
   list_int64_t group = {0};
   int64_t at_boundary = 0;
@@ -5294,7 +5296,7 @@ EXPORTED void gang_clock_simulate(gang_matrix_Matrix * matrix, gang_state_Timing
   }
 }
 
-static int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double gap) {
+static inline int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double gap) {
   list_gang_matrix_Job jobs = {0};
   list_int64_t running = {0};
   double quantum = 0;
@@ -5333,7 +5335,7 @@ static int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Ti
   return (cycles * timing->levels);
 }
 
-static int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing) {
+static inline int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing) {
   int64_t index = 0;
   index = ((int64_t)floor(((double)instant / (double)timing->quantum)));
   if (((((index + 1LL) * timing->quantum) - instant) <= timing->tolerance)) {
@@ -5342,7 +5344,7 @@ static int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing) {
   return index;
 }
 
-static void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules) {
+static inline void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules) {
   gang_clock_open_update(matrix, timing, rules);
   gang_phases_clean(matrix, rules);
   if (rules->migrate) {
@@ -5354,7 +5356,7 @@ static void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * t
   gang_clock_close_update(matrix, timing);
 }
 
-static void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
+static inline void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
   int64_t w = 0;
   for (int64_t t_1 = 0, end_t_1 = words; t_1 < end_t_1; t_1 += 1) {
     w = t_1;
@@ -5362,31 +5364,7 @@ static void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, in
   }
 }
 
-static int64_t gang_nodes_add_where_free(list_int64_t rows, int64_t first, list_int64_t sets, int64_t j, int64_t words) {
-  int64_t wanted = 0;
-  int64_t row = 0;
-  if ((words == 1LL)) {
-    wanted = AT(sets, j);
-    for (int64_t t_1 = first, end_t_1 = rows.length; t_1 < end_t_1; t_1 += 1) {
-      row = t_1;
-      if (((AT(rows, row) & wanted) == 0LL)) {
-        AT(rows, row) = (AT(rows, row) | wanted);
-        return row;
-      }
-    }
-    return (-1LL);
-  }
-  for (int64_t t_2 = first, end_t_2 = floor_int(rows.length, words); t_2 < end_t_2; t_2 += 1) {
-    row = t_2;
-    if (gang_nodes_is_free(rows, row, sets, j, words)) {
-      gang_nodes_add(rows, row, sets, j, words);
-      return row;
-    }
-  }
-  return (-1LL);
-}
-
-static void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source, int64_t words) {
+static inline void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source, int64_t words) {
   int64_t w = 0;
   for (int64_t t_1 = (j * words), end_t_1 = ((j + 1LL) * words); t_1 < end_t_1; t_1 += 1) {
     w = t_1;
@@ -5394,7 +5372,7 @@ static void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source,
   }
 }
 
-static void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t every, int64_t size, list_int64_t layers, list_int64_t columns, int64_t j) {
+static inline void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t every, int64_t size, list_int64_t layers, list_int64_t columns, int64_t j) {
   int64_t words = 0;
   int64_t w = 0;
   int64_t k = 0;
@@ -5413,7 +5391,7 @@ static void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t
   }
 }
 
-static int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t j, int64_t words) {
+static inline int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t j, int64_t words) {
   int64_t differing = 0;
   int64_t w = 0;
   differing = 0LL;
@@ -5424,7 +5402,7 @@ static int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t 
   return (differing == 0LL);
 }
 
-static void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t every, list_int64_t layers) {
+static inline void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t every, list_int64_t layers) {
   int64_t words = 0;
   int64_t levels = 0;
   int64_t w = 0;
@@ -5457,44 +5435,7 @@ static void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t 
   }
 }
 
-static int64_t gang_nodes_first_free_but_own(list_int64_t rows, list_int64_t sets, int64_t j, list_int64_t own, int64_t home, int64_t words) {
-  int64_t wanted = 0;
-  int64_t row = 0;
-  int64_t taken = 0;
-  int64_t w = 0;
-  if ((words == 1LL)) {
-    wanted = AT(sets, j);
-    for (int64_t t_1 = 0, end_t_1 = rows.length; t_1 < end_t_1; t_1 += 1) {
-      row = t_1;
-      taken = AT(rows, row);
-      if ((row == home)) {
-        taken = (taken & (~AT(own, j)));
-      }
-      if (((taken & wanted) == 0LL)) {
-        return row;
-      }
-    }
-    return (-1LL);
-  }
-  for (int64_t t_2 = 0, end_t_2 = floor_int(rows.length, words); t_2 < end_t_2; t_2 += 1) {
-    row = t_2;
-    taken = 0LL;
-    for (int64_t t_3 = 0, end_t_3 = words; t_3 < end_t_3; t_3 += 1) {
-      w = t_3;
-      wanted = AT(sets, ((j * words) + w));
-      if ((row == home)) {
-        wanted = (wanted & (~AT(own, ((j * words) + w))));
-      }
-      taken = (taken | (AT(rows, ((row * words) + w)) & wanted));
-    }
-    if ((taken == 0LL)) {
-      return row;
-    }
-  }
-  return (-1LL);
-}
-
-static int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
+static inline int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
   int64_t w = 0;
   if ((words == 1LL)) {
     return ((AT(rows, row) & AT(sets, j)) == 0LL);
@@ -5506,7 +5447,7 @@ static int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t s
   return (w == words);
 }
 
-static int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, int64_t j, int64_t words) {
+static inline int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, int64_t j, int64_t words) {
   int64_t count = 0;
   int64_t w = 0;
   int64_t outside = 0;
@@ -5519,7 +5460,7 @@ static int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, in
   return count;
 }
 
-static void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
+static inline void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
   int64_t w = 0;
   for (int64_t t_1 = 0, end_t_1 = words; t_1 < end_t_1; t_1 += 1) {
     w = t_1;
@@ -5527,7 +5468,7 @@ static void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets,
   }
 }
 
-static int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64_t sets, int64_t j, int64_t most, int64_t words) {
+static inline int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64_t sets, int64_t j, int64_t most, int64_t words) {
   int64_t count = 0;
   int64_t w = 0;
   int64_t fresh = 0;
@@ -5552,23 +5493,17 @@ static int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64
   return count;
 }
 
-static void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote) {
+static inline void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote) {
   list_gang_matrix_Job jobs = {0};
-  list_int64_t filled = {0};
-  list_int64_t columns = {0};
   list_int64_t group = {0};
-  int64_t words = 0;
   int64_t num = 0;
   int64_t k = 0;
   int64_t j = 0;
   gang_matrix_Job * job = 0;
   int64_t found = 0;
-  int64_t row = 0;
+  int64_t added = 0;
   jobs = matrix->jobs;
-  filled = matrix->filled;
-  columns = matrix->columns;
   group = matrix->group;
-  words = matrix->words;
   num = 0LL;
   for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
     k = t_1;
@@ -5585,26 +5520,35 @@ static void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t k
     for (int64_t t_2 = 0, end_t_2 = num; t_2 < end_t_2; t_2 += 1) {
       k = t_2;
       j = AT(group, k);
-      job = (&AT(jobs, j));
-      row = gang_nodes_add_where_free(filled, job->next_row, columns, j, words);
-      while ((row >= 0LL)) {
-        job->span = (job->span | (1LL << row));
-        job->rows = (job->rows + 1LL);
-        job->next_row = (row + 1LL);
-        matrix->slots = (matrix->slots + job->size);
-        if (!(at_once)) {
-          AT(group, found) = j;
-          found = (found + 1LL);
-          break;
-        }
-        row = gang_nodes_add_where_free(filled, (row + 1LL), columns, j, words);
+      added = gang_phases_add_replica(matrix, j);
+      while ((added) && (at_once)) {
+        added = gang_phases_add_replica(matrix, j);
+      }
+      if (added) {
+        AT(group, found) = j;
+        found = (found + 1LL);
       }
     }
     num = found;
   }
 }
 
-static void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+static inline int64_t gang_phases_add_replica(gang_matrix_Matrix * matrix, int64_t j) {
+  gang_matrix_Job * job = 0;
+  int64_t row = 0;
+  job = (&AT(matrix->jobs, j));
+  row = gang_phases_next_free_row(matrix, j, job);
+  if ((row < 0LL)) {
+    return 0;
+  }
+  job->span = (job->span | (1LL << row));
+  job->rows = (job->rows + 1LL);
+  job->next_row = (row + 1LL);
+  matrix->slots = (matrix->slots + job->size);
+  return 1;
+}
+
+static inline void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
   int64_t weighted = 0;
   list_int64_t keys = {0};
   weighted = (rules->weight != gang_rules_UNWEIGHTED);
@@ -5621,7 +5565,7 @@ static void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_Rul
   gang_phases_add_in_turns(matrix, keys, weighted, 0, 1);
 }
 
-static void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j) {
+static inline void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j) {
   AT(matrix->running, matrix->num_running) = j;
   AT(matrix->order, matrix->num_running) = j;
   matrix->num_running = (matrix->num_running + 1LL);
@@ -5629,7 +5573,7 @@ static void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j) {
   matrix->num_started = (matrix->num_started + 1LL);
 }
 
-static int64_t gang_phases_best_fit_row(gang_matrix_Matrix * matrix, int64_t size) {
+static inline int64_t gang_phases_best_fit_row(gang_matrix_Matrix * matrix, int64_t size) {
   list_int64_t population = {0};
   int64_t room = 0;
   int64_t best = 0;
@@ -5671,7 +5615,7 @@ EXPORTED void gang_phases_compact(gang_matrix_Matrix * matrix, gang_rules_RuleNu
   }
 }
 
-static void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j) {
+static inline void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j) {
   int64_t at = 0;
   int64_t k = 0;
   at = 0LL;
@@ -5684,7 +5628,7 @@ static void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j) {
   }
 }
 
-static int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j) {
+static inline int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j) {
   list_int64_t population = {0};
   int64_t room = 0;
   int64_t best = 0;
@@ -5708,20 +5652,21 @@ static int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j) {
 
 EXPORTED void gang_phases_fill(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
   int64_t k = 0;
-  int64_t taken = 0;
+  int64_t row = 0;
   for (int64_t t_1 = 0, end_t_1 = matrix->homes.length; t_1 < end_t_1; t_1 += 1) {
     k = t_1;
     AT(matrix->filled, k) = AT(matrix->homes, k);
   }
   matrix->slots = 0LL;
-  for (int64_t t_2 = 0; t_2 < matrix->population.length; t_2 += 1) {
-    taken = AT(matrix->population, t_2);
-    matrix->slots = (matrix->slots + taken);
+  for (int64_t t_2 = 0, end_t_2 = matrix->levels; t_2 < end_t_2; t_2 += 1) {
+    row = t_2;
+    matrix->slots = (matrix->slots + AT(matrix->population, row));
+    AT(matrix->room, row) = (matrix->nodes - AT(matrix->population, row));
   }
   gang_phases_add_replicas(matrix, rules);
 }
 
-static int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row) {
+static inline int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row) {
   list_int64_t homes = {0};
   list_int64_t columns = {0};
   list_int64_t group = {0};
@@ -5729,6 +5674,7 @@ static int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num
   int64_t taken = 0;
   int64_t k = 0;
   int64_t j = 0;
+  int64_t room = 0;
   homes = matrix->homes;
   columns = matrix->columns;
   group = matrix->group;
@@ -5744,17 +5690,18 @@ static int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num
     }
     return (-1LL);
   }
+  room = (matrix->nodes - AT(matrix->population, row));
   for (int64_t t_2 = 0, end_t_2 = num; t_2 < end_t_2; t_2 += 1) {
     k = t_2;
     j = AT(group, k);
-    if (gang_nodes_is_free(homes, row, columns, j, words)) {
+    if ((((&AT(matrix->jobs, j))->size <= room)) && (gang_nodes_is_free(homes, row, columns, j, words))) {
       return j;
     }
   }
   return (-1LL);
 }
 
-static int64_t gang_phases_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row) {
+static inline int64_t gang_phases_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row) {
   list_gang_matrix_Job jobs = {0};
   list_int64_t running = {0};
   list_int64_t group = {0};
@@ -5820,7 +5767,7 @@ EXPORTED void gang_phases_migrate(gang_matrix_Matrix * matrix, gang_rules_RuleNu
   }
 }
 
-static int64_t gang_phases_move_one(gang_matrix_Matrix * matrix) {
+static inline int64_t gang_phases_move_one(gang_matrix_Matrix * matrix) {
   list_int64_t population = {0};
   int64_t source = 0;
   int64_t num = 0;
@@ -5857,14 +5804,14 @@ static int64_t gang_phases_move_one(gang_matrix_Matrix * matrix) {
   return 0;
 }
 
-static int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j) {
+static inline int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j) {
   int64_t cost = 0;
   int64_t row = 0;
   cost = gang_nodes_num_outside(matrix->files, matrix->columns, j, matrix->words);
   if ((cost > matrix->tasks_left)) {
     return 0;
   }
-  row = gang_nodes_first_free_but_own(matrix->homes, matrix->files, j, matrix->columns, (&AT(matrix->jobs, j))->home, matrix->words);
+  row = gang_phases_row_to_move_to(matrix, j);
   if ((row < 0LL)) {
     return 0;
   }
@@ -5878,14 +5825,47 @@ static int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j)
   return 1;
 }
 
-static int64_t gang_phases_passes(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j, int64_t row) {
+static inline int64_t gang_phases_next_free_row(gang_matrix_Matrix * matrix, int64_t j, gang_matrix_Job * job) {
+  list_int64_t filled = {0};
+  list_int64_t columns = {0};
+  int64_t words = 0;
+  int64_t wanted = 0;
+  int64_t row = 0;
+  int64_t size = 0;
+  filled = matrix->filled;
+  columns = matrix->columns;
+  words = matrix->words;
+  if ((words == 1LL)) {
+    wanted = AT(columns, j);
+    for (int64_t t_1 = job->next_row, end_t_1 = filled.length; t_1 < end_t_1; t_1 += 1) {
+      row = t_1;
+      if (((AT(filled, row) & wanted) == 0LL)) {
+        AT(filled, row) = (AT(filled, row) | wanted);
+        return row;
+      }
+    }
+    return (-1LL);
+  }
+  size = job->size;
+  for (int64_t t_2 = job->next_row, end_t_2 = matrix->levels; t_2 < end_t_2; t_2 += 1) {
+    row = t_2;
+    if (((size <= AT(matrix->room, row))) && (gang_nodes_is_free(filled, row, columns, j, words))) {
+      gang_nodes_add(filled, row, columns, j, words);
+      AT(matrix->room, row) = (AT(matrix->room, row) - size);
+      return row;
+    }
+  }
+  return (-1LL);
+}
+
+static inline int64_t gang_phases_passes(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j, int64_t row) {
   if (rules->free_queue) {
     return (((rules->age <= 0LL)) || (((matrix->now - (&AT(matrix->jobs, j))->arrival) <= rules->age)));
   }
   return (((row == gang_phases_REFUSED)) && ((rules->patience < gang_rules_UNLIMITED)));
 }
 
-static int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j) {
+static inline int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j) {
   gang_matrix_Job * job = 0;
   int64_t row = 0;
   int64_t other = 0;
@@ -5923,7 +5903,7 @@ static int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNum
   return other;
 }
 
-static void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row) {
+static inline void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row) {
   gang_matrix_Job * job = 0;
   job = (&AT(matrix->jobs, j));
   gang_nodes_add(matrix->homes, row, matrix->columns, j, matrix->words);
@@ -5933,7 +5913,7 @@ static void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row)
   job->rows = 1LL;
 }
 
-static int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, gang_matrix_Job * job) {
+static inline int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, gang_matrix_Job * job) {
   int64_t occupied = 0;
   int64_t taken = 0;
   double waited = 0;
@@ -5952,7 +5932,60 @@ static int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleN
   return (waited < (rules->patience * (job->remote - job->at_files)));
 }
 
-static int64_t gang_phases_rows_free(gang_matrix_Matrix * matrix, list_int64_t sets, int64_t j) {
+static inline int64_t gang_phases_row_to_move_to(gang_matrix_Matrix * matrix, int64_t j) {
+  list_int64_t homes = {0};
+  list_int64_t files = {0};
+  list_int64_t columns = {0};
+  int64_t words = 0;
+  gang_matrix_Job * job = 0;
+  int64_t home = 0;
+  int64_t wanted = 0;
+  int64_t row = 0;
+  int64_t taken = 0;
+  int64_t room = 0;
+  int64_t w = 0;
+  int64_t others = 0;
+  homes = matrix->homes;
+  files = matrix->files;
+  columns = matrix->columns;
+  words = matrix->words;
+  job = (&AT(matrix->jobs, j));
+  home = job->home;
+  if ((words == 1LL)) {
+    wanted = AT(files, j);
+    for (int64_t t_1 = 0, end_t_1 = homes.length; t_1 < end_t_1; t_1 += 1) {
+      row = t_1;
+      taken = AT(homes, row);
+      if ((row == home)) {
+        taken = (taken & (~AT(columns, j)));
+      }
+      if (((taken & wanted) == 0LL)) {
+        return row;
+      }
+    }
+    return (-1LL);
+  }
+  room = (matrix->nodes - job->size);
+  for (int64_t t_2 = 0, end_t_2 = matrix->levels; t_2 < end_t_2; t_2 += 1) {
+    row = t_2;
+    if ((row == home)) {
+      taken = 0LL;
+      for (int64_t t_3 = 0, end_t_3 = words; t_3 < end_t_3; t_3 += 1) {
+        w = t_3;
+        others = (AT(homes, ((row * words) + w)) & (~AT(columns, ((j * words) + w))));
+        taken = (taken | (others & AT(files, ((j * words) + w))));
+      }
+      if ((taken == 0LL)) {
+        return row;
+      }
+    } else if (((AT(matrix->population, row) <= room)) && (gang_nodes_is_free(homes, row, files, j, words))) {
+      return row;
+    }
+  }
+  return (-1LL);
+}
+
+static inline int64_t gang_phases_rows_free(gang_matrix_Matrix * matrix, list_int64_t sets, int64_t j) {
   int64_t count = 0;
   int64_t row = 0;
   count = 0LL;
@@ -5996,7 +6029,7 @@ EXPORTED void gang_phases_schedule(gang_matrix_Matrix * matrix, gang_rules_RuleN
   matrix->queue_head = at;
 }
 
-static void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num) {
+static inline void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num) {
   list_gang_matrix_Job jobs = {0};
   int64_t k = 0;
   gang_matrix_Job * job = 0;
@@ -6032,7 +6065,7 @@ static void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_Ru
   }
 }
 
-static void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign) {
+static inline void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign) {
   int64_t k = 0;
   int64_t row = 0;
   int64_t key = 0;
@@ -6057,19 +6090,19 @@ static void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, in
   }
 }
 
-static void gang_phases_take_out(gang_matrix_Matrix * matrix, int64_t j) {
+static inline void gang_phases_take_out(gang_matrix_Matrix * matrix, int64_t j) {
   gang_matrix_Job * job = 0;
   job = (&AT(matrix->jobs, j));
   gang_nodes_remove(matrix->homes, job->home, matrix->columns, j, matrix->words);
   AT(matrix->population, job->home) = (AT(matrix->population, job->home) - job->size);
 }
 
-static void gang_phases_use_files(gang_matrix_Matrix * matrix, int64_t j) {
+static inline void gang_phases_use_files(gang_matrix_Matrix * matrix, int64_t j) {
   gang_nodes_assign(matrix->columns, j, matrix->files, matrix->words);
   (&AT(matrix->jobs, j))->local = 1;
 }
 
-static double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules) {
+static inline double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules) {
   double weight = 0;
   weight = gang_rules_weight_of(rules->weight, job->at_files, job->attained, job->need, rules->quantum);
   if (job->local) {
@@ -6078,7 +6111,7 @@ static double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers
   return ((double)(weight * job->at_files) / (double)job->remote);
 }
 
-static double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum) {
+static inline double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum) {
   double since = 0;
   if ((weight == gang_rules_LAS)) {
     since = (attained + quantum);
@@ -6164,7 +6197,7 @@ EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server) {
   }
 }
 
-static int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work) {
+static inline int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work) {
   int64_t slot = 0;
   int64_t room = 0;
   if ((now >= table->end)) {
@@ -6215,7 +6248,7 @@ EXPORTED int64_t measure_perturbation_kernel_barrier(measure_perturbation_kernel
   return now;
 }
 
-static void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t q, int64_t now) {
+static inline void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t q, int64_t now) {
   measure_perturbation_kernel_Process * process = 0;
   measure_perturbation_kernel_note(table, q, now);
   if (((program->cost > 0LL)) && ((measure_perturbation_kernel_next_running(table, q, now) > now))) {
@@ -6229,7 +6262,7 @@ static void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Tabl
   }
 }
 
-static int64_t measure_perturbation_kernel_exchange(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t phase, int64_t pattern) {
+static inline int64_t measure_perturbation_kernel_exchange(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t phase, int64_t pattern) {
   int64_t replied = 0;
   int64_t k = 0;
   int64_t other = 0;
@@ -6300,7 +6333,7 @@ EXPORTED int64_t measure_perturbation_kernel_msg(measure_perturbation_kernel_Tab
   return now;
 }
 
-static int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
+static inline int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
   int64_t slot = 0;
   if ((now >= table->end)) {
     return now;
@@ -6313,13 +6346,13 @@ static int64_t measure_perturbation_kernel_next_running(measure_perturbation_ker
   return now;
 }
 
-static void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
+static inline void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
   if ((now < table->noted_end)) {
     AT(table->received, ((floor_int(now, table->quantum) * table->processors) + p)) = (AT(table->received, ((floor_int(now, table->quantum) * table->processors) + p)) + 1LL);
   }
 }
 
-static void measure_perturbation_kernel_note_progress(measure_perturbation_kernel_Table * table, int64_t p, int64_t since, int64_t until) {
+static inline void measure_perturbation_kernel_note_progress(measure_perturbation_kernel_Table * table, int64_t p, int64_t since, int64_t until) {
   int64_t slot = 0;
   int64_t begin = 0;
   int64_t end = 0;
@@ -6334,7 +6367,7 @@ static void measure_perturbation_kernel_note_progress(measure_perturbation_kerne
   }
 }
 
-static int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t processors, int64_t p, int64_t phase, int64_t k) {
+static inline int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t processors, int64_t p, int64_t phase, int64_t k) {
   int64_t other = 0;
   if ((pattern == measure_perturbation_kernel_ALL_TO_ALL)) {
     if ((k < (processors - 1LL))) {
@@ -6358,7 +6391,7 @@ static int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t proc
   return mod_int(((p + 1LL) + mod_int(phase, (processors - 1LL))), processors);
 }
 
-static void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q) {
+static inline void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q) {
   measure_perturbation_kernel_Process * process = 0;
   int64_t message = 0;
   int64_t goal = 0;
@@ -6470,7 +6503,7 @@ EXPORTED int64_t measure_perturbation_kernel_workpile(measure_perturbation_kerne
   return last;
 }
 
-static int64_t replication_disk_at_risk(replication_world_World * w, int64_t f) {
+static inline int64_t replication_disk_at_risk(replication_world_World * w, int64_t f) {
   replication_world_File * file = 0;
   file = (&AT(w->files, f));
   if (((file->saved == 2LL)) || ((file->copies > 1LL))) {
@@ -6479,7 +6512,7 @@ static int64_t replication_disk_at_risk(replication_world_World * w, int64_t f) 
   return (((file->need > 0LL)) || ((file->keep > 0LL)));
 }
 
-static int64_t replication_disk_clear_room(replication_world_World * w, int64_t i, int64_t p, double now) {
+static inline int64_t replication_disk_clear_room(replication_world_World * w, int64_t i, int64_t p, double now) {
   int64_t wanted = 0;
   replication_world_Node * node = 0;
   int64_t count = 0;
@@ -6499,7 +6532,7 @@ static int64_t replication_disk_clear_room(replication_world_World * w, int64_t 
   return 1;
 }
 
-static int64_t replication_disk_distance_to_use(replication_world_World * w, int64_t i, int64_t f) {
+static inline int64_t replication_disk_distance_to_use(replication_world_World * w, int64_t i, int64_t f) {
   int64_t place = 0;
   int64_t distance = 0;
   int64_t j = 0;
@@ -6521,7 +6554,7 @@ static int64_t replication_disk_distance_to_use(replication_world_World * w, int
   return distance;
 }
 
-static void replication_disk_evict(replication_world_World * w, int64_t i, int64_t f, double now) {
+static inline void replication_disk_evict(replication_world_World * w, int64_t i, int64_t f, double now) {
   replication_world_Run * run = 0;
   replication_world_Node * node = 0;
   replication_world_File * file = 0;
@@ -6558,7 +6591,7 @@ static void replication_disk_evict(replication_world_World * w, int64_t i, int64
   run->evictions = (n + 1LL);
 }
 
-static void replication_disk_evict_some(replication_world_World * w, int64_t i, int64_t count, int64_t short_, double now) {
+static inline void replication_disk_evict_some(replication_world_World * w, int64_t i, int64_t count, int64_t short_, double now) {
   int64_t v = 0;
   replication_world_Victim * victim = 0;
   replication_world_Victim * best = 0;
@@ -6578,7 +6611,7 @@ static void replication_disk_evict_some(replication_world_World * w, int64_t i, 
   }
 }
 
-static int64_t replication_disk_first_victim(replication_world_World * w, int64_t count) {
+static inline int64_t replication_disk_first_victim(replication_world_World * w, int64_t count) {
   int64_t best = 0;
   int64_t v = 0;
   replication_world_Victim * victim = 0;
@@ -6595,7 +6628,7 @@ static int64_t replication_disk_first_victim(replication_world_World * w, int64_
   return best;
 }
 
-static int64_t replication_disk_has_loose_reader(replication_world_World * w, int64_t f) {
+static inline int64_t replication_disk_has_loose_reader(replication_world_World * w, int64_t f) {
   int64_t loose = 0;
   int64_t j = 0;
   int64_t p = 0;
@@ -6619,13 +6652,13 @@ static int64_t replication_disk_has_loose_reader(replication_world_World * w, in
   return (loose > 0LL);
 }
 
-static int64_t replication_disk_is_open(replication_world_World * w, int64_t i) {
+static inline int64_t replication_disk_is_open(replication_world_World * w, int64_t i) {
   int64_t p = 0;
   p = replication_disk_queue_end(w, i);
   return (((p < (&AT(w->nodes, i))->end_place)) && (((&AT(w->places, p))->entry == replication_world_OPEN)));
 }
 
-static int64_t replication_disk_lacking(replication_world_World * w, int64_t i, int64_t first, int64_t last) {
+static inline int64_t replication_disk_lacking(replication_world_World * w, int64_t i, int64_t first, int64_t last) {
   int64_t size = 0;
   int64_t p = 0;
   replication_world_Entry * entry = 0;
@@ -6647,7 +6680,7 @@ static int64_t replication_disk_lacking(replication_world_World * w, int64_t i, 
   return size;
 }
 
-static tuple_int_int replication_disk_list_victims(replication_world_World * w, int64_t i, int64_t limited, int64_t risky) {
+static inline tuple_int_int replication_disk_list_victims(replication_world_World * w, int64_t i, int64_t limited, int64_t risky) {
   list_replication_world_Cell cells = {0};
   int64_t first = 0;
   int64_t count = 0;
@@ -6683,7 +6716,7 @@ static tuple_int_int replication_disk_list_victims(replication_world_World * w, 
   return (tuple_int_int){count, freeable};
 }
 
-static int64_t replication_disk_make_room(replication_world_World * w, int64_t i, int64_t size, double now, int64_t aside) {
+static inline int64_t replication_disk_make_room(replication_world_World * w, int64_t i, int64_t size, double now, int64_t aside) {
   replication_world_Node * node = 0;
   int64_t short_ = 0;
   int64_t limited = 0;
@@ -6708,7 +6741,7 @@ static int64_t replication_disk_make_room(replication_world_World * w, int64_t i
   return 1;
 }
 
-static int64_t replication_disk_open_question(replication_world_World * w, int64_t i, int64_t limited) {
+static inline int64_t replication_disk_open_question(replication_world_World * w, int64_t i, int64_t limited) {
   int64_t first = 0;
   int64_t x = 0;
   int64_t f = 0;
@@ -6742,7 +6775,7 @@ static int64_t replication_disk_open_question(replication_world_World * w, int64
   return 0;
 }
 
-static int64_t replication_disk_queue_end(replication_world_World * w, int64_t i) {
+static inline int64_t replication_disk_queue_end(replication_world_World * w, int64_t i) {
   replication_world_Node * node = 0;
   int64_t p = 0;
   node = (&AT(w->nodes, i));
@@ -6753,7 +6786,7 @@ static int64_t replication_disk_queue_end(replication_world_World * w, int64_t i
   return p;
 }
 
-static void replication_disk_request_save(replication_world_World * w, int64_t i, int64_t limited, int64_t short_) {
+static inline void replication_disk_request_save(replication_world_World * w, int64_t i, int64_t limited, int64_t short_) {
   int64_t count = 0;
   int64_t freeable = 0;
   int64_t v = 0;
@@ -6779,7 +6812,7 @@ static void replication_disk_request_save(replication_world_World * w, int64_t i
   w->run->request = t_5;
 }
 
-static void replication_disk_settle_in(replication_world_World * w, int64_t i, int64_t f) {
+static inline void replication_disk_settle_in(replication_world_World * w, int64_t i, int64_t f) {
   int64_t first = 0;
   replication_world_Node * node = 0;
   first = (i * w->num_files);
@@ -6790,7 +6823,7 @@ static void replication_disk_settle_in(replication_world_World * w, int64_t i, i
   node->used = (node->used + (&AT(w->files, f))->size);
 }
 
-static double replication_disk_victim_key(replication_world_World * w, int64_t i, int64_t f) {
+static inline double replication_disk_victim_key(replication_world_World * w, int64_t i, int64_t f) {
   replication_world_File * file = 0;
   replication_world_Cell * cell = 0;
   int64_t distance = 0;
@@ -6812,7 +6845,7 @@ static double replication_disk_victim_key(replication_world_World * w, int64_t i
   return (3000000000000.0 - distance);
 }
 
-static tuple_float_int replication_kernel_advance(replication_world_World * w, double horizon, int64_t most, int64_t task) {
+static inline tuple_float_int replication_kernel_advance(replication_world_World * w, double horizon, int64_t most, int64_t task) {
   replication_world_Run * run = 0;
   int64_t total = 0;
   double now = 0;
@@ -6874,7 +6907,7 @@ EXPORTED tuple_float_int replication_kernel_begin_or_advance(replication_world_W
   return replication_kernel_advance(w, INFINITY, most, task);
 }
 
-static void replication_kernel_complete(replication_world_World * w, double now) {
+static inline void replication_kernel_complete(replication_world_World * w, double now) {
   replication_world_Run * run = 0;
   double instant = 0;
   int64_t c = 0;
@@ -6904,7 +6937,7 @@ static void replication_kernel_complete(replication_world_World * w, double now)
   }
 }
 
-static void replication_kernel_count_readers(replication_world_World * w, int64_t i) {
+static inline void replication_kernel_count_readers(replication_world_World * w, int64_t i) {
   int64_t first = 0;
   replication_world_Node * node = 0;
   int64_t p = 0;
@@ -6938,7 +6971,7 @@ static void replication_kernel_count_readers(replication_world_World * w, int64_
   }
 }
 
-static void replication_kernel_finish_task(replication_world_World * w, int64_t c, double now) {
+static inline void replication_kernel_finish_task(replication_world_World * w, int64_t c, double now) {
   replication_world_Run * run = 0;
   int64_t e = 0;
   int64_t i = 0;
@@ -7001,7 +7034,7 @@ static void replication_kernel_finish_task(replication_world_World * w, int64_t 
   }
 }
 
-static int64_t replication_kernel_hopeless(replication_world_World * w, double now, double horizon) {
+static inline int64_t replication_kernel_hopeless(replication_world_World * w, double now, double horizon) {
   double owed = 0;
   replication_world_Flow * flow = 0;
   int64_t f = 0;
@@ -7022,7 +7055,7 @@ static int64_t replication_kernel_hopeless(replication_world_World * w, double n
   return ((now + ((double)owed / (double)(&AT(w->resources, (w->num_nodes + w->num_storages)))->capacity)) > horizon);
 }
 
-static void replication_kernel_leave_unassigned(replication_world_World * w) {
+static inline void replication_kernel_leave_unassigned(replication_world_World * w) {
   int64_t i = 0;
   replication_world_Cell * cell = 0;
   replication_world_File * file = 0;
@@ -7052,7 +7085,7 @@ static void replication_kernel_leave_unassigned(replication_world_World * w) {
   }
 }
 
-static double replication_kernel_next_event(replication_world_World * w) {
+static inline double replication_kernel_next_event(replication_world_World * w) {
   double soonest = 0;
   replication_world_Core * core = 0;
   replication_world_Flow * flow = 0;
@@ -7075,7 +7108,7 @@ static double replication_kernel_next_event(replication_world_World * w) {
   return soonest;
 }
 
-static void replication_kernel_note_arrivals(replication_world_World * w) {
+static inline void replication_kernel_note_arrivals(replication_world_World * w) {
   replication_world_Run * run = 0;
   int64_t n = 0;
   run = w->run;
@@ -7086,7 +7119,7 @@ static void replication_kernel_note_arrivals(replication_world_World * w) {
   run->arrived = n;
 }
 
-static void replication_kernel_open_rounds(replication_world_World * w, double now) {
+static inline void replication_kernel_open_rounds(replication_world_World * w, double now) {
   replication_world_Run * run = 0;
   replication_world_Round * opened = 0;
   int64_t x = 0;
@@ -7105,7 +7138,7 @@ static void replication_kernel_open_rounds(replication_world_World * w, double n
   }
 }
 
-static int64_t replication_kernel_over(replication_world_World * w, int64_t total) {
+static inline int64_t replication_kernel_over(replication_world_World * w, int64_t total) {
   replication_world_Run * run = 0;
   run = w->run;
   if (((run->ended < total)) || ((run->saving > 0LL))) {
@@ -7117,7 +7150,7 @@ static int64_t replication_kernel_over(replication_world_World * w, int64_t tota
   return replication_kernel_FINISHED;
 }
 
-static void replication_kernel_passes(replication_world_World * w, double now) {
+static inline void replication_kernel_passes(replication_world_World * w, double now) {
   replication_world_Run * run = 0;
   list_replication_world_Node nodes = {0};
   list_replication_world_Flow flows = {0};
@@ -7162,7 +7195,7 @@ EXPORTED tuple_float_int replication_kernel_replay(replication_world_World * w, 
   return replication_kernel_advance(w, horizon, 1152921504606846976LL, replication_kernel_REPLAY);
 }
 
-static void replication_kernel_reset(replication_world_World * w) {
+static inline void replication_kernel_reset(replication_world_World * w) {
   replication_world_Cell * cell = 0;
   replication_world_File * file = 0;
   int64_t r = 0;
@@ -7234,7 +7267,7 @@ static void replication_kernel_reset(replication_world_World * w) {
   }
 }
 
-static void replication_kernel_reset_numbers(replication_world_World * w) {
+static inline void replication_kernel_reset_numbers(replication_world_World * w) {
   replication_world_Run * run = 0;
   run = w->run;
   run->now = 0.0;
@@ -7261,7 +7294,7 @@ static void replication_kernel_reset_numbers(replication_world_World * w) {
   run->begun = 0LL;
 }
 
-static int64_t replication_kernel_start_task(replication_world_World * w, int64_t i, double now) {
+static inline int64_t replication_kernel_start_task(replication_world_World * w, int64_t i, double now) {
   int64_t first = 0;
   list_replication_world_Cell cells = {0};
   list_replication_world_Read reads = {0};
@@ -7318,7 +7351,7 @@ static int64_t replication_kernel_start_task(replication_world_World * w, int64_
   return 1;
 }
 
-static void replication_kernel_take_cores(replication_world_World * w, int64_t i, int64_t e, double end) {
+static inline void replication_kernel_take_cores(replication_world_World * w, int64_t i, int64_t e, double end) {
   replication_world_Node * node = 0;
   int64_t wanted = 0;
   int64_t n = 0;
@@ -7348,7 +7381,7 @@ static void replication_kernel_take_cores(replication_world_World * w, int64_t i
   }
 }
 
-static void replication_moves_arrive(replication_world_World * w, int64_t y, double now) {
+static inline void replication_moves_arrive(replication_world_World * w, int64_t y, double now) {
   replication_world_Run * run = 0;
   replication_world_Flow * flow = 0;
   int64_t f = 0;
@@ -7387,7 +7420,7 @@ static void replication_moves_arrive(replication_world_World * w, int64_t y, dou
   }
 }
 
-static int64_t replication_moves_bring(replication_world_World * w, int64_t i, int64_t y, int64_t e, int64_t kept, double now, int64_t ahead) {
+static inline int64_t replication_moves_bring(replication_world_World * w, int64_t i, int64_t y, int64_t e, int64_t kept, double now, int64_t ahead) {
   int64_t files = 0;
   list_replication_world_Cell cells = {0};
   replication_world_Node * node = 0;
@@ -7436,7 +7469,7 @@ static int64_t replication_moves_bring(replication_world_World * w, int64_t i, i
   return 0;
 }
 
-static int64_t replication_moves_carry(replication_world_World * w, int64_t i, double now) {
+static inline int64_t replication_moves_carry(replication_world_World * w, int64_t i, double now) {
   replication_world_Node * node = 0;
   int64_t number = 0;
   int64_t m = 0;
@@ -7467,7 +7500,7 @@ static int64_t replication_moves_carry(replication_world_World * w, int64_t i, d
   return 0;
 }
 
-static void replication_moves_cross(replication_world_World * w, int64_t f, int64_t source, int64_t target, int64_t x) {
+static inline void replication_moves_cross(replication_world_World * w, int64_t f, int64_t source, int64_t target, int64_t x) {
   list_int64_t use = {0};
   int64_t i = 0;
   int64_t link = 0;
@@ -7487,7 +7520,7 @@ static void replication_moves_cross(replication_world_World * w, int64_t f, int6
   AT(use, (x + 2LL)) = ((storage >= 0LL) ? (w->num_nodes + storage) : (-1LL));
 }
 
-static void replication_moves_fill(replication_world_World * w, int64_t num_busy) {
+static inline void replication_moves_fill(replication_world_World * w, int64_t num_busy) {
   list_replication_world_Busy busy = {0};
   list_int64_t use = {0};
   list_replication_world_Resource resources = {0};
@@ -7568,7 +7601,7 @@ static void replication_moves_fill(replication_world_World * w, int64_t num_busy
   }
 }
 
-static int64_t replication_moves_free_slot(replication_world_World * w, int64_t i) {
+static inline int64_t replication_moves_free_slot(replication_world_World * w, int64_t i) {
   int64_t y = 0;
   if (((&AT(w->flows, i))->file < 0LL)) {
     return i;
@@ -7582,7 +7615,7 @@ static int64_t replication_moves_free_slot(replication_world_World * w, int64_t 
   return (-1LL);
 }
 
-static int64_t replication_moves_least_loaded(replication_world_World * w, int64_t i, int64_t f) {
+static inline int64_t replication_moves_least_loaded(replication_world_World * w, int64_t i, int64_t f) {
   list_replication_world_Resource resources = {0};
   list_int64_t use = {0};
   replication_world_Resource * resource = 0;
@@ -7638,7 +7671,7 @@ static int64_t replication_moves_least_loaded(replication_world_World * w, int64
   return best;
 }
 
-static int64_t replication_moves_oldest_to_keep(replication_world_World * w, int64_t i) {
+static inline int64_t replication_moves_oldest_to_keep(replication_world_World * w, int64_t i) {
   int64_t first = 0;
   int64_t best = 0;
   int64_t x = 0;
@@ -7661,7 +7694,7 @@ static int64_t replication_moves_oldest_to_keep(replication_world_World * w, int
   return best;
 }
 
-static void replication_moves_send(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t i, double now) {
+static inline void replication_moves_send(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t i, double now) {
   replication_world_Run * run = 0;
   replication_world_File * file = 0;
   run = w->run;
@@ -7683,7 +7716,7 @@ static void replication_moves_send(replication_world_World * w, int64_t y, int64
   replication_moves_set_off(w, y, f, source, i, now);
 }
 
-static void replication_moves_set_off(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t target, double now) {
+static inline void replication_moves_set_off(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t target, double now) {
   replication_world_Run * run = 0;
   replication_world_Flow * flow = 0;
   int64_t size = 0;
@@ -7712,7 +7745,7 @@ static void replication_moves_set_off(replication_world_World * w, int64_t y, in
   run->transfers = (n + 1LL);
 }
 
-static void replication_moves_share_out(replication_world_World * w, double now) {
+static inline void replication_moves_share_out(replication_world_World * w, double now) {
   int64_t count = 0;
   int64_t y = 0;
   replication_world_Flow * flow = 0;
@@ -7744,7 +7777,7 @@ static void replication_moves_share_out(replication_world_World * w, double now)
   w->run->changed = 0LL;
 }
 
-static int64_t replication_moves_stage(replication_world_World * w, int64_t i, double now) {
+static inline int64_t replication_moves_stage(replication_world_World * w, int64_t i, double now) {
   replication_world_Node * node = 0;
   replication_world_Run * run = 0;
   int64_t p = 0;
@@ -7785,7 +7818,7 @@ static int64_t replication_moves_stage(replication_world_World * w, int64_t i, d
   return 1;
 }
 
-static void replication_moves_start_save(replication_world_World * w, int64_t i, double now) {
+static inline void replication_moves_start_save(replication_world_World * w, int64_t i, double now) {
   replication_world_Run * run = 0;
   int64_t f = 0;
   replication_world_File * file = 0;
@@ -7815,7 +7848,7 @@ static void replication_moves_start_save(replication_world_World * w, int64_t i,
   replication_moves_set_off(w, (w->num_nodes + i), f, i, (-1LL), now);
 }
 
-static int64_t replication_moves_start_transfer(replication_world_World * w, int64_t i, double now) {
+static inline int64_t replication_moves_start_transfer(replication_world_World * w, int64_t i, double now) {
   replication_world_Node * node = 0;
   int64_t head = 0;
   int64_t y = 0;
@@ -7854,12 +7887,12 @@ static int64_t replication_moves_start_transfer(replication_world_World * w, int
   return 0;
 }
 
-static int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below) {
+static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below) {
   state->seed = mod_int((state->seed * search_anneal_kernel_MULTIPLIER), search_anneal_kernel_MODULUS);
   return mod_int(state->seed, below);
 }
 
-static double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+static inline double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
   double total = 0;
   int64_t node = 0;
   double part = 0;
@@ -7878,7 +7911,7 @@ static double search_anneal_kernel_energy(search_anneal_kernel_Data * data, sear
   return total;
 }
 
-static void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+static inline void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
   int64_t most = 0;
   int64_t over = 0;
   int64_t node = 0;
@@ -7911,11 +7944,11 @@ static void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, sea
   }
 }
 
-static int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node) {
+static inline int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node) {
   return (((AT(data->fixed_root, file) == 0LL)) || ((AT(data->held, ((file * data->num_nodes) + node)) == 1LL)));
 }
 
-static void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
+static inline void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
   int64_t before = 0;
   int64_t x = 0;
   int64_t file = 0;
@@ -7936,19 +7969,19 @@ static void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_a
   }
 }
 
-static void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root) {
+static inline void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root) {
   AT(state->trail, state->trail_length) = file;
   AT(state->trail, (state->trail_length + 1LL)) = root;
   state->trail_length = (state->trail_length + 2LL);
 }
 
-static int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node) {
+static inline int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node) {
   int64_t chosen = 0;
   chosen = search_anneal_kernel_draw(state, (data->num_nodes - 1LL));
   return ((chosen >= node) ? (chosen + 1LL) : chosen);
 }
 
-static void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step) {
+static inline void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step) {
   int64_t x = 0;
   int64_t others = 0;
   int64_t root = 0;
@@ -7972,7 +8005,7 @@ static void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_a
   }
 }
 
-static void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node) {
+static inline void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node) {
   int64_t root = 0;
   int64_t far = 0;
   int64_t near = 0;
@@ -8085,7 +8118,7 @@ EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_
   }
 }
 
-static void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
+static inline void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
   int64_t before = 0;
   int64_t x = 0;
   before = AT(state->node, task);
@@ -8099,7 +8132,7 @@ static void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_
   AT(state->node, task) = node;
 }
 
-static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+static inline void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
   int64_t at = 0;
   while ((state->trail_length > 0LL)) {
     state->trail_length = (state->trail_length - 2LL);
@@ -8153,7 +8186,7 @@ EXPORTED void search_line_kernel_anneal(replication_world_World * w, search_line
   }
 }
 
-static double search_line_kernel_batch_time(replication_world_World * w, double fetch_cost, double copy_cost) {
+static inline double search_line_kernel_batch_time(replication_world_World * w, double fetch_cost, double copy_cost) {
   int64_t i = 0;
   replication_world_Node * node = 0;
   double busy = 0;
@@ -8192,7 +8225,7 @@ static double search_line_kernel_batch_time(replication_world_World * w, double 
   return most;
 }
 
-static void search_line_kernel_begin(replication_world_World * w, search_line_moves_Line * line) {
+static inline void search_line_kernel_begin(replication_world_World * w, search_line_moves_Line * line) {
   int64_t files = 0;
   int64_t tasks = 0;
   int64_t f = 0;
@@ -8245,7 +8278,7 @@ static void search_line_kernel_begin(replication_world_World * w, search_line_mo
   }
 }
 
-static void search_line_kernel_make_room(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t size, int64_t p) {
+static inline void search_line_kernel_make_room(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t size, int64_t p) {
   int64_t base = 0;
   int64_t tasks = 0;
   int64_t best = 0;
@@ -8313,7 +8346,7 @@ EXPORTED double search_line_kernel_score_line(replication_world_World * w, searc
   return search_line_kernel_score(w, line->fetch_cost, line->copy_cost, limit);
 }
 
-static void search_line_kernel_serve(replication_world_World * w, search_line_moves_Line * line, int64_t p) {
+static inline void search_line_kernel_serve(replication_world_World * w, search_line_moves_Line * line, int64_t p) {
   int64_t k = 0;
   int64_t i = 0;
   replication_world_Entry * entry = 0;
@@ -8349,7 +8382,7 @@ static void search_line_kernel_serve(replication_world_World * w, search_line_mo
   }
 }
 
-static void search_line_kernel_settle(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t f) {
+static inline void search_line_kernel_settle(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t f) {
   int64_t x = 0;
   x = (i * w->num_files);
   AT(line->residents, (x + AT(line->num_residents, i))) = f;
@@ -8359,14 +8392,14 @@ static void search_line_kernel_settle(replication_world_World * w, search_line_m
   AT(line->used, i) = (AT(line->used, i) + (&AT(w->files, f))->size);
 }
 
-static void search_line_kernel_take_rules(replication_world_World * w, search_line_moves_Line * line) {
+static inline void search_line_kernel_take_rules(replication_world_World * w, search_line_moves_Line * line) {
   w->policy = replication_world_FARTHEST_NEXT_USE;
   w->barriers = line->barriers;
   w->num_rounds = (line->barriers ? w->num_tasks : 0LL);
   w->num_entries = w->num_tasks;
 }
 
-static double search_line_kernel_transfer_seconds(replication_world_World * w, search_line_moves_Line * line, double limit) {
+static inline double search_line_kernel_transfer_seconds(replication_world_World * w, search_line_moves_Line * line, double limit) {
   int64_t p = 0;
   double fetched = 0;
   search_line_kernel_begin(w, line);
@@ -8381,7 +8414,7 @@ static double search_line_kernel_transfer_seconds(replication_world_World * w, s
   return ((line->fetched * line->fetch_cost) + (line->copied * line->copy_cost));
 }
 
-static void search_line_moves_change(replication_world_World * w, search_line_moves_Line * line) {
+static inline void search_line_moves_change(replication_world_World * w, search_line_moves_Line * line) {
   search_line_moves_Chance * chance = 0;
   int64_t kind = 0;
   int64_t k = 0;
@@ -8416,7 +8449,7 @@ static void search_line_moves_change(replication_world_World * w, search_line_mo
   }
 }
 
-static void search_line_moves_change_barriers(replication_world_World * w, search_line_moves_Line * line) {
+static inline void search_line_moves_change_barriers(replication_world_World * w, search_line_moves_Line * line) {
   int64_t tasks = 0;
   search_line_moves_Chance * chance = 0;
   int64_t p = 0;
@@ -8446,12 +8479,12 @@ static void search_line_moves_change_barriers(replication_world_World * w, searc
   }
 }
 
-static int64_t search_line_moves_draw(search_line_moves_Chance * chance, int64_t below) {
+static inline int64_t search_line_moves_draw(search_line_moves_Chance * chance, int64_t below) {
   chance->seed = mod_int((chance->seed * 48271LL), search_line_moves_MODULUS);
   return mod_int(chance->seed, below);
 }
 
-static int64_t search_line_moves_gather(search_line_moves_Line * line, int64_t k, int64_t to, int64_t step, list_int64_t ptr, list_int64_t listed) {
+static inline int64_t search_line_moves_gather(search_line_moves_Line * line, int64_t k, int64_t to, int64_t step, list_int64_t ptr, list_int64_t listed) {
   int64_t first = 0;
   int64_t distance = 0;
   int64_t n = 0;
@@ -8480,7 +8513,7 @@ static int64_t search_line_moves_gather(search_line_moves_Line * line, int64_t k
   return count;
 }
 
-static void search_line_moves_keep(search_line_moves_Line * line, list_int64_t order, list_int64_t node, list_int64_t cut) {
+static inline void search_line_moves_keep(search_line_moves_Line * line, list_int64_t order, list_int64_t node, list_int64_t cut) {
   int64_t x = 0;
   for (int64_t t_1 = 0, end_t_1 = line->order.length; t_1 < end_t_1; t_1 += 1) {
     x = t_1;
@@ -8490,11 +8523,11 @@ static void search_line_moves_keep(search_line_moves_Line * line, list_int64_t o
   }
 }
 
-static void search_line_moves_keep_best(search_line_moves_Line * line) {
+static inline void search_line_moves_keep_best(search_line_moves_Line * line) {
   search_line_moves_keep(line, line->best_order, line->best_node, line->best_cut);
 }
 
-static void search_line_moves_part(search_line_moves_Line * line, int64_t first, int64_t end, int64_t flagged, int64_t others) {
+static inline void search_line_moves_part(search_line_moves_Line * line, int64_t first, int64_t end, int64_t flagged, int64_t others) {
   int64_t p = 0;
   int64_t j = 0;
   for (int64_t t_1 = first, end_t_1 = end; t_1 < end_t_1; t_1 += 1) {
@@ -8516,7 +8549,7 @@ static void search_line_moves_part(search_line_moves_Line * line, int64_t first,
   }
 }
 
-static int64_t search_line_moves_pick(search_line_moves_Chance * chance, list_int64_t ptr, list_int64_t listed, int64_t k) {
+static inline int64_t search_line_moves_pick(search_line_moves_Chance * chance, list_int64_t ptr, list_int64_t listed, int64_t k) {
   int64_t width = 0;
   width = (AT(ptr, (k + 1LL)) - AT(ptr, k));
   if ((width == 0LL)) {
@@ -8526,7 +8559,7 @@ static int64_t search_line_moves_pick(search_line_moves_Chance * chance, list_in
   return AT(listed, (t_1 + search_line_moves_draw(chance, width)));
 }
 
-static void search_line_moves_put_back(search_line_moves_Line * line) {
+static inline void search_line_moves_put_back(search_line_moves_Line * line) {
   int64_t p = 0;
   for (int64_t t_1 = 0, end_t_1 = line->order.length; t_1 < end_t_1; t_1 += 1) {
     p = t_1;
@@ -8537,7 +8570,7 @@ static void search_line_moves_put_back(search_line_moves_Line * line) {
   }
 }
 
-static int64_t search_line_moves_relative(replication_world_World * w, search_line_moves_Line * line, int64_t k) {
+static inline int64_t search_line_moves_relative(replication_world_World * w, search_line_moves_Line * line, int64_t k) {
   search_line_moves_Chance * chance = 0;
   int64_t j = 0;
   int64_t kind = 0;
@@ -8566,13 +8599,13 @@ static int64_t search_line_moves_relative(replication_world_World * w, search_li
   return ((j >= 0LL) ? j : k);
 }
 
-static void search_line_moves_send(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i) {
+static inline void search_line_moves_send(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i) {
   if (AT(line->fits, ((k * w->num_nodes) + i))) {
     AT(line->node, k) = i;
   }
 }
 
-static void search_line_moves_send_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i, int64_t most) {
+static inline void search_line_moves_send_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i, int64_t most) {
   int64_t a = 0;
   int64_t left = 0;
   int64_t p = 0;
@@ -8587,7 +8620,7 @@ static void search_line_moves_send_block(replication_world_World * w, search_lin
   }
 }
 
-static void search_line_moves_send_family(replication_world_World * w, search_line_moves_Line * line, int64_t k) {
+static inline void search_line_moves_send_family(replication_world_World * w, search_line_moves_Line * line, int64_t k) {
   search_line_moves_Chance * chance = 0;
   int64_t node = 0;
   int64_t x = 0;
@@ -8610,7 +8643,7 @@ static void search_line_moves_send_family(replication_world_World * w, search_li
   }
 }
 
-static void search_line_moves_shift(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i) {
+static inline void search_line_moves_shift(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i) {
   search_line_moves_Chance * chance = 0;
   int64_t alone = 0;
   int64_t p = 0;
@@ -8651,7 +8684,7 @@ static void search_line_moves_shift(replication_world_World * w, search_line_mov
   }
 }
 
-static void search_line_moves_shift_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i) {
+static inline void search_line_moves_shift_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i) {
   int64_t p = 0;
   int64_t stay = 0;
   int64_t length = 0;
@@ -8684,11 +8717,11 @@ static void search_line_moves_shift_block(replication_world_World * w, search_li
   }
 }
 
-static double search_line_moves_uniform(search_line_moves_Chance * chance) {
+static inline double search_line_moves_uniform(search_line_moves_Chance * chance) {
   return ((double)search_line_moves_draw(chance, search_line_moves_MODULUS) / (double)search_line_moves_MODULUS);
 }
 
-static int64_t search_line_moves_write_queues(replication_world_World * w, search_line_moves_Line * line) {
+static inline int64_t search_line_moves_write_queues(replication_world_World * w, search_line_moves_Line * line) {
   int64_t changed = 0;
   int64_t i = 0;
   int64_t k = 0;
@@ -8741,4 +8774,4 @@ static int64_t search_line_moves_write_queues(replication_world_World * w, searc
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "6220ee7a796a4fcbb1349a73cbb32aebddaa55a6e7c5e2878edabb7627c773a5"; }
+EXPORTED const char *text_digest(void) { return "986ae1214d61d11f5464d76343549a26a95be722cfe39b1b399a9cdc8cc03ebf"; }

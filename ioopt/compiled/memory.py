@@ -17,7 +17,7 @@ Node(speed=2.0, tasks=0)
 """
 
 import ctypes
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, wraps
 from typing import (
@@ -109,6 +109,8 @@ class Plain:
                 values = column.tolist()
             else:
                 values = [*column]
+            else:
+                values = [column] * count
             if len(values) != count:
                 raise ValueError(f"{kind.__name__}.{name}: not {count} values")
             whole.append(values)
@@ -167,7 +169,7 @@ class Machine:
         for name, column in columns.items():
             field = f"{kind.__name__}.{name}"
             given = column
-            if isinstance(column, Iterable) and not isinstance(column, np.ndarray):
+            if not isinstance(column, (int, float, Sequence, np.ndarray)):
                 given = list(column)
             values = np.asarray(given)
             if values.shape not in ((), (count,)):
@@ -305,7 +307,10 @@ def _checked(struct: Any, values: Sequence[Any]) -> Any:
 
 
 def column(records: Sequence[object], name: str) -> list[Any]:
-    """Return field *name* of *records*, which a maker made, as a list of numbers."""
+    """Return field *name* of *records*, which a maker made, as a list of numbers.
+
+    A bool is 0 or 1 if it comes from C.
+    """
     if isinstance(records, list):
         return [getattr(record, name) for record in records]
     stored: Any = records

@@ -73,6 +73,8 @@ class Matrix:
     the sets of each job's file nodes and of the nodes that it occupies. For each row,
     ``homes`` holds the nodes that home instances occupy, ``population`` the number of
     these nodes, and ``filled`` the nodes that are occupied when replicas are included.
+    Where sets have several words, ``room`` is the number of the other nodes, so that
+    most rows that are too full need no look at the words.
 
     ``running`` has the keys of the ``num_running`` running jobs in start order (rule
     10); ``num_before`` of them ran before this update started others, and
@@ -101,6 +103,7 @@ class Matrix:
     homes: list[int]
     filled: list[int]
     population: list[int]
+    room: list[int]
     running: list[int]
     order: list[int]
     queue: list[int]
@@ -136,7 +139,7 @@ class Service(NamedTuple):
     ``need`` is None if these are the run times of the jobs at their file nodes.
     """
 
-    attained: Sequence[float]
+    attained: Sequence[float] | float
     need: Sequence[float] | None = None
 
 
@@ -166,12 +169,13 @@ def new_matrix(
         levels=levels,
         words=words,
         every=every,
-        jobs=_jobs_of(gangs, rules, make, service or Service([zero] * total)),
+        jobs=_jobs_of(gangs, rules, make, service or Service(zero)),
         files=sets_of([gang.files for gang in gangs], nodes, make),
         columns=_zeros(total * words, make),
         homes=_zeros(levels * words, make),
         filled=_zeros(levels * words, make),
         population=_zeros(levels, make),
+        room=_zeros(levels, make),
         running=_zeros(room, make),
         order=_zeros(room, make),
         queue=make.ints(range(total)),
@@ -226,7 +230,6 @@ def _jobs_of(
     gangs: Sequence[Gang], rules: Rules, make: Maker, service: Service
 ) -> list[Job]:
     """Return the jobs of *gangs*, in the order given; none is in the matrix yet."""
-    total = len(gangs)
     # All fields become columns in one step, because a live policy makes a matrix at
     # every event.
     size: tuple[int, ...] = ()
@@ -235,7 +238,7 @@ def _jobs_of(
     arrival: tuple[float, ...] = ()
     if gangs:
         _, size, _, at_files, remote, arrival = zip(*gangs, strict=True)
-    packed = [False] * total
+    packed: Sequence[bool] | bool = False
     above, below = rules.pack_ratio.as_integer_ratio()
     if above:
         packed = [
@@ -244,7 +247,7 @@ def _jobs_of(
         ]
     return make.records(
         Job,
-        total,
+        len(gangs),
         size=size,
         at_files=at_files,
         remote=remote,

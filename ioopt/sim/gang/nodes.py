@@ -52,55 +52,6 @@ def is_free(rows: list[int], row: int, sets: list[int], j: int, words: int) -> b
     return w == words
 
 
-def add_where_free(
-    rows: list[int], first: int, sets: list[int], j: int, words: int
-) -> int:
-    """Add set *j* to the first row, from row *first* on, in which its nodes are free.
-
-    Return the number of the row; -1 if there is none.
-    """
-    if words == 1:
-        wanted = sets[j]
-        for row in range(first, len(rows)):
-            if rows[row] & wanted == 0:
-                rows[row] |= wanted
-                return row
-        return -1
-    for row in range(first, len(rows) // words):
-        if is_free(rows, row, sets, j, words):
-            add(rows, row, sets, j, words)
-            return row
-    return -1
-
-
-def first_free_but_own(
-    rows: list[int], sets: list[int], j: int, own: list[int], home: int, words: int
-) -> int:
-    """Return the first row in which all nodes of set *j* are free; -1 if there is none.
-
-    In the row *home* the job's *own* nodes count as free.
-    """
-    if words == 1:
-        wanted = sets[j]
-        for row in range(len(rows)):
-            taken = rows[row]
-            if row == home:
-                taken &= ~own[j]
-            if taken & wanted == 0:
-                return row
-        return -1
-    for row in range(len(rows) // words):
-        taken = 0
-        for w in range(words):
-            wanted = sets[j * words + w]
-            if row == home:
-                wanted &= ~own[j * words + w]
-            taken |= rows[row * words + w] & wanted
-        if taken == 0:
-            return row
-    return -1
-
-
 def find_layers(rows: list[int], row: int, every: list[int], layers: list[int]) -> None:
     """Set *layers* [k] to the nodes that are free in *row* and in at least k other
     rows. *every* is the set of all nodes.

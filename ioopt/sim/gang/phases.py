@@ -18,11 +18,9 @@ from ioopt.decisions.gang.rules import (
 from ioopt.sim.gang.matrix import Job, Matrix
 from ioopt.sim.gang.nodes import (
     add,
-    add_where_free,
     assign,
     choose_nodes,
     equal,
-    first_free_but_own,
     is_free,
     num_outside,
     remove,
@@ -154,14 +152,7 @@ def move_to_files(matrix: Matrix, j: int) -> bool:
     cost = num_outside(matrix.files, matrix.columns, j, matrix.words)
     if cost > matrix.tasks_left:
         return False
-    row = first_free_but_own(
-        matrix.homes,
-        matrix.files,
-        j,
-        matrix.columns,
-        matrix.jobs[j].home,
-        matrix.words,
-    )
+    row = row_to_move_to(matrix, j)
     if row < 0:
         return False
     take_out(matrix, j)
@@ -172,6 +163,41 @@ def move_to_files(matrix: Matrix, j: int) -> bool:
     matrix.moved[matrix.num_moved] = j
     matrix.num_moved += 1
     return True
+
+
+def row_to_move_to(matrix: Matrix, j: int) -> int:
+    """Return the first row in which all file nodes of job *j* are free; -1 if there is
+    none.
+
+    In its home row the job's own columns count as free.
+    """
+    homes = matrix.homes
+    files = matrix.files
+    columns = matrix.columns
+    words = matrix.words
+    job = matrix.jobs[j]
+    home = job.home
+    if words == 1:
+        wanted = files[j]
+        for row in range(len(homes)):
+            taken = homes[row]
+            if row == home:
+                taken &= ~columns[j]
+            if taken & wanted == 0:
+                return row
+        return -1
+    room = matrix.nodes - job.size
+    for row in range(matrix.levels):
+        if row == home:
+            taken = 0
+            for w in range(words):
+                others = homes[row * words + w] & ~columns[j * words + w]
+                taken |= others & files[j * words + w]
+            if taken == 0:
+                return row
+        elif matrix.population[row] <= room and is_free(homes, row, files, j, words):
+            return row
+    return -1
 
 
 def compact(matrix: Matrix, rules: RuleNumbers) -> None:
@@ -256,9 +282,10 @@ def first_to_fit(matrix: Matrix, num: int, row: int) -> int:
             if taken & columns[j] == 0:
                 return j
         return -1
+    room = matrix.nodes - matrix.population[row]
     for k in range(num):
         j = group[k]
-        if is_free(homes, row, columns, j, words):
+        if matrix.jobs[j].size <= room and is_free(homes, row, columns, j, words):
             return j
     return -1
 
@@ -413,8 +440,9 @@ def fill(matrix: Matrix, rules: RuleNumbers) -> None:
     for k in range(len(matrix.homes)):
         matrix.filled[k] = matrix.homes[k]
     matrix.slots = 0
-    for taken in matrix.population:
-        matrix.slots += taken
+    for row in range(matrix.levels):
+        matrix.slots += matrix.population[row]
+        matrix.room[row] = matrix.nodes - matrix.population[row]
     add_replicas(matrix, rules)
 
 
@@ -447,10 +475,7 @@ def add_in_turns(
     row was too full need not try it again.
     """
     jobs = matrix.jobs
-    filled = matrix.filled
-    columns = matrix.columns
     group = matrix.group
-    words = matrix.words
     num = 0
     for k in range(matrix.num_running):
         j = keys[k]
@@ -463,16 +488,48 @@ def add_in_turns(
         found = 0
         for k in range(num):
             j = group[k]
-            job = jobs[j]
-            row = add_where_free(filled, job.next_row, columns, j, words)
-            while row >= 0:
-                job.span |= 1 << row
-                job.rows += 1
-                job.next_row = row + 1
-                matrix.slots += job.size
-                if not at_once:
-                    group[found] = j
-                    found += 1
-                    break
-                row = add_where_free(filled, row + 1, columns, j, words)
+            added = add_replica(matrix, j)
+            while added and at_once:
+                added = add_replica(matrix, j)
+            if added:
+                group[found] = j
+                found += 1
         num = found
+
+
+def add_replica(matrix: Matrix, j: int) -> bool:
+    """Add a replica of job *j* to the next row in which its columns are free; return
+    False if there is none.
+    """
+    job = matrix.jobs[j]
+    row = next_free_row(matrix, j, job)
+    if row < 0:
+        return False
+    job.span |= 1 << row
+    job.rows += 1
+    job.next_row = row + 1
+    matrix.slots += job.size
+    return True
+
+
+def next_free_row(matrix: Matrix, j: int, job: Job) -> int:
+    """Add the columns of job *j* to the next row in which they are free; return the
+    row, -1 if there is none.
+    """
+    filled = matrix.filled
+    columns = matrix.columns
+    words = matrix.words
+    if words == 1:
+        wanted = columns[j]
+        for row in range(job.next_row, len(filled)):
+            if filled[row] & wanted == 0:
+                filled[row] |= wanted
+                return row
+        return -1
+    size = job.size
+    for row in range(job.next_row, matrix.levels):
+        if size <= matrix.room[row] and is_free(filled, row, columns, j, words):
+            add(filled, row, columns, j, words)
+            matrix.room[row] -= size
+            return row
+    return -1

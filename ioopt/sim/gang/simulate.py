@@ -146,7 +146,7 @@ class GangSimulation:
         return Trajectory(
             start=column(matrix.jobs, "start"),
             finish=column(matrix.jobs, "finish"),
-            local=column(matrix.jobs, "local"),
+            local=list(map(bool, column(matrix.jobs, "local"))),
             tasks_moved=matrix.tasks_moved,
             occupied=matrix.slot_seconds,
             updates=matrix.updates,

@@ -352,7 +352,9 @@ class Expressions:
         if owner:
             found = self.library.module_called(self.module, owner)
             if found is None:
-                raise self._error(node, "methods have no translation; call a function")
+                raise self._error(
+                    node, "methods have no translation but bit_count; call a function"
+                )
             module = found
         defined = self.library.find(module, last)
         if defined is not None and (defined[0].name, defined[1]) == COPY_RECORD:

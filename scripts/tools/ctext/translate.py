@@ -12,8 +12,9 @@ Statements: assignment (also to several names at once, and augmented), ``if``,
 ``return``, and calls. Expressions: numbers, constants of modules, names, fields, items
 of lists, ``+ - * / // % ** << >> & | ^``, ``not``, ``and`` and ``or`` of conditions,
 comparisons, ``x if c else y``, calls of functions of the text, ``len``, ``min``,
-``max``, ``abs``, ``int``, ``float``, ``bool``, and ``log``, ``log10``, ``exp``,
-``sqrt``, ``ulp``, ``floor``, ``ceil``, ``isinf``, ``isnan`` of :mod:`math`.
+``max``, ``abs``, ``int``, ``float``, ``bool``, ``x.bit_count()``, and ``log``,
+``log10``, ``exp``, ``sqrt``, ``ulp``, ``floor``, ``ceil``, ``isinf``, ``isnan`` of
+:mod:`math`.
 
 The C gives the same numbers as Python as long as whole numbers stay within 64 bits, no
 index is negative or too large, and nothing is divided by 0: Python would raise an error
@@ -70,7 +71,8 @@ def _written(program: Program, exported: set[str], bodies: dict[str, str]) -> st
         for mark in made.node.decorator_list:
             name = ast.unparse(mark)
             raise made.module.place(mark).error(f"decorator {name} is not known")
-        visible = "EXPORTED " if made.name in exported else "static "
+        # Compilers put more functions into their callers if they are asked to.
+        visible = "EXPORTED " if made.name in exported else "static inline "
         heads[made.name] = f"{visible}{made.head}"
     parts.append("\n".join(f"{head};" for head in heads.values()))
     for made in ordered:
