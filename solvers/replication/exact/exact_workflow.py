@@ -22,7 +22,7 @@ from pydantic import Field
 from ioopt.compiled import compiled
 from ioopt.compiled.choice import use_machine_code
 from ioopt.errors import NotApplicableError, OutOfTime
-from ioopt.models.replication.workflow_bound import TransferBound
+from ioopt.models.replication.workflow_bound import TransferBound, bounds_of
 from ioopt.options import SolveOptions
 from ioopt.problems.base import Record
 from ioopt.problems.replication import (
@@ -150,7 +150,7 @@ def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer
     if one_at_a_time and len(problem.tasks) <= LIMITS.most_tasks:
         return solve(problem, asked)
     found = searched(problem, asked)
-    bound = max(found.bound or 0.0, TransferBound(problem).seconds)
+    bound = max(found.bound or 0.0, bounds_of(TransferBound, problem).seconds)
     return replace(found, bound=bound)
 
 
@@ -188,7 +188,7 @@ class _Run:
     ) -> None:
         self.problem = problem
         self.request = request
-        self.floor = TransferBound(problem).seconds
+        self.floor = bounds_of(TransferBound, problem).seconds
         self.upper = float("inf")
         self.plan: ReplicationPlan | None = None
         self.proven: list[float] = []
@@ -384,7 +384,7 @@ class QueueSearch:
         self._words, (self._state, self._plan) = _one_block(
             new_state(self._inst), queues._replace(growing=1)
         )
-        self._bounds = TransferBound(problem)
+        self._bounds = bounds_of(TransferBound, problem)
         self._fits = np.array(fitting(problem), dtype=np.int64)
         self._path = self._paths()
         self._tree = self._stack(upper)
