@@ -17,7 +17,7 @@ Node(speed=2.0, tasks=0)
 """
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, wraps
 from typing import (
@@ -109,8 +109,6 @@ class Plain:
                 values = column.tolist()
             else:
                 values = [*column]
-            else:
-                values = [column] * count
             if len(values) != count:
                 raise ValueError(f"{kind.__name__}.{name}: not {count} values")
             whole.append(values)

@@ -18,6 +18,7 @@ from typing import Any
 from ioopt.models.replication.workflow_bound import (
     TransferBound,
     WorkflowBound,
+    bounds_of,
     makespan_bound_seconds,
 )
 from ioopt.problems.base import Json
@@ -35,7 +36,9 @@ def link_bound_seconds(problem: ReplicationProblem) -> float:
     compute time of a task. Each file that tasks read, and that no node holds or makes,
     counts once.
     """
-    wanted = sum(problem.files[f].bytes for f in WorkflowBound(problem).first_touch)
+    wanted = sum(
+        problem.files[f].bytes for f in bounds_of(WorkflowBound, problem).first_touch
+    )
     fastest = max(node.speed for node in problem.nodes)
     least = min((task.compute_seconds for task in problem.tasks), default=0.0) / fastest
     return wanted / problem.network.remote_bytes_per_second + least
@@ -103,7 +106,7 @@ def metrics_of(
             "saved_bytes": run.saved_bytes,
             "spills": run.spills,
             "products_refetched": run.refetched,
-            "transfer_bound_seconds": TransferBound(problem, link).seconds,
+            "transfer_bound_seconds": bounds_of(TransferBound, problem, link).seconds,
         }
     return metrics
 

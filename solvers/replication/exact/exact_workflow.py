@@ -20,7 +20,7 @@ from pydantic import Field
 
 from ioopt.compiled.library import Engine
 from ioopt.errors import NotApplicableError, OutOfTime
-from ioopt.models.replication.workflow_bound import TransferBound
+from ioopt.models.replication.workflow_bound import TransferBound, bounds_of
 from ioopt.options import SolveOptions
 from ioopt.problems.base import Record
 from ioopt.problems.replication import (
@@ -150,7 +150,7 @@ def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer
     if one_at_a_time and len(problem.tasks) <= LIMITS.most_tasks:
         return solve(problem, asked)
     found = searched(problem, asked)
-    bound = max(found.bound or 0.0, TransferBound(problem).seconds)
+    bound = max(found.bound or 0.0, bounds_of(TransferBound, problem).seconds)
     return replace(found, bound=bound)
 
 
@@ -188,7 +188,7 @@ class _Run:
     ) -> None:
         self.problem = problem
         self.request = request
-        self.floor = TransferBound(problem).seconds
+        self.floor = bounds_of(TransferBound, problem).seconds
         self.upper = float("inf")
         self.plan: ReplicationPlan | None = None
         self.proven: list[float] = []
@@ -200,18 +200,15 @@ class _Run:
         self.deadline = request.deadline.within(max(0.0, left - LIMITS.answer_seconds))
         self.relaxed = False
         self.relaxed_upper = float("inf")
-        self.relax_after = 0
-        if len(problem.tasks) <= TINY_TASKS:
-            self.relax_after = LIMITS.start_replays
+        self.tiny = len(problem.tasks) <= TINY_TASKS
+        self.relax_after = LIMITS.start_replays if self.tiny else 0
 
     def start(self) -> None:
         """Offer the best plan of a short link-aware search, and then the warm start of
         the request.
         """
         deadline = self.deadline.within(LIMITS.start_share * self.deadline.remaining())
-        replays = 1
-        if len(self.problem.tasks) > TINY_TASKS:
-            replays = LIMITS.start_replays
+        replays = 1 if self.tiny else LIMITS.start_replays
         how = link_aware.Settings(evaluations=replays)
         asked = SolveRequest[Any, ReplicationPlan](SolveOptions(), deadline, how)
         self._offer(link_aware.solve(self.problem, asked).plan)
@@ -235,8 +232,8 @@ class _Run:
         proven optimal.
 
         Each search starts from the best makespan so far. CP-SAT computes its bound
-        before a long search, which may be cut short or not be needed. It computes
-        another one at the end if a better plan was found since.
+        before a long search, which may be cut short or not be needed. For a tiny
+        instance it computes another one if a better plan was found since.
         """
         for policy in POLICIES:
             if self.met:
@@ -262,13 +259,16 @@ class _Run:
         return self.upper <= self.floor * (1 + kernel.CLOSE_ENOUGH)
 
     def relax(self, share: float) -> None:
-        """Compute CP-SAT's bound of all plans in *share* of the time left, unless the
-        best plan is the one with which this was last done.
+        """Compute CP-SAT's bound of all plans in *share* of the time left.
+
+        This is done once a solve, and for a tiny instance once for each best plan.
         """
         plan = self.plan
         ruled = plan is not None and plan.sources == "lowest" and not plan.carry_out
-        improved = self.upper < self.relaxed_upper
-        if ruled and improved and not (self.met or self.deadline.expired()):
+        due = self.relaxed_upper == float("inf")
+        if self.tiny:
+            due = self.upper < self.relaxed_upper
+        if ruled and due and not (self.met or self.deadline.expired()):
             self.relaxed_upper = self.upper
             seconds = share * self.deadline.remaining()
             bound = relaxed_seconds(self.problem, self.upper, self.request, seconds)
@@ -372,7 +372,7 @@ class QueueSearch:
         queues = Queues([tasks] * len(problem.nodes), eviction)
         self._world = build_world(problem, queues, self.make)
         self._world.growing = 1
-        self._bounds = TransferBound(problem)
+        self._bounds = bounds_of(TransferBound, problem)
         self._path = self._paths()
         self._tree = self._stack(upper)
         self._search = self.make.function(kernel.search)

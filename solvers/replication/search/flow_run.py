@@ -8,7 +8,11 @@ import random
 from collections.abc import Mapping
 
 from ioopt.errors import OutOfTime
-from ioopt.models.replication.workflow_bound import TransferBound, WorkflowBound
+from ioopt.models.replication.workflow_bound import (
+    TransferBound,
+    WorkflowBound,
+    keep,
+)
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.build import replay_seconds
 from ioopt.sim.replication.dispatch import dispatch
@@ -47,9 +51,9 @@ class FlowRun(LinkAwareRun):
         seconds = PROOF_SECONDS_PER_TASK * len(self.problem.tasks)
         left = self.request.deadline.remaining()
         if seconds <= max(0.3, 0.25 * left):
-            bound = TransferBound(self.problem).seconds
+            bound = keep(TransferBound(self.problem)).seconds
         else:
-            bound = WorkflowBound(self.problem).seconds
+            bound = keep(WorkflowBound(self.problem)).seconds
         self.proof_seconds = clock() - begun
         return bound
 
