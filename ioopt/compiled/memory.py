@@ -97,13 +97,14 @@ class Plain:
         self, kind: type[ItemT], count: int, /, **columns: Column
     ) -> list[ItemT]:
         """Return *count* records as a list of objects."""
-        _require_fields(kind, columns)
+        key: Any = kind
+        _require_fields(key, columns)
         whole: list[Sequence[int | float]] = []
-        for name, field in fields_of(kind).items():
+        for name, field in fields_of(key).items():
             assert isinstance(field, NumberField)
             column = columns.get(name, field.zero)
             values: Sequence[int | float]
-            if isinstance(column, (int, float)):
+            if not isinstance(column, Iterable):
                 values = [column] * count
             elif isinstance(column, np.ndarray):
                 values = column.tolist()
