@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ioopt.compiled.library import maker, why_plain
+from ioopt.compiled.library import MOST, maker, why_plain
 from ioopt.compiled.memory import Maker, Plain
 from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View, slow_down
 from ioopt.errors import BackendMissingError, InstanceError, OutOfTime, UsageError
@@ -205,9 +205,7 @@ def _maker(trace: Trace, policy: IoPolicy, loop: Loop, engine: Engine) -> Maker:
     """
     if engine == "python":
         return Plain()
-    # The largest number is the square of a job's nodes, or the nodes of all jobs.
-    most = max([sum(trace.allocated), *(nodes * nodes for nodes in trace.allocated)])
-    make = maker(most)
+    make = maker(_largest_number(trace))
     unable = _not_compiled(trace, policy, loop, make)
     if engine == "compiled":
         if unable:
@@ -219,6 +217,12 @@ def _maker(trace: Trace, policy: IoPolicy, loop: Loop, engine: Engine) -> Maker:
     return Plain() if unable else make
 
 
+def _largest_number(trace: Trace) -> int:
+    """Return the largest whole number that may occur in a simulation of *trace*."""
+    largest = max(trace.allocated, default=0)
+    return max(largest * largest, sum(trace.allocated), trace.limits.saturating_units)
+
+
 def _not_compiled(trace: Trace, policy: IoPolicy, loop: Loop, make: Maker) -> str:
     """Return why *make* cannot run *trace* compiled; an empty string if it can."""
     if trace.limits.exact:
@@ -228,6 +232,8 @@ def _not_compiled(trace: Trace, policy: IoPolicy, loop: Loop, make: Maker) -> st
     states = 0
     if trace.limits.own_peaks and policy.tabulates:
         states = trace.most_states(loop == "closed")
+    if _largest_number(trace) > MOST:
+        return "numbers of nodes that have more than 64 bits"
     if states > MOST_STATES:
         return "peak rates of single jobs on a machine of so many allocation units"
     return ""

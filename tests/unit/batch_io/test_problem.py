@@ -7,8 +7,10 @@ from batch_io_traces import by_hand, snapshot
 
 import ioopt
 from ioopt import options
-from ioopt.errors import InstanceError, UsageError
+from ioopt.compiled import library
+from ioopt.errors import BackendMissingError, InstanceError, UsageError
 from ioopt.problems.batch_io import Machine
+from ioopt.solvers.batch_io import run
 
 
 def batch(**changes: Any) -> dict[str, Any]:
@@ -131,6 +133,28 @@ def test_settings_that_cannot_be_honoured(
 ) -> None:
     with pytest.raises(UsageError, match=words):
         ioopt.solve(batch(), solver, settings=settings)
+
+
+WIDE = {"nodes": 4 * 10**9, "storage_bytes_per_second": 4e9}
+
+
+def test_numbers_beyond_64_bits_are_left_to_plain_python() -> None:
+    """The square of 4 x 10^9 nodes is 1.6 x 10^19, more than 2^63."""
+    problem = by_hand([("A", 0, 4 * 10**9, 9, [(1, 8e9)])], WIDE)
+    # A second of computing, then 8 GB at 4 GB/s.
+    assert ioopt.solve(problem, "base-line").objective == 3
+    with pytest.raises(UsageError, match="with numbers of nodes that have more than"):
+        ioopt.solve(problem, "base-line", settings={"engine": "compiled"})
+
+
+def test_compiled_code_that_is_not_there_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(library, "loaded", lambda: None)
+    monkeypatch.setattr(run, "why_plain", lambda: "no C compiler worked")
+    assert ioopt.solve("two-writers", "fill").violations == ()
+    with pytest.raises(BackendMissingError, match="engine=compiled: no C compiler"):
+        ioopt.solve("two-writers", "fill", settings={"engine": "compiled"})
 
 
 @pytest.mark.parametrize("loop", ["closed", "open"])
