@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-TOOLS = ROOT / "scripts" / "tools"
-sys.path.insert(0, str(TOOLS))
+sys.path.insert(0, str(ROOT / "scripts" / "tools"))
 
 import sanitize
 
@@ -55,9 +54,13 @@ def test_what_is_planted_in_a_kernel_is_found(
     source = tmp_path / "kernels.c"
     source.write_text(text.replace(POPULATION, planted))
     tests = "tests/unit/gang/test_phases.py::test_an_overdue_job_stops_admission"
-    command = [sys.executable, TOOLS / "sanitize.py", "--source", source, tests]
+    tool = ROOT / "scripts" / "tools" / "sanitize.py"
     run = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, errors="replace"
+        [sys.executable, tool, "--source", source, tests],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        errors="replace",
     )
     assert (run.returncode == 0) == (found is None), run.stdout + run.stderr
     assert found is None or found in run.stderr + run.stdout
